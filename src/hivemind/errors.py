@@ -1,0 +1,60 @@
+"""Everything that can go wrong, as callers see it.
+
+* HivemindError
+  + InvalidInput        the caller can fix it; the message says how
+    - AmbiguousId       a shortened id fits several things
+  + NotFound            there is no such thing where you may look
+  + Refused             a rule forbids it, whoever asks
+  + StoreError
+    - StoreBusy         other writers kept the file for too long
+    - StoreDamaged      the file is not what it was; the message says how to repair
+    - StoreTooNew       a newer program wrote it
+  + Unavailable         something outside (git, a model, the hub) did not answer
+"""
+
+from collections.abc import Sequence
+
+
+class HivemindError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InvalidInput(HivemindError):
+    """The request does not make sense; the message says how to fix it."""
+
+
+class AmbiguousId(InvalidInput):
+    """A shortened id fits several things."""
+
+    def __init__(self, prefix: str, candidates: Sequence[str]) -> None:
+        self.candidates = tuple(candidates)
+        listed = "\n".join(f"  {line}" for line in candidates)
+        super().__init__(f"{prefix!r} fits more than one; add characters:\n{listed}")
+
+
+class NotFound(HivemindError):
+    """There is no such thing where the caller may look."""
+
+
+class Refused(HivemindError):
+    """A rule forbids it, whoever asks."""
+
+
+class StoreError(HivemindError):
+    """The store cannot be used as it is."""
+
+
+class StoreBusy(StoreError):
+    """Other writers kept the file for too long."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not what it was."""
+
+
+class StoreTooNew(StoreError):
+    """A newer program wrote this store."""
+
+
+class Unavailable(HivemindError):
+    """Something outside did not answer."""
