@@ -1,0 +1,1 @@
+"""What things cost, each beside an anchor measured in the same run."""

@@ -1,0 +1,63 @@
+"""What one durable write costs as the store grows, beside a bare SQLite insert in the same run.
+
+python -m benchmarks.remember [--largest 100000]
+"""
+
+import argparse
+import random
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import apsw
+
+from benchmarks.corpus import sentences
+from benchmarks.measure import cpu_and_wall, quantiles
+from hivemind import Hivemind
+from hivemind.model.claim import Claim
+from hivemind.model.memory import Channel
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+
+SAMPLE = 200
+
+
+def main() -> None:
+    """Print the cost of a write at each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--largest", type=int, default=100_000)
+    largest = parser.parse_args().largest
+    texts = sentences(random.Random(1), largest + 10 * SAMPLE)
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        anchor = bare_insert(home / "anchor.db", texts[:SAMPLE])
+        print(f"{'memories':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'x bare insert':>15}{'bytes each':>12}")
+        print(f"{'(bare)':>10}{anchor[0]:>9.2f}{anchor[1]:>9.2f}{anchor[2]:>9.2f}{1:>15.1f}")
+        writer = Writer(actor="bench", channel=Channel.PERSON)
+        settings = Settings(home=home / "store", person="bench")
+        with Hivemind.open(directory=home, settings=settings, writer=writer) as mind:
+            size = 0
+            for goal in (1_000, 10_000, 100_000, 1_000_000):
+                if goal > largest:
+                    break
+                mind.remember_all(Claim(text=text) for text in texts[size:goal])
+                size = goal
+                costs = [cpu_and_wall(partial(mind.remember, text)) for text in texts[size : size + SAMPLE]]
+                p50, p95 = quantiles([wall for _, wall in costs])
+                cpu, _ = quantiles([cpu for cpu, _ in costs])
+                each = mind.stats().bytes / (size + SAMPLE)
+                print(f"{size:>10,}{p50:>9.2f}{p95:>9.2f}{cpu:>9.2f}{p50 / anchor[0]:>15.1f}{each:>12,.0f}")
+
+
+def bare_insert(path: Path, texts: list[str]) -> tuple[float, float, float]:
+    """One durable row at a time and nothing else: the floor of the disk."""
+    connection = apsw.Connection(str(path))
+    list(connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (text TEXT)"))
+    insert = "INSERT INTO t VALUES (?)"
+    costs = [cpu_and_wall(partial(connection.execute, insert, (text,))) for text in texts]
+    connection.close()
+    return (*quantiles([wall for _, wall in costs]), quantiles([cpu for cpu, _ in costs])[0])
+
+
+if __name__ == "__main__":
+    main()

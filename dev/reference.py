@@ -1,0 +1,123 @@
+"""Writes docs/reference/ from the code, so that the two cannot disagree.
+
+python dev/reference.py           write
+python dev/reference.py --check   fail if what is written is not what would be written
+"""
+
+import dataclasses
+import inspect
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hivemind.entrypoints.cli import EXIT_CODES, hivemind
+from hivemind.model.events import FACTS
+from hivemind.settings import Settings
+from hivemind.store import Store
+from hivemind.store.reader import VIEWS, Reader
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+MADE = "<!-- Made by dev/reference.py from the code; change the code, then run it. -->\n"
+
+
+def commands() -> str:
+    """Every command with its help."""
+    context = click.Context(hivemind, info_name="hivemind", terminal_width=80, **hivemind.context_settings)
+    parts = ["# Commands\n", MADE]
+    for name in hivemind.list_commands(context):
+        command = hivemind.get_command(context, name)
+        assert command is not None
+        parts += _command(command, click.Context(command, info_name=name, parent=context))
+    codes = "\n".join(f"| {code} | {kind.__doc__} |" for kind, code in EXIT_CODES.items())
+    parts.append(
+        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | Done. |\n| 1 | A plain no: something is not well. |\n"
+        + codes + "\n"
+    )  # fmt: skip
+    return "\n".join(parts)
+
+
+def _command(command: click.Command, context: click.Context) -> list[str]:
+    if isinstance(command, click.Group):
+        return [
+            part
+            for name in command.list_commands(context)
+            for sub in [command.get_command(context, name)]
+            if sub is not None
+            for part in _command(sub, click.Context(sub, info_name=name, parent=context))
+        ]
+    with context.scope():
+        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    return [f"## {context.command_path}\n", f"```text\n{text}\n```\n"]
+
+
+def views() -> str:
+    """What SQL can read."""
+    parts = ["# Views for SQL\n", MADE, "Read with `hivemind sql` or `hivemind.connect()`; nothing can be written.\n"]
+    with tempfile.TemporaryDirectory() as directory:
+        Store.open(Path(directory)).close()
+        with Reader.open(Path(directory), {}) as reader:
+            for name in VIEWS:
+                columns = reader.execute(f"SELECT * FROM {name}").columns  # noqa: S608 - our own names
+                parts.append(f"## {name}\n\n" + ", ".join(f"`{column}`" for column in columns) + "\n")
+    return "\n".join(parts)
+
+
+def settings() -> str:
+    """Every knob."""
+    described = _described(Settings)
+    rows = [
+        f"| `{field.name}` | {_default(field)} | {described[field.name]} |" for field in dataclasses.fields(Settings)
+    ]
+    head = [
+        "# Settings\n",
+        MADE,
+        "In `config.toml` in the home directory.\n",
+        "| name | default | meaning |",
+        "|---|---|---|",
+    ]
+    return "\n".join([*head, *rows, ""])
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    return "" if field.default is dataclasses.MISSING else str(field.default)
+
+
+def events() -> str:
+    """Every fact the log can hold."""
+    parts = ["# Events\n", MADE]
+    for name, shape in FACTS.items():
+        fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(shape))
+        parts.append(f"## {name}\n\n{inspect.getdoc(shape)}\n\n{fields}\n")
+    return "\n".join(parts)
+
+
+def _described(shape: type[Any]) -> dict[str, str]:
+    """The docstring under each field."""
+    source = inspect.getsource(shape)
+    return {
+        name: " ".join(text.split())
+        for name, text in re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', source, re.DOTALL)
+    }
+
+
+def main() -> None:
+    """Write the pages, or check them."""
+    pages = {"commands.md": commands(), "views.md": views(), "settings.md": settings(), "events.md": events()}
+    stale = [
+        name
+        for name, text in pages.items()
+        if not (REFERENCE / name).exists() or (REFERENCE / name).read_text() != text
+    ]
+    if "--check" in sys.argv:
+        sys.exit(f"run 'python dev/reference.py': {', '.join(stale)} not up to date" if stale else 0)
+    REFERENCE.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        (REFERENCE / name).write_text(pages[name])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""``python -m hivemind``."""
+
+from hivemind.entrypoints.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What comes in: text is redacted, observed, spooled and taken into the store."""

@@ -1,0 +1,458 @@
+"""Secrets are taken out of every text before its first byte is written.
+
+Several readers look at a text: *formats* know tokens by their shape, *places* know where secrets stand, *names* read
+what is given to a word such as `password`, and private keys and Kubernetes secrets are taken whole. Each reads a
+bounded stretch per find, so that hostile input costs no more than its length.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
+
+from hivemind.capture import secret_rules as rules
+
+Span = tuple[int, int, str]
+"""Where a secret starts and ends, and its kind."""
+
+PASSES = 8
+"""Replacing one secret can uncover another beside it; two passes settle all but contrived text."""
+
+SHORTEST_TOKEN = 16
+"""No format is shorter, so its keywords are looked for only in words of this length."""
+
+SHORTEST_KNOWN = 8
+"""Shorter values of an environment are too likely to be ordinary words."""
+
+LONGEST_LOOK = 250
+"""A value of this length was not read to its end; the rest is taken along once it is judged a secret."""
+
+MARK = "[redacted:"
+MARKER = r"(\[redacted:[a-z0-9-]{1,40}\])"
+
+PRIVATE = "<private"
+PRIVATE_TAG = r"(?i:<(/?)private(?:\s[^<>]*)?>)"
+
+
+def redact(text: str, known: Collection[str] = ()) -> str:
+    """The text with each secret replaced by `[redacted:kind]` and each `<private>` passage gone."""
+    text = _without_private(text)
+    for _ in range(PASSES):
+        cleaned = _cleaned(text, known)
+        if cleaned == text:
+            break
+        text = cleaned
+    return text
+
+
+def secrets_in(environ: Mapping[str, str]) -> frozenset[str]:
+    """The values of an environment that are secret by their name, and the passwords in its addresses."""
+    found: set[str] = set()
+    for name, value in environ.items():
+        if "://" in value:
+            found.update(match[1] for match in _compiled(rules.ADDRESS_PASSWORD).finditer(value))
+        if name not in rules.PLAIN_VARIABLES and _names_a_secret(name):
+            found.add(value.strip())
+    return frozenset(filter(_is_worth_knowing, found))
+
+
+def _names_a_secret(name: str) -> bool:
+    words = _compiled(rules.NAME).finditer(_lowered(name))
+    return any(_sort_of_name(name[: word.start()], word[0], name[word.end() :]) for word in words)
+
+
+def _is_worth_knowing(value: str) -> bool:
+    if len(value) < SHORTEST_KNOWN or _is_stand_in(value):
+        return False
+    is_plain = value.isalpha() or _is_measure(value) or _compiled(rules.PATH).match(value) is not None
+    return not is_plain or _is_random(value)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+def _lowered(text: str) -> str:
+    """Lower case in which every character keeps its place."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+def _without_private(text: str) -> str:
+    """Passages are dropped with all that is nested in them; one that is never closed reaches to the end."""
+    for _ in range(PASSES):
+        if PRIVATE not in text.lower():
+            return text
+        kept, depth, position = [], 0, 0
+        for tag in _compiled(PRIVATE_TAG).finditer(text):
+            if not depth and not tag[1]:
+                kept.append(text[position : tag.start()])
+            if depth or not tag[1]:
+                depth += -1 if tag[1] else 1
+                position = tag.end()
+        if not kept:
+            return text
+        text = "".join(kept) + ("" if depth else text[position:])
+    # Dropping keeps joining pieces into new tags: somebody is trying, so all from there on goes too.
+    return _compiled(PRIVATE_TAG).split(text, maxsplit=1)[0]
+
+
+def _cleaned(text: str, known: Collection[str]) -> str:
+    """One pass over what stands between the markers."""
+    if MARK not in text:
+        return _replaced(text, known)
+    parts = _compiled(MARKER).split(text)
+    return "".join(part if index % 2 else _replaced(part, known) for index, part in enumerate(parts))
+
+
+def _replaced(text: str, known: Collection[str]) -> str:
+    pieces: list[str] = []
+    position = 0
+    for start, end, kind in _merged(_spans(text, known)):
+        pieces += (text[position:start], f"[redacted:{kind}]")
+        position = end
+    return "".join(pieces) + text[position:]
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Finds that overlap become one, under the kind of the reader that came first."""
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, order, kind in sorted((start, end, order, kind) for order, (start, end, kind) in enumerate(spans)):
+        if merged and start < merged[-1][1]:
+            first, last, earlier, name = merged.pop()
+            merged.append((first, max(last, end), *min((earlier, name), (order, kind))))
+        else:
+            merged.append((start, end, order, kind))
+    return [(start, end, kind) for start, end, _, kind in merged]
+
+
+def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
+    lowered = _lowered(text)
+    yield from _known(text, known)
+    yield from _private_keys(text)
+    yield from _kubernetes(text)
+    yield from _formats(text)
+    yield from _places(text, lowered)
+    yield from _cookies(text, lowered)
+    yield from _named(text, lowered)
+
+
+def _known(text: str, known: Collection[str]) -> Iterator[Span]:
+    for value in known:
+        if len(value) < 4 or MARK in value:
+            continue
+        for form in {value, value.replace("\\", "\\\\").replace('"', '\\"')}:
+            start = text.find(form)
+            while start >= 0:
+                yield start, start + len(form), "known"
+                start = text.find(form, start + len(form))
+
+
+def _private_keys(text: str) -> Iterator[Span]:
+    """Whole PEM blocks; one whose end is not shown goes as far as its lines do."""
+    start = text.find("-----BEGIN")
+    closing = text.find("-----END", start) if start >= 0 else -1
+    while start >= 0:
+        following = text.find("-----BEGIN", start + 10)
+        if 0 <= closing < start:
+            closing = text.find("-----END", start)
+        if header := _compiled(rules.PEM_HEADER).match(text, start):
+            end = _end_of_key(text, header.end(), closing, following)
+            if _compiled(rules.PEM_BODY).search(text, header.end(), end):
+                yield start, end, "private-key"
+        start = following
+
+
+def _end_of_key(text: str, body: int, closing: int, following: int) -> int:
+    is_closed = closing >= body and not body <= following < closing
+    pattern, start = (rules.PEM_FOOTER, closing) if is_closed else (rules.PEM_CUT_SHORT, body)
+    match = _compiled(pattern).match(text, start)
+    return match.end() if match else start
+
+
+def _kubernetes(text: str) -> Iterator[Span]:
+    """Every value of a Kubernetes `Secret`, whatever its key is called."""
+    if "Secret" not in text:
+        return
+    offset = 0
+    for document in text.split("\n---"):
+        if _compiled(rules.KUBERNETES_SECRET).search(document):
+            for block in _compiled(rules.KUBERNETES_DATA).finditer(document):
+                for entry in _compiled(rules.KUBERNETES_ENTRY).finditer(document, *block.span()):
+                    if not _is_stand_in(entry[1]):
+                        yield offset + entry.start(1), offset + entry.end(1), "kubernetes"
+        offset += len(document) + len("\n---")
+
+
+@cache
+def _by_keyword(rows: tuple[tuple[str, ...], ...]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(keyword, row) for row in rows for keyword in row[1].split()]
+
+
+def _met(rows: tuple[tuple[str, ...], ...], text: str) -> Iterable[tuple[str, ...]]:
+    """The rows of which the text has a keyword, each once and in order."""
+    return dict.fromkeys([row for keyword, row in _by_keyword(rows) if keyword in text])
+
+
+def _formats(text: str) -> Iterator[Span]:
+    words = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN])
+    for kind, _, pattern in _met(rules.FORMATS, words):
+        for match in _compiled(pattern).finditer(text):
+            start, end = match.span(match.lastindex or 0)
+            if not _is_made_up(text[start:end]):
+                yield start, end, kind
+    for kind, _, pattern in _met(rules.STANDALONE, words):
+        for match in _compiled(pattern).finditer(text):
+            if _starts_a_word(text, match.start()) and _is_drawn(match[0]):
+                yield *match.span(), kind
+
+
+def _starts_a_word(text: str, start: int) -> bool:
+    r"""Escapes such as `\n` and colour codes end in a letter, but a word can start after them."""
+    before = text[max(0, start - 2) : start]
+    if not (before[-1:].isalnum() or before[-1:] in {"-", "_", "+"}):
+        return True
+    return before in {"\\n", "\\r", "\\t"} or (before[-1] == "m" and before[0] in "0123456789;[")
+
+
+def _places(text: str, lowered: str) -> Iterator[Span]:
+    for kind, _, pattern, bar in _met(rules.PLACES, lowered):
+        for match in _compiled(pattern).finditer(lowered):
+            start, end = match.span(1)
+            if _clears(bar, text[start:end], lowered[match.start() : start]):
+                yield start, end, kind
+
+
+def _clears(bar: str, value: str, before: str) -> bool:
+    """Whether what stands in a place for secrets is one."""
+    if bar == "whole":
+        return True
+    if _is_stand_in(value):
+        return False
+    match bar:
+        case "address":
+            return not before.endswith(f"/{value.lower()}:")
+        case "likely":
+            return _is_mixed(value)
+        case "random":
+            return _is_random(value)
+        case "strong":
+            return _is_strong(value)
+        case _:
+            return True
+
+
+def _cookies(text: str, lowered: str) -> Iterator[Span]:
+    if "cookie" in lowered:
+        for header in _compiled(rules.COOKIES).finditer(lowered):
+            for pair in _compiled(rules.COOKIE).finditer(text, *header.span()):
+                if _clears("likely", pair[1], ""):
+                    yield *pair.span(1), "cookie"
+
+
+def _named(text: str, lowered: str) -> Iterator[Span]:
+    """What is assigned to a name, passed to a flag, or said to be the password."""
+    if not any(hint in lowered for hint in rules.NAME_HINTS):
+        return
+    position = 0
+    for word in _compiled(rules.NAME).finditer(lowered):
+        after = _compiled(rules.ASSIGNED).match(text, word.end()) if word.start() >= position else None
+        if after is None:
+            continue
+        owner, name = _owner(text, word.start()), text[word.start() : word.end()]
+        if sort := _sort_of_name(owner, name, after["tail"]):
+            start, end = _value(after)
+            if _holds(sort, _sureness(sort, owner, name, after), text[start:end], after):
+                if end - start >= LONGEST_LOOK and (rest := _compiled(rules.REST_OF_VALUE).match(text, end)):
+                    end = rest.end()
+                yield start, end, sort
+                position = end
+
+
+def _owner(text: str, start: int) -> str:
+    """What the name begins with, or else the word before it: `public` of `public_key` and of `public key`."""
+    before = text[max(0, start - 40) : start]
+    owner = before[len(before.rstrip(rules.NAME_CHARACTERS)) :]
+    if owner or not before.endswith(" "):
+        return owner
+    return before[len(before[:-1].rstrip(rules.NAME_CHARACTERS)) :]
+
+
+def _sort_of_name(owner: str, name: str, tail: str) -> str:
+    """What a name promises: a password, a secret, a token, a key of unknown use, or nothing secret."""
+    if tail[:1] in {"s", "S"} and not tail[1:2].isalpha():
+        tail = tail[1:]
+    if tail[:1].isalpha() and not (tail[0].isupper() and name[-1].islower()):
+        return ""
+    endings = _compiled(rules.HUMPS).findall(tail)
+    if (endings and f" {endings[-1].lower()} " in rules.PLAIN_ENDINGS) or _compiled(rules.NAME).search(tail.lower()):
+        return ""
+    word = name.lower()
+    is_glued = owner[-1:].isalpha() and not (name[0].isupper() and owner[-1].islower())
+    is_glued_key = is_glued and word == "key" and owner.lower().endswith(rules.GLUED_KEYS)
+    if is_glued and word not in rules.GLUED_WORDS and not is_glued_key:
+        return ""
+    if word not in rules.TOKEN_WORDS:
+        return "password"
+    owners = [f" {part.lower()} " for part in _compiled(rules.HUMPS).findall(owner)]
+    if any(part in rules.PLAIN_OWNERS for part in owners):
+        return ""
+    if word == "key" and not (is_glued_key or any(part in rules.KEY_OWNERS for part in owners)):
+        return "key"
+    return "secret" if word == "secret" else "token"
+
+
+def _value(after: re.Match[str]) -> tuple[int, int]:
+    group = after.lastgroup or "bare"
+    value = after[group]
+    value = _compiled(rules.BARE_END).split(value, 1)[0].rstrip(".:") if group == "bare" else value.rstrip("\\")
+    return after.start(group), after.start(group) + len(value)
+
+
+def _sureness(sort: str, owner: str, name: str, after: re.Match[str]) -> str:
+    """How plainly the value is given: to a flag or variable, by an assignment, or only in words."""
+    if after["pair"]:
+        return "stated"
+    is_flag = owner.startswith("-")
+    if after["sign"] is None:
+        is_sql = after.lastgroup == "single" and sort == "password"
+        if after["gap"] == "\n" and after.string[after.pos - len(name) - len(owner) - 1] not in "$%{ ":
+            return "unclear"
+        return "sure" if after["gap"] and (is_flag or is_sql) else "said"
+    if after["sign"].strip() in rules.NEEDS_QUOTES and after.lastgroup == "bare":
+        return "unclear"
+    if after["sign"] in {"|", "("} and (after["sign"] == "|" or "." in after["tail"]):
+        return "unclear"
+    prefix = "" if owner.endswith(" ") else owner
+    is_variable = f"{prefix}{name}{after['tail']}".isupper()
+    return "sure" if after["sign"] == "=" and (is_flag or is_variable) else "stated"
+
+
+def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
+    """Whether the value is a secret, by what its name promises and how plainly it is given."""
+    if sureness == "unclear" or len(value) < 5 or _is_stand_in(value) or " " in value or "\t" in value:
+        return False
+    if _is_measure(value):
+        return sort == "password" and sureness != "said" and value.isdigit() and len(value) >= 6
+    is_random = _is_random(value)
+    if not is_random and _is_reference(value, sort):
+        return False
+    is_bare = after.lastgroup == "bare"
+    if is_bare and sureness == "stated" and _is_code(value, after, is_random):
+        return False
+    match sort, sureness:
+        case "password", "sure":
+            return not (is_bare and after["gap"] and value.isalpha())
+        case "password", "stated":
+            return len(value) >= 6 and _is_mixed(value)
+        case "password", _:
+            return _is_strong(value)
+        case "key", _:
+            is_label = _is_digest(value) or _compiled(rules.LABELLED_DIGEST).fullmatch(value)
+            return is_random and len(value) >= 24 and (sureness == "sure" or not is_label)
+        case _, "said":
+            return is_random and not (_is_digest(value) and (len(value) < 32 or "-" in value))
+        case "token", "stated" if is_bare:
+            return is_random
+        case _:
+            return is_random or (len(value) >= 8 and _is_chosen(value))
+
+
+def _is_reference(value: str, sort: str) -> bool:
+    """A path, an address or a resource, which says where a secret is."""
+    if _compiled(rules.PATH).match(value) or _compiled(rules.EMAIL).fullmatch(value):
+        return True
+    return sort != "password" and _compiled(rules.RESOURCE).fullmatch(value) is not None
+
+
+def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
+    """The name of something else: `getpass.getpass(`, `tokens[0]`, `password2`."""
+    if not _compiled(rules.IDENTIFIER).fullmatch(value):
+        return False
+    following = after.string[after.end() : after.end() + 1]
+    if following in {"(", "["}:
+        return True
+    parts = _compiled(rules.MEMBER).split(value)
+    if len(parts) > 1:
+        return not any(_is_random(part) and len(part) >= 20 for part in parts)
+    if is_random:
+        return False
+    if following not in {"", "\n"}:
+        return not _compiled(r"\d{3}").search(value)
+    return len(value) < 7 or bool(_compiled(rules.NAME).search(value.lower()))
+
+
+def _is_stand_in(value: str) -> bool:
+    lowered = value.lower()
+    return (
+        len(set(value)) < 4
+        or f" {lowered} " in rules.TRIVIAL
+        or lowered.startswith(rules.STAND_IN_STARTS)
+        or any(part in lowered for part in rules.STAND_IN_PARTS)
+        or _compiled(rules.STAND_IN).fullmatch(value) is not None
+    )
+
+
+def _is_made_up(value: str) -> bool:
+    return _is_stand_in(value) or any(part in value.lower() for part in rules.COUNTING)
+
+
+def _is_drawn(value: str) -> bool:
+    return not _is_made_up(value) and (any(map(str.isdigit, value)) or _is_jumbled(value))
+
+
+def _is_measure(value: str) -> bool:
+    return _compiled(rules.MEASURE).fullmatch(value.lower()) is not None
+
+
+def _is_digest(value: str) -> bool:
+    """Hexadecimal or a UUID: more often the name of a thing than a secret."""
+    return _compiled(rules.DIGEST).fullmatch(value) is not None
+
+
+def _changes(value: str) -> int:
+    """How often small letters, capitals and digits take turns: what is drawn by lot does so all the time."""
+    return len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
+
+
+def _is_jumbled(value: str) -> bool:
+    """Capitals all over the place: the humps of `getUserById` are words, these are not."""
+    humps = _compiled(rules.HUMPS).findall(value)
+    letters = sum(map(len, humps))
+    return letters >= 10 and letters * 5 <= len(humps) * 16 and not (value.isupper() or value.islower())
+
+
+def _is_random(value: str) -> bool:
+    if len(value) < 16 or len(set(value)) < 7:
+        return False
+    if _is_digest(value) or _is_jumbled(value):
+        return True
+    has_digit = any(map(str.isdigit, value))
+    return has_digit and _changes(value) * 4 >= len(value) and not _compiled(rules.SLUG).fullmatch(value)
+
+
+def _is_mixed(value: str) -> bool:
+    """Letters with digits or symbols among them, as passwords have and words have not."""
+    others = any(map(str.isdigit, value)) or _compiled(rules.SYMBOL).search(value.rstrip("?!*="))
+    return (any(map(str.isalpha, value)) and bool(others)) or _is_jumbled(value)
+
+
+def _is_chosen(value: str) -> bool:
+    """What a person would choose as a secret, rather than the name of one."""
+    plain = _compiled(rules.TECHNICAL).sub("", value.lower())
+    has_symbol = _compiled(rules.SYMBOL).search(plain.rstrip("?!*=")) is not None
+    is_varied = any(map(str.isalpha, plain)) and (has_symbol or sum(map(str.isdigit, plain)) > 1)
+    return is_varied and not (_compiled(rules.SLUG).fullmatch(value) or _compiled(rules.REGEX_PART).search(value))
+
+
+def _is_strong(value: str) -> bool:
+    """A password that can be told from a word even in running text."""
+    if len(value) < 6 or _is_measure(value) or _compiled(rules.QUERY).search(value):
+        return False
+    if _is_random(value):
+        return not _is_digest(value)
+    plain = _compiled(rules.TECHNICAL).sub("", value.lower())
+    is_varied = any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))
+    return is_varied and _compiled(rules.STRONG_PART).search(plain) is not None

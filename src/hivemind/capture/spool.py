@@ -1,0 +1,80 @@
+"""The spool: where a hook leaves what it saw, one line each, for whoever opens the store next.
+
+Standard library only. A line is ``agent, event, moment, payload`` with tabs between; the payload is what
+the agent sent, already redacted, and may be anything.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FILE = "spool"
+TAKEN = ".taken"
+
+
+def append(directory: str, agent: str, event: str, at: str, payload: str) -> None:
+    """Leave one line; other hooks may be doing the same."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    one_line = payload.replace("\r", " ").replace("\n", " ")
+    line = "\t".join((agent, event, at, one_line)) + "\n"
+    spool = _opened(os.path.join(directory, FILE))
+    try:
+        os.write(spool, line.encode("utf-8", "replace"))
+    finally:
+        os.close(spool)
+
+
+@contextmanager
+def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
+    """The lines left so far, removed once the caller has dealt with them.
+
+    What was taken by a process that then died is found again by the next one.
+    """
+    spool = os.path.join(directory, FILE)
+    if os.path.exists(spool):
+        held = _opened(spool)
+        os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
+        os.close(held)
+    files = [os.path.join(directory, name) for name in sorted(_names(directory)) if name.endswith(TAKEN)]
+    yield [line for file in files for line in _lines(file)]
+    for file in files:
+        _remove(file)
+
+
+def _opened(path: str) -> int:
+    """The spool, locked. It may have been taken while we waited, so look again which file has the name."""
+    while True:
+        spool = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        fcntl.flock(spool, fcntl.LOCK_EX)
+        try:
+            if os.stat(path).st_ino == os.fstat(spool).st_ino:
+                return spool
+        except FileNotFoundError:
+            pass
+        os.close(spool)
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - pathlib is an import the hook would pay for
+    except FileNotFoundError:
+        return []
+
+
+def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as spool:
+            for line in spool:
+                agent, event, at, payload = (line.rstrip("\n").split("\t", 3) + [""] * 3)[:4]
+                yield agent, event, at, payload
+    except FileNotFoundError:
+        # Another process finished the same file; recording twice would have changed nothing anyway.
+        return
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        return

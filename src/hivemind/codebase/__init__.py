@@ -1,0 +1,1 @@
+"""ABOUT the code: which repository this is, and what is in it."""

@@ -1,0 +1,1 @@
+"""LEARN: how claims become memories."""

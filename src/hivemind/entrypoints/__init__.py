@@ -1,0 +1,1 @@
+"""DOORS: each parses, calls ``Hivemind`` and prints."""

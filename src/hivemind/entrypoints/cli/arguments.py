@@ -1,0 +1,68 @@
+"""What the commands have in common: opening the store and reading what people type."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from hivemind.app import Hivemind
+from hivemind.errors import InvalidInput
+from hivemind.model.memory import Kind, Status
+from hivemind.model.scope import Scope
+from hivemind.model.text import decoded
+
+scope_option = click.option(
+    "--scope", type=click.Choice([scope.value for scope in Scope]), help="Whose it is: user, project or team."
+)
+kind_option = click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="What sort of claim it is.")
+kinds_option = click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice([kind.value for kind in Kind]), help="Only this kind."
+)
+tags_option = click.option("--tags", default="", metavar="A,B", help="Labels, separated by commas.")
+everywhere_option = click.option("--everywhere", is_flag=True, help="Also what was learned in other repositories.")
+
+
+def open_mind() -> Hivemind:
+    """The memory as seen from the current directory."""
+    return Hivemind.open(click.get_current_context().find_root().obj)
+
+
+def text_or_standard_input(text: str | None, what: str = "the text") -> str:
+    """Text from the argument, or from a pipe when there is none."""
+    if text is not None and text != "-":
+        return text
+    if sys.stdin.isatty():
+        raise InvalidInput(f"{what} is missing; give it as an argument or pipe it in")
+    return decoded(sys.stdin.buffer.read(), what)
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one."""
+
+    def decorate(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+filters = options(
+    click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only this scope."),
+    kinds_option,
+    click.option("--tags", default="", metavar="A,B", help="Only with one of these tags."),
+    everywhere_option,
+)
+statuses_option = click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice([status.value for status in Status]),
+    help="Only with this status.",
+)
+
+
+def scope_from(name: str | None) -> Scope | None:
+    """The scope that was chosen, if one was."""
+    return Scope(name) if name else None

@@ -1,0 +1,14 @@
+"""``hivemind rebuild``."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.output import progress, say
+
+
+@click.command("rebuild")
+def command() -> None:
+    """Derive everything from the log again. No answer changes by it."""
+    with open_mind() as mind, progress("Rebuilding") as advance:
+        mind.rebuild(advance)
+    say("Rebuilt.")

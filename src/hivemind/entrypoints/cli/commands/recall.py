@@ -1,0 +1,51 @@
+"""``hivemind recall``."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, text_or_standard_input
+from hivemind.entrypoints.cli.output import answer, as_json_option, say_json
+from hivemind.model.memory import Kind
+
+
+@click.command("recall")
+@click.argument("question", required=False)
+@filters
+@click.option("--limit", type=int, help="At most so many memories.")
+@click.option("--budget", type=int, metavar="TOKENS", help="At most so many tokens.")
+@click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
+@click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
+@as_json_option
+def command(
+    question: str | None,
+    scope: str | None,
+    kinds: tuple[str, ...],
+    tags: str,
+    everywhere: bool,
+    limit: int | None,
+    budget: int | None,
+    as_of: str,
+    why: bool,
+    as_json: bool,
+) -> None:
+    """What is known that bears on a question.
+
+    \b
+    hivemind recall "how do we run the tests?"
+    hivemind recall "redirect loop" --everywhere --kind fix
+    hivemind recall "deploy target" --as-of 2026-03-31
+    """
+    with open_mind() as mind:
+        found = mind.recall(
+            text_or_standard_input(question, "the question"),
+            scope=scope_from(scope),
+            kinds=[Kind(kind) for kind in kinds],
+            tags=tags.split(","),
+            limit=limit,
+            max_tokens=budget,
+            as_of=as_of,
+            everywhere=everywhere,
+        )
+    if as_json:
+        say_json(found)
+    else:
+        answer(found, why=why)

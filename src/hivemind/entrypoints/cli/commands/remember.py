@@ -1,0 +1,78 @@
+"""``hivemind remember``."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import (
+    kind_option,
+    open_mind,
+    scope_option,
+    tags_option,
+    text_or_standard_input,
+)
+from hivemind.entrypoints.cli.output import as_json_option, note, origin, say, say_json
+from hivemind.model.memory import Kind
+from hivemind.model.scope import Scope
+
+
+@click.command("remember")
+@click.argument("text", required=False)
+@scope_option
+@kind_option
+@tags_option
+@click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
+@click.option("--replaces", multiple=True, metavar="ID", help="The memory it takes the place of.")
+@click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date.")
+@click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then.")
+@click.option("--valid-from", default="", metavar="DATE", help="True since.")
+@click.option("--valid-to", default="", metavar="DATE", help="True until.")
+@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+@click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@as_json_option
+def command(
+    text: str | None,
+    scope: str | None,
+    kind: str | None,
+    tags: str,
+    subject: str,
+    replaces: tuple[str, ...],
+    expires: str,
+    verify_by: str,
+    valid_from: str,
+    valid_to: str,
+    links: tuple[str, ...],
+    sources: tuple[str, ...],
+    confidence: float,
+    as_json: bool,
+) -> None:
+    """Keep something worth knowing next time.
+
+    TEXT is taken from standard input when it is left out.
+
+    \b
+    hivemind remember "Tests need a running Redis" --tags testing
+    hivemind remember "Deploy target is Coolify" --subject deploy-target --kind decision
+    git log -1 --format=%B | hivemind remember --kind decision
+    """
+    with open_mind() as mind:
+        memory = mind.remember(
+            text_or_standard_input(text),
+            scope=Scope(scope or Scope.PROJECT),
+            kind=Kind(kind or Kind.FACT),
+            tags=tags.split(","),
+            subject=subject,
+            replaces=replaces,
+            expires=expires,
+            verify_by=verify_by,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            links=links,
+            sources=sources,
+            confidence=confidence,
+        )
+        if as_json:
+            say_json(memory)
+            return
+        say(f"Remembered {origin(memory)}")
+        if sharing := mind.sharing(memory):
+            note(sharing)

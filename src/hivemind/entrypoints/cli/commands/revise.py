@@ -1,0 +1,52 @@
+"""``hivemind revise``."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import kind_option, open_mind
+from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.model.memory import Kind
+
+
+@click.command("revise")
+@click.argument("memory", metavar="ID")
+@click.argument("text", required=False, default="")
+@kind_option
+@click.option("--subject", default="", help="What it is the current value of.")
+@click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date.")
+@click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then.")
+@click.option("--valid-from", default="", metavar="DATE", help="True since.")
+@click.option("--valid-to", default="", metavar="DATE", help="True until.")
+@click.option("--confidence", type=float, help="From 0 to 1.")
+@click.option("--reason", default="", help="Why it changed.")
+@as_json_option
+def command(
+    memory: str,
+    text: str,
+    kind: str | None,
+    subject: str,
+    expires: str,
+    verify_by: str,
+    valid_from: str,
+    valid_to: str,
+    confidence: float | None,
+    reason: str,
+    as_json: bool,
+) -> None:
+    """Make a memory say something else; what it said stays in its history."""
+    with open_mind() as mind:
+        known = mind.revise(
+            memory,
+            text,
+            kind=Kind(kind) if kind else None,
+            subject=subject,
+            expires=expires,
+            verify_by=verify_by,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            confidence=confidence,
+            reason=reason,
+        )
+    if as_json:
+        say_json(known)
+    else:
+        say(f"Revised {origin(known)} (version {known.version})")

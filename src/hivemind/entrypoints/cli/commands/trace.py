@@ -1,0 +1,66 @@
+"""``hivemind trace store`` and ``hivemind trace search``."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind, scope_option, tags_option
+from hivemind.entrypoints.cli.output import answer, as_json_option, note, origin, say, say_json
+from hivemind.model.scope import Scope
+
+
+@click.group("trace")
+def command() -> None:
+    """What was done, why, and how it ended."""
+
+
+@command.command("store")
+@click.option("--agent", required=True, help="Who did it.")
+@click.option("--action", required=True, help="What was done, in a few words.")
+@click.option("--reasoning", default="", help="Why, and what was found out.")
+@click.option("--result", default="", help="How it ended: success, failure …")
+@tags_option
+@scope_option
+@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+@as_json_option
+def store(
+    agent: str,
+    action: str,
+    reasoning: str,
+    result: str,
+    tags: str,
+    scope: str | None,
+    links: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Keep what was done and how it ended."""
+    with open_mind() as mind:
+        memory = mind.store_trace(
+            agent=agent,
+            action=action,
+            reasoning=reasoning,
+            result=result,
+            tags=tags.split(","),
+            scope=Scope(scope or Scope.PROJECT),
+            links=links,
+        )
+        if as_json:
+            say_json(memory)
+            return
+        say(f"Stored {origin(memory)}")
+        if sharing := mind.sharing(memory):
+            note(sharing)
+
+
+@command.command("search")
+@click.argument("question")
+@click.option("--limit", type=int, help="At most so many traces.")
+@everywhere_option
+@click.option("--why", is_flag=True, help="Say why each trace stands where it stands.")
+@as_json_option
+def search(question: str, limit: int | None, everywhere: bool, why: bool, as_json: bool) -> None:
+    """What was done about something like this before."""
+    with open_mind() as mind:
+        found = mind.search_traces(question, limit=limit, everywhere=everywhere)
+    if as_json:
+        say_json(found)
+    else:
+        answer(found, why=why)

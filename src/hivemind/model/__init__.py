@@ -1,0 +1,1 @@
+"""WHAT there is: frozen values and pure functions, no files, no clock, no network."""

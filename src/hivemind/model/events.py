@@ -1,0 +1,246 @@
+"""The facts that can be logged, and the envelope they travel in.
+
+A fact is something that happened. Nobody edits it; a later fact corrects it. The meaning of a fact
+never changes: a new meaning is a new fact, and a program that does not know it keeps it unread.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.plain import as_json
+from hivemind.model.scope import Scope
+from hivemind.model.session import Seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRemembered:
+    """Someone found something worth knowing next time."""
+
+    memory_id: MemoryId
+    kind: Kind
+    text: str
+    owner: str
+    tags: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    links: tuple[str, ...] = ()
+    subject: str = ""
+    confidence: float = 1.0
+    valid_from: str = ""
+    valid_to: str = ""
+    expires_at: str = ""
+    verify_by: str = ""
+    supersedes: tuple[MemoryId, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    batch: str = ""
+    trace: Trace | None = None
+    proposed: bool = False
+    """Its writer asks for review. What a low-trust channel brings is proposed anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRevised:
+    """A memory says something else from now on; what is empty stays as it was."""
+
+    memory_id: MemoryId
+    base: int
+    """The version the writer had read."""
+    text: str = ""
+    kind: Kind | None = None
+    subject: str = ""
+    confidence: float | None = None
+    valid_from: str = ""
+    valid_to: str = ""
+    expires_at: str = ""
+    verify_by: str = ""
+    links: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTagged:
+    """Labels were put on a memory or taken off."""
+
+    memory_id: MemoryId
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySuperseded:
+    """Another memory took its place."""
+
+    memory_id: MemoryId
+    by: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryErased:
+    """Its content was destroyed everywhere we keep it; only this remains."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One line of a receipt."""
+
+    memory_id: MemoryId
+    rank: int
+    score: float
+    tokens: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoriesRecalled:
+    """Memories were put before somebody: the receipt, filed under the person's own scope."""
+
+    query: str
+    shown: tuple[Shown, ...]
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationMade:
+    """An agent did or said something."""
+
+    agent: str
+    session_id: str
+    seen: Seen
+    directory: str = ""
+    text: str = ""
+    tool: str = ""
+    input: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    file: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositorySeen:
+    """A working tree was met under a name; later it may have a better one."""
+
+    repo: str
+    root: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownFact:
+    """A fact that a newer program wrote: kept as it is, read by nobody here."""
+
+    name: str
+    body: str
+
+
+Fact = (
+    MemoryRemembered
+    | MemoryRevised
+    | MemoryTagged
+    | MemorySuperseded
+    | MemoryErased
+    | MemoriesRecalled
+    | ObservationMade
+    | RepositorySeen
+    | UnknownFact
+)
+
+FACTS: dict[str, type[Any]] = {
+    "memory.remembered": MemoryRemembered,
+    "memory.revised": MemoryRevised,
+    "memory.tagged": MemoryTagged,
+    "memory.superseded": MemorySuperseded,
+    "memory.erased": MemoryErased,
+    "memories.recalled": MemoriesRecalled,
+    "observation.made": ObservationMade,
+    "repository.seen": RepositorySeen,
+}
+NAMES = {shape: name for name, shape in FACTS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A fact, and when, where, how and by whom it came."""
+
+    id: EventId
+    at: str
+    actor: str
+    channel: Channel
+    scope: Scope
+    repo: str
+    fact: Fact
+
+    @property
+    def about(self) -> str:
+        """The memory or session the fact is about."""
+        return cast(str, getattr(self.fact, "memory_id", getattr(self.fact, "session_id", "")))
+
+    @property
+    def moment(self) -> tuple[str, str]:
+        """Total order of events, the same on every device: later wins."""
+        return self.at, self.id
+
+
+def encode(fact: Fact) -> tuple[str, str]:
+    """A fact as its name and its JSON."""
+    if isinstance(fact, UnknownFact):
+        return fact.name, fact.body
+    return NAMES[type(fact)], as_json(fact, terse=True)
+
+
+def decode(name: str, body: str) -> Fact:
+    """The fact that ``encode`` wrote; fields that a newer program added are left aside."""
+    shape = FACTS.get(name)
+    if shape is None:
+        return UnknownFact(name=name, body=body)
+    return cast(Fact, _revived(shape, json.loads(body)))
+
+
+def _revived(shape: type[Any], stored: dict[str, Any]) -> Any:
+    known = shape.__dataclass_fields__
+    return shape(**{name: _value(name, held) for name, held in stored.items() if name in known})
+
+
+def _value(name: str, held: Any) -> Any:
+    if held is not None and name in REVIVE:
+        return REVIVE[name](held)
+    return tuple(held) if isinstance(held, list) else held
+
+
+def sources_from(stored: list[dict[str, Any]]) -> tuple[Source, ...]:
+    """Sources read back from plain values."""
+    return tuple(_revived(Source, one) for one in stored)
+
+
+REVIVE: dict[str, Callable[[Any], Any]] = {
+    "kind": Kind,
+    "seen": Seen,
+    "channel": Channel,
+    "trace": lambda held: _revived(Trace, held),
+    "sources": sources_from,
+    "shown": lambda held: tuple(_revived(Shown, one) for one in held),
+}
+
+
+def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
+    """The same fact with each piece of free text in it changed; ids and enumerations stay."""
+    return cast(Fact, _changed(fact, change))
+
+
+NOT_FREE_TEXT = {"memory_id", "by", "supersedes", "session_id", "event", "agent", "at"}
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
+        return dataclasses.replace(value, **{name: _changed(getattr(value, name), change) for name in fields})
+    if isinstance(value, tuple):
+        return tuple(_changed(item, change) for item in value)
+    return change(value) if type(value) is str else value

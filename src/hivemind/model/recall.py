@@ -1,0 +1,78 @@
+"""A question, what came back, and the proof of what was shown."""
+
+from dataclasses import dataclass
+
+from hivemind.model.ids import MemoryId, ReceiptId
+from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.scope import Scope, Sight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to look for, where, as of when, and how much of it fits."""
+
+    text: str
+    sight: Sight
+    now: str
+    limit: int
+    max_tokens: int
+    as_of: str = ""
+    """Answer with what was believed then."""
+    scope: Scope | None = None
+    kinds: tuple[Kind, ...] = ()
+    tags: tuple[str, ...] = ()
+    statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
+
+    @property
+    def moment(self) -> str:
+        """The point in time the answer speaks of."""
+        return self.as_of or self.now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One reason why a memory stands where it stands."""
+
+    name: str
+    score: float
+    why: str
+    """In plain words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A memory that answers, the passage that does, and why."""
+
+    memory: Memory
+    passage: str
+    score: float
+    signals: tuple[Signal, ...]
+    labels: tuple[str, ...] = ()
+    """What a reader must know before using it: elsewhere, overdue, disputed."""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """What to tell the reader, and the receipt for having told it."""
+
+    query: Query
+    hits: tuple[Hit, ...]
+    text: str
+    receipt: ReceiptId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof that a memory was put before somebody."""
+
+    id: ReceiptId
+    memory_id: MemoryId
+    at: str
+    actor: str
+    session_id: str
+    query: str
+    rank: int
+    score: float
+    tokens: int
+    why: str

@@ -1,0 +1,55 @@
+"""Whose a memory is, where it holds, and what a reader may see."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hivemind.errors import InvalidInput
+
+
+class Scope(StrEnum):
+    """Whose it is: mine everywhere, mine in this repository, or the team's."""
+
+    USER = "user"
+    PROJECT = "project"
+    TEAM = "team"
+
+    @classmethod
+    def parse(cls, text: str) -> "Scope":
+        """The scope a person named."""
+        try:
+            return cls(text.strip().lower())
+        except ValueError:
+            raise InvalidInput(f"{text!r} is not a scope; choose user, project or team") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository as every clone and worktree of it is known, and where it lies here."""
+
+    id: str
+    """``remote:host/path``, else ``commit:<first commit>``, else ``path:<directory>``."""
+    root: str
+    """The top of the working tree at hand."""
+    known_as: tuple[str, ...] = ()
+    """What this same working tree was called before it had a remote or a commit."""
+
+    @property
+    def name(self) -> str:
+        """A short name for people; not an identity."""
+        tail = self.root if self.id.startswith("commit:") else self.id
+        return tail.rstrip("/").rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a reader may see; every query carries it, and nothing in a question can widen it."""
+
+    repos: tuple[str, ...]
+    """The repository at hand, under each name it had."""
+    everywhere: bool = False
+    """Also what this person learned in other repositories, labelled."""
+
+    @classmethod
+    def of(cls, repository: Repository, *, everywhere: bool = False) -> "Sight":
+        """What may be seen from a working tree."""
+        return cls(repos=(repository.id, *repository.known_as), everywhere=everywhere)

@@ -1,0 +1,91 @@
+"""What text we take, and how it is made safe to show."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from hivemind.errors import InvalidInput
+
+LONGEST_TEXT = 64 * 1024
+"""Bytes of one memory; longer things are files, and a memory can point at a file."""
+LONGEST_REQUEST = 1024 * 1024
+LONGEST_LABEL = 200
+
+UNWELCOME = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters other than tab, newline and carriage return: terminals obey them."""
+
+HIDDEN = re.compile(
+    # A flag such as Scotland's is spelled in tag characters; only that spelling is kept.
+    "(?P<kept>\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f"
+    # One joiner between two letters of a script that needs it, or between two emoji.
+    "|(?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))"
+    "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+"""Characters that show nothing but can carry or reorder text."""
+
+LINE_ENDS = re.compile("\r\n|[\r\x85\u2028\u2029]")
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
+
+
+def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -> str:
+    """The text, stripped, or an error that says what to mend."""
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise InvalidInput(f"{what} is empty; say what is worth knowing")
+    if "\x00" in text:
+        raise InvalidInput(f"{what} contains a NUL byte; remove it")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        at = error.start
+        raise InvalidInput(f"{what} is not valid Unicode at character {at}; save it as UTF-8") from None
+    if size > longest:
+        raise InvalidInput(f"{what} has {size:,} bytes, the limit is {longest:,}; shorten it or point at a file")
+    unwelcome = UNWELCOME.search(text)
+    if unwelcome:
+        code = f"U+{ord(unwelcome[0]):04X}"
+        raise InvalidInput(f"{what} contains the control character {code}; remove it")
+    return text
+
+
+def checked_label(text: str, what: str) -> str:
+    """A short single line, such as a tag or a subject."""
+    label = checked(text, what, longest=LONGEST_LABEL)
+    if "\n" in label or "\t" in label:
+        raise InvalidInput(f"{what} must be a single line")
+    return label
+
+
+def decoded(raw: bytes, what: str = "the text") -> str:
+    """Bytes from outside as text."""
+    if len(raw) > LONGEST_REQUEST:
+        raise InvalidInput(f"{what} has {len(raw):,} bytes, the limit is {LONGEST_REQUEST:,}; shorten it")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{what} is not valid UTF-8 at byte {error.start}; save it as UTF-8") from None
+
+
+def neutral(text: str) -> str:
+    """Text that a terminal or a model reads as text: nothing in it is obeyed or hidden."""
+    lines = LINE_ENDS.sub("\n", text)
+    shown = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
+    return PILED_MARKS.sub(r"\1", shown)
+
+
+def tags(labels: str | Iterable[str]) -> tuple[str, ...]:
+    """Tags from ``"a, b"`` or a list: lower case, each once, in order."""
+    parts = labels.split(",") if isinstance(labels, str) else labels
+    kept = [checked_label(part, "a tag").lower() for part in parts if part.strip()]
+    return tuple(dict.fromkeys(kept))
+
+
+def first_line(text: str, longest: int = 100) -> str:
+    """A headline: the first line, cut at a word."""
+    line = unicodedata.normalize("NFC", text.strip().split("\n", 1)[0])
+    if len(line) <= longest:
+        return line
+    cut = line[:longest].rsplit(" ", 1)[0]
+    return cut + " …"

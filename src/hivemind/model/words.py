@@ -1,0 +1,50 @@
+"""The words of a text as the index sees them, identifiers taken whole and in parts."""
+
+import re
+
+IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:[./\\:-]+)[\w$]+)*")
+PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+WORD = re.compile(r"\w+", re.UNICODE)
+QUOTED = re.compile(r'"([^"]+)"')
+
+LONGEST_SEARCH = 120
+"""Characters; what is longer is a text somebody pasted, not a search somebody typed."""
+
+STOP_WORDS = frozenset(
+    """
+    a about all also am an and any are as at be been but by can could did do does for from get had has have he her
+    here him his how i if in into is it its just like may me might more most must my no not of on or our out over
+    please shall she should so some such than that the their them then there these they this those to too under up
+    us use used using very was we were what when where which while who whom whose why will with would you your
+    """.split()  # noqa: SIM905 - a list of quoted words would be harder to read
+)
+
+
+def code_words(text: str) -> str:
+    """Identifiers in the text, squeezed whole and cut into parts.
+
+    ``getUserById`` gives ``getuserbyid get user by id``. Squeezing makes ``get_user_by_id``,
+    ``getUserById`` and ``get-user-by-id`` the same word.
+    """
+    found: dict[str, None] = {}
+    for identifier in IDENTIFIER.findall(text):
+        for name in re.split(r"[./\\:]+", identifier):
+            parts = [part.lower() for part in PART.findall(name)]
+            if len(parts) > 1:
+                found["".join(parts)] = None
+                found.update(dict.fromkeys(parts))
+    return " ".join(found)
+
+
+def terms(question: str) -> list[str]:
+    """The words of a question worth looking for, each once; all of them if none is."""
+    words = [word.lower() for word in WORD.findall(question)] + code_words(question).split()
+    unique = list(dict.fromkeys(words))
+    return [word for word in unique if word not in STOP_WORDS] or unique
+
+
+def phrases(question: str) -> list[str]:
+    """What a short question puts in double quotes: it must stand together. Long texts quote for other reasons."""
+    if len(question) > LONGEST_SEARCH:
+        return []
+    return [phrase.strip() for phrase in QUOTED.findall(question) if WORD.search(phrase)]

@@ -1,0 +1,120 @@
+"""WHERE everything is kept: one SQLite file with the log and what is derived from it.
+
+``Store.record`` is the only way in.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.model.events import Event
+from hivemind.store import log, projector
+from hivemind.store.database import Database
+
+FORMAT = 1
+"""Of the log; raised only when an older program could no longer append to it."""
+
+FILE, ID_FILE = "memory.db", "memory.id"
+
+IDENTITY = """
+CREATE TABLE identity (store TEXT NOT NULL, device TEXT NOT NULL) STRICT;
+"""
+
+
+class Store:
+    """An open store."""
+
+    def __init__(self, db: Database, directory: Path, device: str) -> None:
+        self.db = db
+        self.directory = directory
+        self.device = device
+
+    @classmethod
+    def open(cls, directory: Path) -> "Store":
+        """Open the store in a directory, creating it on first use."""
+        _make(directory)
+        _refuse_a_lost_file(directory)
+        db = Database.open(directory / FILE)
+        try:
+            store_id, device = _prepared(db)
+            _name_beside(directory, store_id)
+        except BaseException:
+            db.close()
+            raise
+        return cls(db, directory, device)
+
+    def record(self, events: Iterable[Event]) -> list[Event]:
+        """Append what is new and let the projections take it in, in one transaction or not at all."""
+        with self.db.transaction():
+            added = log.append(self.db, self.device, events)
+            projector.apply(self.db, added)
+        return [event for _, event in added]
+
+    def rebuild(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+        """Derive everything from the log again; no answer changes."""
+        projector.rebuild(self.db, progress)
+
+    def close(self) -> None:
+        """Give the file back."""
+        self.db.close()
+
+
+def _prepared(db: Database) -> tuple[str, str]:
+    """Tables as this program expects them, and who we are."""
+    if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
+        return _identity(db)
+    with db.transaction():
+        found = int(db.value("PRAGMA user_version"))
+        if found == 0:
+            _create(db)
+        derived_by = projector.version(db) if found in (0, FORMAT) else 0
+        if found not in (0, FORMAT) or derived_by > projector.VERSION:
+            raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
+        if derived_by < projector.VERSION:
+            projector.rebuild(db)
+    return _identity(db)
+
+
+def _create(db: Database) -> None:
+    db.execute(IDENTITY + log.SCHEMA + projector.SCHEMA)
+    db.execute("INSERT INTO identity VALUES (?, ?)", secrets.token_hex(16), secrets.token_hex(16))
+    projector.create_tables(db)
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _identity(db: Database) -> tuple[str, str]:
+    row = db.one("SELECT store, device FROM identity")
+    if row is None:
+        raise StoreDamaged("the store has lost its identity; restore it from a backup")
+    return row[0], row[1]
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"cannot make {directory}: {error.strerror}; set HIVEMIND_HOME to another place") from error
+
+
+def _refuse_a_lost_file(directory: Path) -> None:
+    """An empty store must never take the place of a lost one in silence."""
+    file, beside = directory / FILE, directory / ID_FILE
+    if beside.exists() and (not file.exists() or file.stat().st_size == 0):
+        raise StoreDamaged(
+            f"{file} is {'empty' if file.exists() else 'missing'}, but {beside.name} says there was a store here;"
+            f" restore it from a backup, or remove {beside} to start a new one"
+        )
+
+
+def _name_beside(directory: Path, store_id: str) -> None:
+    beside = directory / ID_FILE
+    if not beside.exists():
+        fresh = directory / f"{ID_FILE}.{secrets.token_hex(4)}"
+        fresh.write_text(store_id + "\n")
+        fresh.replace(beside)
+    elif beside.read_text().strip() != store_id:
+        raise StoreDamaged(
+            f"{directory / FILE} is not the store that {beside.name} names; put the right file back,"
+            f" or remove {beside} to accept this one"
+        )

@@ -1,0 +1,38 @@
+"""Which memories a question may be answered from; these conditions stand in every query over memories."""
+
+import json
+from typing import Any
+
+from hivemind.model.recall import Query
+from hivemind.model.scope import Sight
+
+VISIBLE = "(:everywhere OR m.scope = 'user' OR m.repo IN (SELECT value FROM json_each(:repos)) OR m.repo = '')"
+"""The scope predicate. It stands in every query that looks for memories."""
+
+FITTING = (
+    "(:scope = '' OR m.scope = :scope)"
+    " AND (:kinds = '[]' OR m.kind IN (SELECT value FROM json_each(:kinds)))"
+    " AND (:tags = '[]' OR EXISTS ("
+    "SELECT 1 FROM json_each(m.tags) WHERE value IN (SELECT value FROM json_each(:tags))))"
+    " AND (:statuses = '[]' OR :as_of <> '' OR m.status IN (SELECT value FROM json_each(:statuses)))"
+    " AND (m.expires_at = '' OR :as_of <> '' OR m.expires_at > :now)"
+)
+"""What the caller asked for. Looking back, status and expiry are judged as they were then."""
+
+
+def seen_from(sight: Sight) -> dict[str, Any]:
+    """The values that ``VISIBLE`` names."""
+    return {"everywhere": sight.everywhere, "repos": json.dumps(sight.repos)}
+
+
+def bound(query: Query) -> dict[str, Any]:
+    """The values that ``VISIBLE`` and ``FITTING`` name."""
+    return {
+        **seen_from(query.sight),
+        "scope": query.scope or "",
+        "kinds": json.dumps(query.kinds),
+        "tags": json.dumps(query.tags),
+        "statuses": json.dumps(query.statuses),
+        "now": query.now,
+        "as_of": query.as_of,
+    }

@@ -1,0 +1,187 @@
+"""Memories as they stand: one row each, the fold of its events."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hivemind.errors import AmbiguousId, NotFound
+from hivemind.model.events import Event, sources_from
+from hivemind.model.ids import MemoryId, short
+from hivemind.model.life import memory_from, steps
+from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
+from hivemind.model.plain import as_json
+from hivemind.model.recall import Query
+from hivemind.model.scope import Scope, Sight
+from hivemind.model.text import first_line
+from hivemind.store import log
+from hivemind.store.database import Database, Row
+from hivemind.store.projections import words
+from hivemind.store.projections.filters import FITTING, VISIBLE, bound, seen_from
+
+TABLES = ("memories",)
+SCHEMA = """
+CREATE TABLE memories (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    bucket TEXT NOT NULL,
+    text TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    repo TEXT NOT NULL,           -- empty where it holds everywhere
+    owner TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    recorded_at TEXT NOT NULL,
+    revised_at TEXT NOT NULL,
+    tags TEXT NOT NULL,           -- JSON, as are sources, links, supersedes and derived_from
+    sources TEXT NOT NULL,
+    links TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    valid_from TEXT NOT NULL,
+    valid_to TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    verify_by TEXT NOT NULL,
+    last_verified_at TEXT NOT NULL,
+    supersedes TEXT NOT NULL,
+    superseded_by TEXT,
+    derived_from TEXT NOT NULL,
+    batch TEXT NOT NULL,
+    action TEXT,                  -- of a trace, with reasoning and result
+    reasoning TEXT,
+    result TEXT,
+    version INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    file_path TEXT NOT NULL
+) STRICT;
+CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
+CREATE INDEX memories_time ON memories (recorded_at);
+CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
+"""
+COLUMNS = (
+    "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
+    " links, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at, supersedes,"
+    " superseded_by, derived_from, batch, action, reasoning, result, version, agent, session_id, file_path"
+)
+
+
+def apply(db: Database, event: Event) -> None:
+    """Tell the memory's life again, with this event in it."""
+    if not hasattr(event.fact, "memory_id"):
+        return
+    life = steps(log.about(db, event.about))
+    key = db.value("SELECT key FROM memories WHERE id = ?", event.about)
+    if life:
+        words.put(db, _put(db, life[-1].after), life)
+    elif key is not None:
+        words.remove(db, key)
+        db.execute("DELETE FROM memories WHERE key = ?", key)
+
+
+def get(db: Database, memory_id: MemoryId) -> Memory:
+    """The memory of that id, as it stands."""
+    row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory_id)
+    if row is None:
+        raise NotFound(f"there is no memory {short(memory_id)}")
+    return _memory(row)
+
+
+def as_of(db: Database, memory_id: MemoryId, moment: str) -> Memory | None:
+    """The memory as it was believed at that moment."""
+    return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
+
+
+def resolve(db: Database, prefix: str) -> MemoryId:
+    """The id that a shortened one stands for."""
+    rows = db.execute(
+        "SELECT id, text FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT 10",
+        prefix, prefix + "g",
+    )  # fmt: skip
+    exact = [row for row in rows if row[0] == prefix]
+    if len(exact or rows) > 1:
+        raise AmbiguousId(prefix, [f"{row[0][:12]}  {first_line(row[1], 60)}" for row in rows])
+    if not rows:
+        raise NotFound(f"there is no memory {prefix!r}; 'hivemind list' shows what there is")
+    return MemoryId((exact or rows)[0][0])
+
+
+def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
+    """Memories that fit the query's filters, newest first; ``before`` goes on from an earlier page."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING}"
+        " AND (:before = '' OR (recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before))"
+        " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
+        {**bound(query), "before": before, "limit": query.limit},
+    )
+    return [_memory(row) for row in rows]
+
+
+def each(db: Database, sight: Sight) -> Iterator[Memory]:
+    """Every memory in sight, oldest first."""
+    rows = db.stream(
+        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} ORDER BY recorded_at, id",
+        seen_from(sight),
+    )
+    return map(_memory, rows)
+
+
+def counts(db: Database) -> list[Row]:
+    """How many memories there are, by scope, kind and status."""
+    return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
+
+
+def _put(db: Database, memory: Memory) -> int:
+    values = _values(memory)
+    marks = ", ".join("?" * len(values))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ") if name != "id")
+    return int(
+        db.value(
+            f"INSERT INTO memories ({COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes} RETURNING key",
+            *values,
+        )
+    )
+
+
+def _values(memory: Memory) -> tuple[Any, ...]:
+    trace = memory.trace
+    files = [source.file for source in memory.sources if source.file] + [*memory.links]
+    derived = {
+        "bucket": memory.kind.bucket,
+        "trust": int(memory.trust),
+        "sources": as_json(memory.sources, terse=True),
+        "action": trace.action if trace else None,
+        "reasoning": trace.reasoning if trace else None,
+        "result": trace.result if trace else None,
+        "agent": memory.agent,
+        "session_id": memory.session_id or "",
+        "file_path": files[0].partition("::")[0] if files else "",
+    }
+    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in COLUMNS.split(", "))
+
+
+def _stored(value: Any) -> Any:
+    return as_json(value) if isinstance(value, tuple) else value
+
+
+def _memory(row: Row) -> Memory:
+    held = dict(zip(COLUMNS.split(", "), row, strict=True))
+    action, reasoning, result = held.pop("action"), held.pop("reasoning"), held.pop("result")
+    agent = held.pop("agent")
+    for name in ("bucket", "session_id", "file_path"):
+        del held[name]
+    for name in ("tags", "links", "supersedes", "derived_from"):
+        held[name] = tuple(json.loads(held[name]))
+    return Memory(
+        **held
+        | {
+            "kind": Kind(held["kind"]),
+            "scope": Scope(held["scope"]),
+            "channel": Channel(held["channel"]),
+            "trust": Trust(held["trust"]),
+            "status": Status(held["status"]),
+            "sources": sources_from(json.loads(held["sources"])),
+            "trace": Trace(agent=agent, action=action, reasoning=reasoning, result=result) if action else None,
+        }
+    )

@@ -1,0 +1,61 @@
+"""Receipts: which memory was put before whom, when and why."""
+
+from hivemind.model.events import Event, MemoriesRecalled
+from hivemind.model.ids import MemoryId, ReceiptId
+from hivemind.model.recall import Receipt
+from hivemind.store.database import Database, Row
+
+TABLES = ("receipts",)
+SCHEMA = """
+CREATE TABLE receipts (
+    id TEXT NOT NULL,             -- of the recall; a line for each memory it showed
+    memory_id TEXT NOT NULL,
+    at TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    query TEXT NOT NULL,
+    rank INTEGER NOT NULL,
+    score REAL NOT NULL,
+    tokens INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    PRIMARY KEY (id, rank)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX receipts_memory ON receipts (memory_id, at);
+CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
+"""
+
+
+def apply(db: Database, event: Event) -> None:
+    """File a line for each memory that was shown."""
+    match event.fact:
+        case MemoriesRecalled() as fact:
+            db.many(
+                "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (event.id, line.memory_id, event.at, event.actor, fact.session_id, fact.query,
+                     line.rank, line.score, line.tokens, line.why)
+                    for line in fact.shown
+                ),
+            )  # fmt: skip
+
+
+def of_memory(db: Database, memory_id: MemoryId, limit: int = 20) -> list[Receipt]:
+    """The newest times a memory was shown."""
+    rows = db.execute("SELECT * FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
+    return [_receipt(row) for row in rows]
+
+
+def _receipt(row: Row) -> Receipt:
+    receipt_id, memory_id, at, actor, session_id, query, rank, score, tokens, why = row
+    return Receipt(
+        id=ReceiptId(receipt_id),
+        memory_id=MemoryId(memory_id),
+        at=at,
+        actor=actor,
+        session_id=session_id,
+        query=query,
+        rank=rank,
+        score=score,
+        tokens=tokens,
+        why=why,
+    )

@@ -1,0 +1,26 @@
+"""Working trees and the names they were known by."""
+
+from hivemind.model.events import Event, RepositorySeen
+from hivemind.store.database import Database
+
+TABLES = ("repositories",)
+SCHEMA = """
+CREATE TABLE repositories (
+    repo TEXT NOT NULL,
+    root TEXT NOT NULL,
+    PRIMARY KEY (repo, root)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX repositories_root ON repositories (root);
+"""
+
+
+def apply(db: Database, event: Event) -> None:
+    """Note that a working tree carried a name."""
+    match event.fact:
+        case RepositorySeen() as seen:
+            db.execute("INSERT OR IGNORE INTO repositories VALUES (?, ?)", seen.repo, seen.root)
+
+
+def names_of(db: Database, root: str) -> list[str]:
+    """Every name a working tree was ever known by."""
+    return [row[0] for row in db.execute("SELECT repo FROM repositories WHERE root = ? ORDER BY repo", root)]

@@ -1,0 +1,62 @@
+"""Sessions of agents and what was observed in them."""
+
+from hivemind.model.events import Event, ObservationMade
+from hivemind.store.database import Database
+
+TABLES = ("observations", "sessions")
+SCHEMA = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    agent TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    directory TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    last_seen_at TEXT NOT NULL
+) STRICT;
+CREATE TABLE observations (
+    id TEXT PRIMARY KEY,          -- of its event
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    at TEXT NOT NULL,
+    seen TEXT NOT NULL,
+    text TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    input TEXT NOT NULL,
+    output TEXT NOT NULL,
+    exit_code INTEGER,
+    file TEXT NOT NULL,
+    model TEXT NOT NULL
+) STRICT;
+CREATE INDEX observations_session ON observations (session_id, at);
+"""
+
+
+def apply(db: Database, event: Event) -> None:
+    """Add the observation, and stretch its session to hold it."""
+    match event.fact:
+        case ObservationMade() as seen:
+            # The place of a session is where its earliest observation was made.
+            db.execute(
+                "INSERT INTO sessions VALUES (:id, :agent, :repo, :directory, :at, :at)"
+                " ON CONFLICT (id) DO UPDATE SET"
+                " repo = iif((:at, :repo) < (started_at, repo), :repo, repo),"
+                " directory = iif((:at, :directory) < (started_at, directory), :directory, directory),"
+                " started_at = min(started_at, :at), last_seen_at = max(last_seen_at, :at)",
+                {
+                    "id": seen.session_id,
+                    "agent": seen.agent,
+                    "repo": event.repo,
+                    "directory": seen.directory,
+                    "at": event.at,
+                },
+            )
+            db.execute(
+                "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output,
+                seen.exit_code, seen.file, seen.model,
+            )  # fmt: skip
+
+
+def count(db: Database) -> tuple[int, int]:
+    """How many sessions and how many observations there are."""
+    row = db.one("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM observations)")
+    return (row[0], row[1]) if row else (0, 0)

@@ -1,0 +1,60 @@
+"""Keeps the projections up with the log, and derives them again when asked."""
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+
+from hivemind.model.events import Event
+from hivemind.store import log
+from hivemind.store.database import Database
+from hivemind.store.projections import memories, receipts, repositories, sessions, words
+
+PROJECTIONS: tuple[ModuleType, ...] = (memories, receipts, sessions, repositories)
+OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words)
+"""Who owns tables; the word index is kept by the memories it indexes."""
+
+VERSION = 1
+"""Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""
+
+SCHEMA = """
+CREATE TABLE bookmarks (
+    reader TEXT PRIMARY KEY,
+    position INTEGER NOT NULL,    -- of the last event it has taken in
+    version INTEGER NOT NULL
+) STRICT;
+"""
+PROMPT = "projections"
+PAGE = 1_000
+
+
+def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
+    """Take in what was just appended."""
+    for position, event in events:
+        for projection in PROJECTIONS:
+            projection.apply(db, event)
+        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ?", position, PROMPT)
+
+
+def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Drop every derived table and derive it again from the log."""
+    with db.transaction():
+        create_tables(db)
+        position, last = 0, log.end(db)
+        while page := log.read(db, position, PAGE):
+            apply(db, page)
+            position = page[-1][0]
+            progress(position, last)
+
+
+def create_tables(db: Database) -> None:
+    """Empty tables, nothing read yet."""
+    for owner in reversed(OWNERS):
+        for table in owner.TABLES:
+            db.execute(f"DROP TABLE IF EXISTS {table}")
+    for owner in OWNERS:
+        db.execute(owner.SCHEMA)
+    db.execute("INSERT OR REPLACE INTO bookmarks VALUES (?, 0, ?)", PROMPT, VERSION)
+
+
+def version(db: Database) -> int:
+    """The version of the projections that derived the tables."""
+    return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", PROMPT) or 0)

@@ -1,0 +1,128 @@
+"""SQL for reading: documented views over the memories, on a connection that cannot write.
+
+The file is opened read-only, and an authorizer admits nothing but reading through the views; both are the
+engine's own doing, so no cleverness in the statement gets around them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from hivemind.errors import InvalidInput, Refused
+from hivemind.store import FILE
+from hivemind.store.database import Database, Row
+
+TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
+
+VIEWS: dict[str, str] = {
+    "agent_memory": f"""
+        SELECT id, text AS content, NULL AS embedding, bucket AS memory_type, kind, scope, repo, tags, subject,
+            file_path, session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
+            recorded_at AS timestamp, revised_at, valid_from, valid_to, expires_at, verify_by, version
+        FROM main.memories""",
+    "traces": """
+        SELECT id, agent, action, reasoning, result, tags, scope, repo, session_id, status,
+            recorded_at AS timestamp
+        FROM main.memories WHERE kind = 'trace'""",
+    "sessions": """
+        SELECT id, agent, repo, directory, started_at, last_seen_at,
+            (SELECT count(*) FROM main.observations o WHERE o.session_id = s.id) AS observations
+        FROM main.sessions s""",
+    "tool_outputs": """
+        SELECT o.id, o.session_id, s.agent, s.repo, o.tool, o.input, o.output, o.exit_code,
+            o.file AS file_path, o.at AS timestamp
+        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id WHERE o.seen = 'tool'""",
+    "receipts": """
+        SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp
+        FROM main.receipts""",
+}
+"""What may be read, by name; the columns are a promise."""
+
+BEHIND = {"memories", "sessions", "observations", "receipts"}
+"""The tables that views may read; the log and its bodies are not among them."""
+ONLY_READING = f"only reading from {', '.join(VIEWS)} is possible here; change memories with the other commands"
+TABLE_FUNCTIONS = {"json_each", "json_tree"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a statement returned."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def fetchall(self) -> list[Row]:
+        """Every row."""
+        return list(self.rows)
+
+    def fetchone(self) -> Row | None:
+        """The first row, if there is one."""
+        return self.rows[0] if self.rows else None
+
+
+class Reader:
+    """A connection that answers SELECT over the views, and nothing else."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    @classmethod
+    def open(cls, directory: Path, functions: Mapping[str, Callable[..., Any]]) -> "Reader":
+        """Open the store in a directory for reading; the functions become SQL functions."""
+        db = Database.open_for_reading(directory / FILE, [f"CREATE TEMP VIEW {n} AS {sql}" for n, sql in VIEWS.items()])
+        for name, function in functions.items():
+            db.connection.create_scalar_function(name, function)
+        db.connection.authorizer = _only_reading
+        return cls(db)
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
+        """Run one SELECT and return its rows."""
+        columns: list[str] = []
+
+        def note_columns(cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
+            columns[:] = [column[0] for column in cursor.get_description()]
+            return True
+
+        cursor = self._db.connection.cursor()
+        cursor.exec_trace = note_columns
+        try:
+            rows = tuple(cursor.execute(sql, values))
+        except (apsw.AuthError, apsw.ReadOnlyError):
+            raise Refused(ONLY_READING) from None
+        except (apsw.SQLError, apsw.BindingsError) as error:
+            # Writing to a view fails before the authorizer is asked.
+            raise (Refused(ONLY_READING) if "cannot modify" in str(error) else InvalidInput(f"SQL: {error}")) from None
+        return Rows(tuple(columns), rows)
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._db.close()
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _only_reading(action: int, first: str | None, second: str | None, schema: str | None, view: str | None) -> int:
+    match action:
+        case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
+            allowed = True
+        case apsw.SQLITE_FUNCTION:
+            allowed = second != "load_extension"
+        case apsw.SQLITE_READ:
+            through_a_view = first in BEHIND and view in VIEWS
+            allowed = through_a_view or (first in VIEWS and schema == "temp") or first in TABLE_FUNCTIONS
+        case _:
+            allowed = False
+    return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY

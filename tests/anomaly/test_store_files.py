@@ -1,0 +1,84 @@
+"""A store whose files are not what they were says so, and is never replaced by an empty one."""
+
+from pathlib import Path
+
+import pytest
+
+from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.store import FILE, ID_FILE, Store, projector
+from hivemind.store.database import Database
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    Store.open(tmp_path).close()
+    return tmp_path
+
+
+def test_a_store_is_created_on_first_use_and_found_again(directory: Path) -> None:
+    identity = (directory / ID_FILE).read_text()
+
+    store = Store.open(directory)
+
+    assert store.db.value("SELECT store FROM identity") == identity.strip()
+    store.close()
+
+
+def test_a_missing_file_is_an_error_with_a_remedy(directory: Path) -> None:
+    (directory / FILE).unlink()
+
+    with pytest.raises(StoreDamaged, match=r"missing.*restore it from a backup, or remove"):
+        Store.open(directory)
+    assert not (directory / FILE).exists()
+
+
+def test_an_empty_file_is_an_error_with_a_remedy(directory: Path) -> None:
+    (directory / FILE).write_bytes(b"")
+
+    with pytest.raises(StoreDamaged, match="empty"):
+        Store.open(directory)
+
+
+def test_another_store_in_its_place_is_noticed(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    Store.open(other).close()
+    (directory / FILE).write_bytes((other / FILE).read_bytes())
+
+    with pytest.raises(StoreDamaged, match="is not the store that"):
+        Store.open(directory)
+
+
+def test_a_file_that_is_no_database_is_refused(directory: Path) -> None:
+    (directory / FILE).write_bytes(b"not a database, but long enough to look like one" * 100)
+
+    with pytest.raises(StoreDamaged, match="hivemind doctor"):
+        Store.open(directory)
+
+
+def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None:
+    db = Database.open(directory / FILE)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+
+    with pytest.raises(StoreTooNew, match="upgrade"):
+        Store.open(directory)
+
+
+def test_tables_of_an_older_program_are_derived_again(directory: Path) -> None:
+    db = Database.open(directory / FILE)
+    db.execute("DROP TABLE receipts")
+    db.execute("UPDATE bookmarks SET version = 0")
+    db.close()
+
+    store = Store.open(directory)
+
+    assert projector.version(store.db) == projector.VERSION
+    assert store.db.value("SELECT count(*) FROM receipts") == 0
+    store.close()
+
+
+def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(StoreError, match="file"):
+        Store.open(tmp_path / "file" / "below")

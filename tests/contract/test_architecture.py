@@ -1,0 +1,96 @@
+"""Rules that no import linter can see."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import hivemind
+from hivemind.store.projector import OWNERS
+
+SOURCE = Path(hivemind.__file__).parent
+LIGHT = {
+    "hivemind",
+    "hivemind.capture",
+    "hivemind.capture.redact",
+    "hivemind.capture.secret_rules",
+    "hivemind.capture.spool",
+    "hivemind.entrypoints",
+    "hivemind.entrypoints.hook",
+    "hivemind.model",
+    "hivemind.model.home",
+}
+
+
+def modules_after(statement: str) -> set[str]:
+    probe = f"import sys; {statement}; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(loaded.stdout.split())
+
+
+def test_the_hook_loads_nothing_but_the_standard_library_and_what_is_as_light_as_itself() -> None:
+    loaded = modules_after("import hivemind.entrypoints.hook")
+
+    ours = {name for name in loaded if name.split(".")[0] == "hivemind"}
+    foreign = {name.split(".")[0] for name in loaded - ours} - sys.stdlib_module_names
+    assert ours == LIGHT
+    assert not {name for name in foreign if not name.startswith(("_", "sitecustomize", "distutils"))}
+    assert "json" not in loaded
+
+
+def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
+    loaded = modules_after("import hivemind.entrypoints.cli")
+
+    assert "click" in loaded
+    assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
+
+
+def test_each_table_is_written_by_its_owner_alone() -> None:
+    for owner in OWNERS:
+        for table in owner.TABLES:
+            writes = re.compile(rf"(INSERT( OR \w+)? INTO|UPDATE|DELETE FROM) {table}\b(?! \({table}, rank\))")
+            writers = {p for p in SOURCE.rglob("*.py") if writes.search(p.read_text("utf-8"))}
+            assert writers == {Path(str(owner.__file__))}, f"{table} is written by {writers}"
+
+
+def strings_in_code(file: Path) -> list[str]:
+    """Every string that is not a docstring."""
+    tree = ast.parse(file.read_text("utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said]
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+def test_sql_stands_in_the_store_alone() -> None:
+    sql = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP) [a-zA-Z*:(]")
+    speakers = {p for p in SOURCE.rglob("*.py") if any(map(sql.match, strings_in_code(p)))}
+
+    assert any("store" in p.parts for p in speakers)
+    assert [p for p in speakers if "store" not in p.relative_to(SOURCE).parts] == []
+
+
+def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
+    from hivemind.store.database import Database
+
+    writing = Database.open(tmp_path / "a.db")
+    reading = Database.open_for_reading(tmp_path / "a.db")
+
+    assert writing.value("PRAGMA secure_delete") == reading.value("PRAGMA secure_delete") == 1
+    openers = {p.name for p in SOURCE.rglob("*.py") if "apsw.Connection(" in p.read_text("utf-8")}
+    assert openers == {"database.py"}
+    writing.close()
+    reading.close()
+
+
+def test_the_layers_hold() -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout

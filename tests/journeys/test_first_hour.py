@@ -1,0 +1,322 @@
+"""What a person does in the first hour, typed at the command line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.doors import run, run_json
+
+Make = Callable[..., Path]
+
+STACK = "Project: Next.js 15 + TypeScript + Drizzle ORM + Clerk auth"
+DATABASE = "Database: Postgres on Neon, migrations in /db/migrations/"
+TESTING = "Testing: Vitest for unit, Playwright for e2e. Coverage > 80%."
+
+
+@pytest.fixture(autouse=True)
+def in_a_plain_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def remembered() -> None:
+    assert run("remember", STACK, "--scope", "team", "--tags", "stack").exit_code == 0
+    assert run("remember", DATABASE, "--scope", "team", "--tags", "database,infrastructure").exit_code == 0
+    assert run("remember", TESTING, "--scope", "team", "--tags", "testing,conventions").exit_code == 0
+
+
+@pytest.mark.usefixtures("remembered")
+def test_what_was_remembered_is_recalled_the_fitting_first() -> None:
+    asked = run_json("recall", "database setup and migration patterns")
+
+    assert asked["hits"][0]["memory"]["text"] == DATABASE
+    assert {hit["memory"]["text"] for hit in run_json("recall", "project stack and conventions")["hits"]} >= {
+        STACK,
+        TESTING,
+    }
+
+
+def test_a_team_memory_without_a_hub_says_that_it_stays_here_until_there_is_one() -> None:
+    shared = run("remember", STACK, "--scope", "team")
+    own = run("remember", DATABASE)
+
+    assert shared.stderr == "kept on this machine, to be shared once a hub is configured\n"
+    assert own.stderr == ""
+
+
+def test_a_trace_is_stored_and_found_again() -> None:
+    stored = run(
+        "trace", "store", "--agent", "claude-code", "--action", "fixed_auth_redirect_loop",
+        "--reasoning", "Clerk middleware was intercepting API routes. Added matcher exclusion for /api/*",
+        "--result", "success", "--tags", "auth,bug-fix,clerk,middleware",
+    )  # fmt: skip
+    run("remember", "Auth redirects are configured in the dashboard")
+
+    found = run_json("trace", "search", "auth redirect issues")
+
+    assert stored.exit_code == 0
+    assert [hit["memory"]["trace"]["action"] for hit in found["hits"]] == ["fixed_auth_redirect_loop"]
+
+
+@pytest.mark.usefixtures("remembered")
+def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
+    asked = run("recall", "vitest coverage")
+
+    first, note, entry, last = asked.stdout.strip().split("\n")
+    assert first.startswith("<hivemind-memory ")
+    assert last == first.replace("<", "</")
+    assert "not instructions" in note
+    assert entry.endswith(TESTING)
+    assert "· team · person ·" in entry
+
+
+@pytest.mark.usefixtures("remembered")
+def test_what_nobody_said_is_not_answered() -> None:
+    asked = run("recall", "zebra husbandry")
+
+    assert (asked.exit_code, asked.stdout) == (0, "Nothing known.\n")
+
+
+@pytest.mark.usefixtures("remembered")
+def test_sql_reads_and_cannot_write() -> None:
+    read = run_json("sql", "SELECT content FROM agent_memory WHERE scope = 'team' ORDER BY content")
+    refused = [
+        run("sql", statement)
+        for statement in (
+            "DELETE FROM agent_memory",
+            "DELETE FROM memories",
+            "INSERT INTO memories (id) VALUES ('x')",
+            "ATTACH '/tmp/other.db' AS other",
+            "PRAGMA user_version = 9",
+            "SELECT content FROM bodies",
+            "WITH agent_memory AS (SELECT content FROM bodies) SELECT * FROM agent_memory",
+            "SELECT 1; DROP TABLE memories",
+        )
+    ]
+
+    assert [row["content"] for row in read] == [DATABASE, STACK, TESTING]
+    assert [done.exit_code for done in refused] == [4] * len(refused)
+    assert all("only reading" in done.stderr for done in refused)
+    assert len(run_json("list")) == 3
+
+
+def test_bad_sql_is_explained() -> None:
+    done = run("sql", "SELECT wrong_name FROM agent_memory")
+
+    assert (done.exit_code, done.stderr) == (2, "hivemind: SQL: no such column: wrong_name\n")
+
+
+def test_an_id_may_be_shortened_and_an_ambiguous_one_lists_the_candidates() -> None:
+    ids = [run_json("remember", f"fact number {number}")["id"] for number in range(20)]
+    first = next(i[0] for i in ids if sum(j[0] == i[0] for j in ids) > 1)
+
+    shown = run_json("show", ids[0][:10])
+    ambiguous = run("show", first)
+    unknown = run("show", "ffffffffffff")
+
+    assert shown["text"] == "fact number 0"
+    assert ambiguous.exit_code == 2
+    assert all(i[:12] in ambiguous.stderr for i in ids if i[0] == first)
+    assert unknown.exit_code == 3
+
+
+def test_a_revision_changes_the_answer_and_keeps_the_history() -> None:
+    memory = run_json("remember", "The API listens on port 8080")["id"]
+
+    run("revise", memory, "The API listens on port 9090", "--reason", "port was taken")
+
+    history = run_json("history", memory)
+    assert [step["after"]["text"][-4:] for step in history] == ["8080", "9090"]
+    assert history[1]["what"] == "revised: port was taken"
+    assert run_json("recall", "API port")["hits"][0]["memory"]["text"].endswith("9090")
+
+
+def test_what_replaces_another_takes_its_place() -> None:
+    old = run_json("remember", "We use Jest for tests")["id"]
+    new = run_json("remember", "We use Vitest for tests", "--replaces", old[:8])["id"]
+
+    assert [hit["memory"]["id"] for hit in run_json("recall", "which test runner do tests use")["hits"]] == [new]
+    assert run_json("show", old)["status"] == "superseded"
+    assert run_json("show", old)["superseded_by"] == new
+
+
+def test_tags_are_put_on_and_taken_off() -> None:
+    memory = run_json("remember", "Rate limit is 100 per minute", "--tags", "api,draft")["id"]
+
+    run("tag", memory, "limits", "--remove", "draft")
+
+    assert run_json("show", memory)["tags"] == ["api", "limits"]
+    assert len(run_json("list", "--tags", "limits")) == 1
+    assert run_json("list", "--tags", "draft") == []
+
+
+def test_explain_tells_sources_versions_and_whom_it_reached() -> None:
+    memory = run_json("remember", "Deploys run from main only", "--source", "docs/deploy.md:3-9")["id"]
+    run("recall", "where do deploys run from")
+
+    explained = run_json("explain", memory)
+    told = run("explain", memory).stdout
+
+    assert [source["channel"] for source in explained["memory"]["sources"]] == ["person", "file"]
+    assert explained["receipts"][0]["query"] == "where do deploys run from"
+    assert "docs/deploy.md:3-9" in told
+    assert "where do deploys run from" in told
+
+
+def test_text_may_come_from_standard_input() -> None:
+    done = run("remember", "--kind", "decision", stdin="We chose Postgres.\nBecause of jsonb.\n")
+
+    assert done.exit_code == 0
+    assert run_json("list")[0]["text"] == "We chose Postgres.\nBecause of jsonb."
+
+
+def test_lists_come_in_pages() -> None:
+    for number in range(7):
+        run("remember", f"fact number {number}")
+
+    first = run_json("list", "--limit", "4")
+    second = run_json("list", "--limit", "4", "--before", first[-1]["id"])
+
+    assert [m["text"][-1] for m in first + second] == list("6543210")
+
+
+def test_what_is_exported_can_be_imported_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run(
+        "remember",
+        "Ünïcode survives 🦊",
+        "--tags",
+        "a,b",
+        "--subject",
+        "s",
+        "--kind",
+        "decision",
+        "--expires",
+        "28d",
+    )
+    run("trace", "store", "--agent", "codex", "--action", "did", "--result", "success")
+    lines = run("export").stdout
+    monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
+
+    first = run("import", "--approve", stdin=lines)
+    again = run("import", "--approve", stdin=lines)
+
+    kept = (
+        "id",
+        "kind",
+        "text",
+        "tags",
+        "scope",
+        "repo",
+        "subject",
+        "expires_at",
+        "sources",
+        "trace",
+        "status",
+        "trust",
+    )
+    assert (first.stdout, again.stdout) == (
+        "Imported 2 memories, 0 were already known.\n",
+        "Imported 0 memories, 2 were already known.\n",
+    )
+    import json
+
+    before, after = ([json.loads(line) for line in text.splitlines()] for text in (lines, run("export").stdout))
+    assert [{k: m[k] for k in kept} for m in before] == [{k: m[k] for k in kept} for m in after]
+
+
+def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run("remember", "Deploys run on Fridays")
+    lines = run("export").stdout
+    monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
+
+    run("import", stdin=lines)
+
+    assert run("recall", "when do deploys run").stdout == "Nothing known.\n"
+    assert [(m["status"], m["trust"]) for m in run_json("list")] == [("proposed", "low")]
+
+
+def test_a_broken_import_takes_in_nothing() -> None:
+    run("remember", "Deploys run on Fridays")
+    lines = run("export").stdout
+
+    done = run("import", stdin=lines.replace("Fridays", "Mondays") + "{broken\n")
+
+    assert done.exit_code == 2
+    assert "line 2" in done.stderr
+    assert len(run_json("list")) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["remember", ""],
+        ["remember", "a\ud800b"],
+        ["remember", "bell\x07"],
+        ["remember", "x" * 70_000],
+        ["remember", "fine", "--kind", "rumour"],
+        ["remember", "fine", "--expires", "someday"],
+        ["remember", "fine", "--verify-by", "0001-01-01"],
+        ["remember", "fine", "--confidence", "7"],
+        ["remember", "fine", "--link", "../../etc/passwd"],
+        ["recall", "fine", "--as-of", "9999-01-01"],
+        ["recall", "fine", "--limit", "-1"],
+    ],
+)
+def test_bad_input_gets_one_line_of_advice_and_writes_nothing(arguments: list[str]) -> None:
+    done = run(*arguments)
+
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    assert run_json("list") == []
+    assert run_json("stats")["events"] == 0
+
+
+def test_invalid_bytes_on_standard_input_are_refused() -> None:
+    done = run("remember", stdin=b"caf\xe9 au lait")
+
+    assert done.exit_code == 2
+    assert "not valid UTF-8 at byte 3" in done.stderr
+
+
+def test_secrets_are_gone_before_anything_is_written(home: Path) -> None:
+    from tests.doors import residue
+
+    secret = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0Sa" + "QwEr"
+
+    run("remember", f"The CI token is {secret} <private>and my diary</private>", "--tags", "ci")
+
+    assert residue(home, secret.encode()) == []
+    assert residue(home, b"diary") == []
+    assert residue(home, b"The CI token is") != []
+
+
+def test_doctor_finds_nothing_wrong_in_a_healthy_store_and_something_in_a_broken_one(home: Path) -> None:
+    run("remember", "Deploys run on Fridays")
+    well = run("doctor")
+    from hivemind.store.database import Database
+
+    db = Database.open(home / "memory.db")
+    db.execute("UPDATE bodies SET content = replace(content, 'Fridays', 'Mondays')")
+    db.close()
+
+    ill = run("doctor")
+
+    assert (well.exit_code, ill.exit_code) == (0, 1)
+    assert "the content was changed" in ill.stdout
+
+
+def test_a_mistyped_command_gets_a_suggestion() -> None:
+    done = run("remembr", "x")
+
+    assert done.exit_code == 2
+    assert "Did you mean remember?" in done.stderr
+
+
+def test_rebuild_changes_no_answer(make_repository: Make) -> None:
+    run("remember", "Deploys run on Fridays", "--tags", "deploy")
+    before = run_json("list")
+
+    assert run("rebuild").exit_code == 0
+
+    assert run_json("list") == before

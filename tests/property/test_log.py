@@ -1,0 +1,234 @@
+"""The promises of the log: rebuilding changes nothing, order of arrival does not matter, the chain holds."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivemind.model.events import (
+    Event,
+    Fact,
+    MemoriesRecalled,
+    MemoryErased,
+    MemoryRemembered,
+    MemoryRevised,
+    MemorySuperseded,
+    MemoryTagged,
+    ObservationMade,
+    RepositorySeen,
+    Shown,
+    UnknownFact,
+    decode,
+    encode,
+)
+from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.scope import Scope
+from hivemind.model.session import Seen
+from hivemind.store import Store, log
+from hivemind.store.projector import OWNERS
+
+A, B = MemoryId("a" * 32), MemoryId("b" * 32)
+memory_ids = st.sampled_from([A, B])
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
+labels = st.sampled_from(["one", "two", "three"])
+tag_sets = st.lists(labels, max_size=2).map(tuple)
+
+facts: st.SearchStrategy[Fact] = st.one_of(
+    st.builds(
+        MemoryRemembered,
+        memory_id=memory_ids,
+        kind=st.sampled_from(Kind),
+        text=texts,
+        owner=st.just("ada"),
+        tags=tag_sets,
+        subject=labels,
+        sources=st.just((Source(channel=Channel.FILE, file="a.py", lines="1-3"),)),
+        trace=st.none() | st.just(Trace(agent="codex", action="did it", result="success")),
+        proposed=st.booleans(),
+    ),
+    st.builds(MemoryRevised, memory_id=memory_ids, base=st.just(1), text=texts, reason=texts),
+    st.builds(MemoryTagged, memory_id=memory_ids, added=tag_sets, removed=tag_sets),
+    st.builds(MemorySuperseded, memory_id=memory_ids, by=memory_ids),
+    st.builds(
+        MemoriesRecalled,
+        query=texts,
+        shown=st.builds(
+            Shown, memory_id=memory_ids, rank=st.just(1), score=st.just(0.5), tokens=st.just(3), why=texts
+        ).map(lambda line: (line,)),
+    ),
+    st.builds(
+        ObservationMade,
+        agent=st.just("codex"),
+        session_id=labels,
+        seen=st.sampled_from(Seen),
+        directory=labels,
+        text=texts,
+    ),
+    st.builds(RepositorySeen, repo=labels, root=labels),
+)
+erasures = st.builds(MemoryErased, memory_id=memory_ids, reason=texts)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events of two memories and two sessions, some at the same moment, some from untrusted hands."""
+    told = draw(st.lists(facts, max_size=12)) + draw(st.lists(erasures, max_size=1))
+    return [
+        Event(
+            id=EventId(f"{number:04d}"),
+            at=f"2026-03-01T12:{draw(st.integers(0, 5)):02d}:00.000000Z",
+            actor=draw(st.sampled_from(["ada", "codex"])),
+            channel=draw(st.sampled_from(Channel)),
+            scope=draw(st.sampled_from(Scope)),
+            repo=draw(labels),
+            fact=fact,
+        )
+        for number, fact in enumerate(told)
+    ]
+
+
+@contextmanager
+def store_of(events: list[Event]) -> Iterator[Store]:
+    # Waiting for a disk would prove nothing here.
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:
+        store = Store.open(Path(directory))
+        for event in events:
+            store.record([event])
+        yield store
+        store.close()
+
+
+def tables(store: Store) -> dict[str, list[object]]:
+    """Everything derived, without the numbers that only count arrivals."""
+    contents = {
+        "memories": "SELECT * FROM memories",
+        "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text, w.parts, w.context"
+        " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
+        "words": "SELECT count(*) FROM words",
+        "receipts": "SELECT * FROM receipts",
+        "sessions": "SELECT * FROM sessions",
+        "observations": "SELECT * FROM observations",
+        "repositories": "SELECT * FROM repositories",
+    }
+    assert {table for owner in OWNERS for table in owner.TABLES} == set(contents)
+    rows = {name: store.db.execute(sql) for name, sql in contents.items()}
+    rows["memories"] = [row[1:] for row in rows["memories"]]
+    return {name: sorted(found, key=repr) for name, found in rows.items()}
+
+
+@given(facts | erasures)
+def test_a_fact_is_read_back_as_it_was_written(fact: Fact) -> None:
+    assert decode(*encode(fact)) == fact
+
+
+def test_a_fact_of_a_newer_program_is_kept_and_read_by_nobody() -> None:
+    unknown = decode("memory.dreamed", '{"memory_id": "x"}')
+
+    assert unknown == UnknownFact(name="memory.dreamed", body='{"memory_id": "x"}')
+    assert encode(unknown) == ("memory.dreamed", '{"memory_id": "x"}')
+
+
+@given(histories())
+def test_rebuilding_changes_nothing(history: list[Event]) -> None:
+    with store_of(history) as store:
+        before = tables(store)
+
+        store.rebuild()
+
+        assert tables(store) == before
+
+
+@given(histories(), st.randoms(use_true_random=False))
+def test_the_order_of_arrival_does_not_matter(history: list[Event], chance: random.Random) -> None:
+    shuffled = list(history)
+    chance.shuffle(shuffled)
+
+    with store_of(history) as one, store_of(shuffled) as other:
+        assert tables(one) == tables(other)
+
+
+@given(histories())
+def test_what_arrives_twice_is_recorded_once(history: list[Event]) -> None:
+    with store_of(history) as store:
+        before, entries = tables(store), log.end(store.db)
+
+        assert store.record(history) == []
+
+        assert (tables(store), log.end(store.db)) == (before, entries)
+
+
+@given(histories())
+def test_the_chain_verifies_also_after_erasing(history: list[Event]) -> None:
+    with store_of(history) as store:
+        assert log.verify(store.db) == []
+
+
+REMEMBERED = [
+    Event(
+        id=EventId(f"{number:04d}"),
+        at=f"2026-03-01T12:00:0{number}.000000Z",
+        actor="ada",
+        channel=Channel.PERSON,
+        scope=Scope.PROJECT,
+        repo="one",
+        fact=MemoryRemembered(memory_id=MemoryId(str(number) * 32), kind=Kind.FACT, text=f"fact {number}", owner="ada"),
+    )
+    for number in range(5)
+]
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE events SET actor = 'eve' WHERE position = 2",
+        "UPDATE events SET at = '2020-01-01T00:00:00.000000Z' WHERE position = 3",
+        "UPDATE bodies SET content = replace(content, 'fact 2', 'fact X') WHERE position = 3",
+        "UPDATE bodies SET salt = zeroblob(16) WHERE position = 1",
+        "DELETE FROM bodies WHERE position = 4",
+        "DELETE FROM events WHERE position = 3",
+        "DELETE FROM events WHERE position = 5",
+        "UPDATE events SET device_seq = 9 WHERE position = 5",
+        "UPDATE devices SET last_hash = '' WHERE key = 1",
+    ],
+)
+def test_any_single_change_to_the_log_is_noticed(tampering: str) -> None:
+    with store_of(REMEMBERED) as store:
+        assert log.verify(store.db) == []
+
+        store.db.execute("PRAGMA foreign_keys = OFF")
+        store.db.execute(tampering)
+
+        assert log.verify(store.db) != []
+
+
+def test_two_entries_that_changed_places_are_noticed() -> None:
+    with store_of(REMEMBERED) as store:
+        store.db.execute("UPDATE events SET device_seq = 99 WHERE position = 2")
+        store.db.execute("UPDATE events SET device_seq = 2 WHERE position = 3")
+        store.db.execute("UPDATE events SET device_seq = 3 WHERE position = 2")
+
+        assert log.verify(store.db) != []
+
+
+def test_an_erased_body_is_gone_for_good_and_the_chain_still_verifies() -> None:
+    erased = Event(
+        id=EventId("9999"),
+        at="2026-03-01T13:00:00.000000Z",
+        actor="ada",
+        channel=Channel.PERSON,
+        scope=Scope.PROJECT,
+        repo="one",
+        fact=MemoryErased(memory_id=MemoryId("2" * 32), reason="asked to"),
+    )
+    with store_of([*REMEMBERED, erased]) as store:
+        contents = [row[0] for row in store.db.execute("SELECT content FROM bodies")]
+
+        assert log.verify(store.db) == []
+        assert not any("fact 2" in content for content in contents)
+        assert any("fact 3" in content for content in contents)

@@ -1,0 +1,101 @@
+"""A repository is the same one wherever it lies, and no other one is."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hivemind.codebase.repository import identify, normalised
+from tests.conftest import git
+
+Make = Callable[..., Path]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "https://github.com/Acme/API.git",
+        "https://github.com/acme/api",
+        "https://ada:token@github.com/acme/api.git/",
+        "git@github.com:acme/api.git",
+        "ssh://git@github.com:22/acme/api.git",
+        "github.com:acme/api",
+    ],
+)
+def test_every_way_of_writing_a_remote_names_one_repository(written: str) -> None:
+    assert normalised(written) == "github.com/acme/api"
+
+
+def test_remotes_that_differ_stay_apart() -> None:
+    assert normalised("git@github.com:acme/api") != normalised("git@gitlab.com:acme/api")
+    assert normalised("/srv/git/api.git") == "/srv/git/api"
+    assert normalised("file:///srv/git/api.git") == "/srv/git/api"
+
+
+def test_a_clone_a_worktree_and_a_subdirectory_are_the_same_repository(make_repository: Make, tmp_path: Path) -> None:
+    origin = make_repository("origin", remote="https://github.com/acme/api.git")
+    git(origin, "worktree", "add", str(tmp_path / "tree"))
+    (origin / "src").mkdir()
+    clone = make_repository("elsewhere", remote="git@github.com:acme/api.git")
+
+    names = {identify(place).id for place in (origin, origin / "src", tmp_path / "tree", clone)}
+
+    assert names == {"remote:github.com/acme/api"}
+
+
+def test_two_repositories_of_one_name_are_two(make_repository: Make) -> None:
+    one = make_repository("a/api", commit="one")
+    two = make_repository("b/api", commit="two")
+
+    assert identify(one).name == identify(two).name == "api"
+    assert identify(one).id != identify(two).id
+
+
+def test_a_repository_without_a_remote_is_known_by_its_first_commit_and_may_move(
+    make_repository: Make, tmp_path: Path
+) -> None:
+    before = identify(make_repository("here"))
+
+    shutil.move(tmp_path / "here", tmp_path / "there")
+
+    after = identify(tmp_path / "there")
+    assert before.id == after.id
+    assert before.id.startswith("commit:")
+    assert after.root == str(tmp_path / "there")
+
+
+def test_a_submodule_is_its_own_repository(make_repository: Make) -> None:
+    library = make_repository("library", commit="library")
+    outer = make_repository("outer", remote="https://github.com/acme/outer")
+    git(outer, "submodule", "add", str(library), "library")
+
+    assert identify(outer).id == "remote:github.com/acme/outer"
+    assert identify(outer / "library").id == f"remote:{library}"
+
+
+def test_the_cut_of_a_shallow_clone_is_not_taken_for_the_first_commit(make_repository: Make, tmp_path: Path) -> None:
+    origin = make_repository("origin")
+    for number in range(3):
+        git(origin, "commit", "--allow-empty", "-m", f"more {number}")
+    git(tmp_path, "clone", "--depth", "1", f"file://{origin}", "shallow")
+    git(tmp_path / "shallow", "remote", "remove", "origin")
+
+    assert identify(tmp_path / "shallow").id == f"path:{tmp_path / 'shallow'}"
+    assert identify(origin).id.startswith("commit:")
+
+
+def test_without_git_a_directory_is_known_by_its_path(tmp_path: Path) -> None:
+    assert identify(tmp_path).id == f"path:{tmp_path}"
+
+
+def test_a_hostile_configuration_runs_nothing(make_repository: Make, tmp_path: Path) -> None:
+    root = make_repository("hostile")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    git(root, "config", "core.fsmonitor", str(trap))
+    git(root, "config", "core.hooksPath", str(tmp_path))
+
+    assert identify(root).id.startswith("commit:")
+    assert not (tmp_path / "sprung").exists()
