@@ -23,24 +23,22 @@ SHORTEST_TOKEN = 16
 SHORTEST_KNOWN = 8
 """Shorter values of an environment are too likely to be ordinary words."""
 
-LONGEST_LOOK = 250
+SHORTEST_VALUE = 5
+"""What is shorter protects nothing, and words such as `none` and `true` are."""
+
+LONGEST_LOOK = 120
 """A value of this length was not read to its end; the rest is taken along once it is judged a secret."""
 
 MARK = "[redacted:"
-MARKER = r"(\[redacted:[a-z0-9-]{1,40}\])"
-
-PRIVATE = "<private"
-PRIVATE_TAG = r"(?i:<(/?)private(?:\s[^<>]*)?>)"
 
 
 def redact(text: str, known: Collection[str] = ()) -> str:
     """The text with each secret replaced by `[redacted:kind]` and each `<private>` passage gone."""
     text = _without_private(text)
     for _ in range(PASSES):
-        cleaned = _cleaned(text, known)
-        if cleaned == text:
+        before, text = text, _cleaned(text, known)
+        if text == before:
             break
-        text = cleaned
     return text
 
 
@@ -83,10 +81,10 @@ def _lowered(text: str) -> str:
 def _without_private(text: str) -> str:
     """Passages are dropped with all that is nested in them; one that is never closed reaches to the end."""
     for _ in range(PASSES):
-        if PRIVATE not in text.lower():
+        if "private" not in text.lower():
             return text
         kept, depth, position = [], 0, 0
-        for tag in _compiled(PRIVATE_TAG).finditer(text):
+        for tag in _compiled(rules.PRIVATE_TAG).finditer(text):
             if not depth and not tag[1]:
                 kept.append(text[position : tag.start()])
             if depth or not tag[1]:
@@ -96,24 +94,27 @@ def _without_private(text: str) -> str:
             return text
         text = "".join(kept) + ("" if depth else text[position:])
     # Dropping keeps joining pieces into new tags: somebody is trying, so all from there on goes too.
-    return _compiled(PRIVATE_TAG).split(text, maxsplit=1)[0]
+    return _compiled(rules.PRIVATE_TAG).split(text, maxsplit=1)[0]
 
 
 def _cleaned(text: str, known: Collection[str]) -> str:
-    """One pass over what stands between the markers."""
-    if MARK not in text:
-        return _replaced(text, known)
-    parts = _compiled(MARKER).split(text)
-    return "".join(part if index % 2 else _replaced(part, known) for index, part in enumerate(parts))
-
-
-def _replaced(text: str, known: Collection[str]) -> str:
+    """One pass, in which what is marked already counts as empty lines."""
+    seen = _compiled(rules.MARKER).sub(lambda marker: "\n" * len(marker[0]), text) if MARK in text else text
     pieces: list[str] = []
     position = 0
-    for start, end, kind in _merged(_spans(text, known)):
-        pieces += (text[position:start], f"[redacted:{kind}]")
-        position = end
+    for found, last, kind in _merged(_spans(seen, known)):
+        start, end = _without_half_escapes(text, found, last)
+        pieces += (text[position:start], f"[redacted:{kind}]" if start < end else "")
+        position = max(start, end)
     return "".join(pieces) + text[position:]
+
+
+def _without_half_escapes(text: str, start: int, end: int) -> tuple[int, int]:
+    r"""The span without half of a `\n` or `\"` at its edges, so that what was JSON still is."""
+    before, within = text[max(0, start - 8) : start], text[max(start, end - 8) : end]
+    if (len(before) - len(before.rstrip("\\"))) % 2:
+        start += 5 if text[start] == "u" else 1
+    return start, end - (len(within) - len(within.rstrip("\\")))
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
@@ -129,8 +130,9 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
-    lowered = _lowered(text)
     yield from _known(text, known)
+    text = _unescaped(text)
+    lowered = _lowered(text)
     yield from _private_keys(text)
     yield from _kubernetes(text)
     yield from _formats(text)
@@ -139,11 +141,18 @@ def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
     yield from _named(text, lowered)
 
 
+def _unescaped(text: str) -> str:
+    """Escaped line ends, tabs and quotes as themselves, every character in its place."""
+    if "\\" not in text:
+        return text
+    return text.replace("\\n", " \n").replace("\\r", " \r").replace("\\t", " \t").replace('\\"', ' "')
+
+
 def _known(text: str, known: Collection[str]) -> Iterator[Span]:
     for value in known:
-        if len(value) < 4 or MARK in value:
+        if len(value) < SHORTEST_VALUE or MARK in value:
             continue
-        for form in {value, value.replace("\\", "\\\\").replace('"', '\\"')}:
+        for form in {value, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")}:
             start = text.find(form)
             while start >= 0:
                 yield start, start + len(form), "known"
@@ -186,27 +195,39 @@ def _kubernetes(text: str) -> Iterator[Span]:
         offset += len(document) + len("\n---")
 
 
+def _met(table: str, text: str) -> Iterable[tuple[str, ...]]:
+    """The rows of which the text has a keyword, each once and in order."""
+    # One arrow or emoji makes every search three times slower, and keywords have none.
+    plain = text if text.isascii() else text.encode("ascii", "ignore").decode("ascii")
+    return dict.fromkeys([row for keyword, row in _by_keyword(table) if keyword in plain])
+
+
 @cache
-def _by_keyword(rows: tuple[tuple[str, ...], ...]) -> list[tuple[str, tuple[str, ...]]]:
+def _by_keyword(table: str) -> list[tuple[str, tuple[str, ...]]]:
+    rows: tuple[tuple[str, ...], ...] = getattr(rules, table)
     return [(keyword, row) for row in rows for keyword in row[1].split()]
 
 
-def _met(rows: tuple[tuple[str, ...], ...], text: str) -> Iterable[tuple[str, ...]]:
-    """The rows of which the text has a keyword, each once and in order."""
-    return dict.fromkeys([row for keyword, row in _by_keyword(rows) if keyword in text])
-
-
 def _formats(text: str) -> Iterator[Span]:
-    words = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN])
-    for kind, _, pattern in _met(rules.FORMATS, words):
+    words = _words(text)
+    for kind, _, pattern in _met("FORMATS", words):
         for match in _compiled(pattern).finditer(text):
             start, end = match.span(match.lastindex or 0)
             if not _is_made_up(text[start:end]):
                 yield start, end, kind
-    for kind, _, pattern in _met(rules.STANDALONE, words):
+    for kind, _, pattern in _met("STANDALONE", words):
         for match in _compiled(pattern).finditer(text):
-            if _starts_a_word(text, match.start()) and _is_drawn(match[0]):
+            is_drawn = any(map(str.isdigit, match[0])) or _is_jumbled(match[0])
+            if is_drawn and _starts_a_word(text, match.start()) and not _is_made_up(match[0]):
                 yield *match.span(), kind
+
+
+def _words(text: str) -> str:
+    """The words that are long enough for a token and are not plain words or digests, each once."""
+    long = " ".join([word for word in text.split() if len(word) >= SHORTEST_TOKEN]).translate(rules.BREAKS)
+    has_digit = _compiled(r"\d").search
+    words = {word for word in long.split() if len(word) >= SHORTEST_TOKEN and word.strip(rules.HEXADECIMAL)}
+    return " ".join([word for word in words if has_digit(word) or not word.islower()])
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -218,7 +239,7 @@ def _starts_a_word(text: str, start: int) -> bool:
 
 
 def _places(text: str, lowered: str) -> Iterator[Span]:
-    for kind, _, pattern, bar in _met(rules.PLACES, lowered):
+    for kind, _, pattern, bar in _met("PLACES", lowered):
         for match in _compiled(pattern).finditer(lowered):
             start, end = match.span(1)
             if _clears(bar, text[start:end], lowered[match.start() : start]):
@@ -227,10 +248,8 @@ def _places(text: str, lowered: str) -> Iterator[Span]:
 
 def _clears(bar: str, value: str, before: str) -> bool:
     """Whether what stands in a place for secrets is one."""
-    if bar == "whole":
-        return True
-    if _is_stand_in(value):
-        return False
+    if bar == "whole" or _is_stand_in(value):
+        return bar == "whole"
     match bar:
         case "address":
             return not before.endswith(f"/{value.lower()}:")
@@ -259,12 +278,12 @@ def _named(text: str, lowered: str) -> Iterator[Span]:
     position = 0
     for word in _compiled(rules.NAME).finditer(lowered):
         after = _compiled(rules.ASSIGNED).match(text, word.end()) if word.start() >= position else None
-        if after is None:
+        if after is None or len(after[after.lastgroup or 0]) < SHORTEST_VALUE:
             continue
         owner, name = _owner(text, word.start()), text[word.start() : word.end()]
         if sort := _sort_of_name(owner, name, after["tail"]):
             start, end = _value(after)
-            if _holds(sort, _sureness(sort, owner, name, after), text[start:end], after):
+            if _holds(sort, _sureness(owner, name, after), text[start:end], after):
                 if end - start >= LONGEST_LOOK and (rest := _compiled(rules.REST_OF_VALUE).match(text, end)):
                     end = rest.end()
                 yield start, end, sort
@@ -307,32 +326,45 @@ def _sort_of_name(owner: str, name: str, tail: str) -> str:
 def _value(after: re.Match[str]) -> tuple[int, int]:
     group = after.lastgroup or "bare"
     value = after[group]
-    value = _compiled(rules.BARE_END).split(value, 1)[0].rstrip(".:") if group == "bare" else value.rstrip("\\")
+    value = _compiled(rules.BARE_END).split(value, 1)[0].rstrip(".:") if group == "bare" else value.rstrip(" \\")
     return after.start(group), after.start(group) + len(value)
 
 
-def _sureness(sort: str, owner: str, name: str, after: re.Match[str]) -> str:
+def _sureness(owner: str, name: str, after: re.Match[str]) -> str:
     """How plainly the value is given: to a flag or variable, by an assignment, or only in words."""
     if after["pair"]:
         return "stated"
-    is_flag = owner.startswith("-")
+    is_flag = owner.startswith("-") and not owner.endswith(" ")
     if after["sign"] is None:
-        is_sql = after.lastgroup == "single" and sort == "password"
-        if after["gap"] == "\n" and after.string[after.pos - len(name) - len(owner) - 1] not in "$%{ ":
+        is_quoted = after.lastgroup != "bare" and name.lower() == "password"
+        is_output = after["gap"] == "\n"
+        if is_output and not after.string.endswith(rules.PRINTS, 0, after.pos - len(name) - len(owner)):
             return "unclear"
-        return "sure" if after["gap"] and (is_flag or is_sql) else "said"
-    if after["sign"].strip() in rules.NEEDS_QUOTES and after.lastgroup == "bare":
+        return "sure" if after["gap"] and (is_flag or is_quoted) else "said"
+    if _is_unclear(after):
         return "unclear"
-    if after["sign"] in {"|", "("} and (after["sign"] == "|" or "." in after["tail"]):
-        return "unclear"
+    if after["below"]:
+        return "said"
     prefix = "" if owner.endswith(" ") else owner
     is_variable = f"{prefix}{name}{after['tail']}".isupper()
     return "sure" if after["sign"] == "=" and (is_flag or is_variable) else "stated"
 
 
+def _is_unclear(after: re.Match[str]) -> bool:
+    """Whether the sign says little: a comparison with a variable, a call of a method, a union of types."""
+    sign = after["sign"]
+    if after["below"]:
+        is_alone = after.string[after.end() : after.end() + 1] in {"", "\n"}
+        return sign != ":" or not is_alone or after[0].endswith(":")
+    if sign.strip() in rules.NEEDS_QUOTES and after.lastgroup == "bare":
+        return True
+    return sign == "|" or (sign.strip() == "(" and "." in after["tail"])
+
+
 def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
     """Whether the value is a secret, by what its name promises and how plainly it is given."""
-    if sureness == "unclear" or len(value) < 5 or _is_stand_in(value) or " " in value or "\t" in value:
+    is_next_flag = value.startswith("--") and after["gap"]
+    if sureness == "unclear" or len(value) < SHORTEST_VALUE or is_next_flag or " " in value or _is_stand_in(value):
         return False
     if _is_measure(value):
         return sort == "password" and sureness != "said" and value.isdigit() and len(value) >= 6
@@ -344,10 +376,10 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
         return False
     match sort, sureness:
         case "password", "sure":
-            return not (is_bare and after["gap"] and value.isalpha())
+            return not (after["gap"] and value.isalpha() and after.lastgroup != "single")
         case "password", "stated":
-            return len(value) >= 6 and _is_mixed(value)
-        case "password", _:
+            return len(value) >= 6 and (_is_mixed(_plain(value)) or _is_jumbled(value))
+        case "password" | "secret", "said":
             return _is_strong(value)
         case "key", _:
             is_label = _is_digest(value) or _compiled(rules.LABELLED_DIGEST).fullmatch(value)
@@ -399,10 +431,6 @@ def _is_made_up(value: str) -> bool:
     return _is_stand_in(value) or any(part in value.lower() for part in rules.COUNTING)
 
 
-def _is_drawn(value: str) -> bool:
-    return not _is_made_up(value) and (any(map(str.isdigit, value)) or _is_jumbled(value))
-
-
 def _is_measure(value: str) -> bool:
     return _compiled(rules.MEASURE).fullmatch(value.lower()) is not None
 
@@ -412,37 +440,40 @@ def _is_digest(value: str) -> bool:
     return _compiled(rules.DIGEST).fullmatch(value) is not None
 
 
-def _changes(value: str) -> int:
-    """How often small letters, capitals and digits take turns: what is drawn by lot does so all the time."""
-    return len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
-
-
 def _is_jumbled(value: str) -> bool:
     """Capitals all over the place: the humps of `getUserById` are words, these are not."""
     humps = _compiled(rules.HUMPS).findall(value)
     letters = sum(map(len, humps))
-    return letters >= 10 and letters * 5 <= len(humps) * 16 and not (value.isupper() or value.islower())
+    words = len(_compiled(rules.SEPARATOR).findall(value)) + 1
+    return letters >= 10 and letters * 2 <= len(humps) * 7 and len(humps) >= words + 3
 
 
 def _is_random(value: str) -> bool:
+    """Drawn by lot: small letters, capitals and digits take turns all the time."""
     if len(value) < 16 or len(set(value)) < 7:
         return False
     if _is_digest(value) or _is_jumbled(value):
         return True
-    has_digit = any(map(str.isdigit, value))
-    return has_digit and _changes(value) * 4 >= len(value) and not _compiled(rules.SLUG).fullmatch(value)
+    turns = len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
+    is_varied = any(map(str.isdigit, value)) and turns * 4 >= len(value)
+    return is_varied and not _compiled(rules.SLUG).fullmatch(value)
 
 
 def _is_mixed(value: str) -> bool:
     """Letters with digits or symbols among them, as passwords have and words have not."""
-    others = any(map(str.isdigit, value)) or _compiled(rules.SYMBOL).search(value.rstrip("?!*="))
+    others = any(map(str.isdigit, value)) or _compiled(rules.SYMBOL).search(value.strip("?!*="))
     return (any(map(str.isalpha, value)) and bool(others)) or _is_jumbled(value)
+
+
+def _plain(value: str) -> str:
+    """The value in lower case without words such as `sha256`, which carry a number and are no passwords."""
+    return _compiled(rules.TECHNICAL).sub("", value.lower())
 
 
 def _is_chosen(value: str) -> bool:
     """What a person would choose as a secret, rather than the name of one."""
-    plain = _compiled(rules.TECHNICAL).sub("", value.lower())
-    has_symbol = _compiled(rules.SYMBOL).search(plain.rstrip("?!*=")) is not None
+    plain = _plain(value)
+    has_symbol = _compiled(rules.SYMBOL).search(plain.strip("?!*=")) is not None
     is_varied = any(map(str.isalpha, plain)) and (has_symbol or sum(map(str.isdigit, plain)) > 1)
     return is_varied and not (_compiled(rules.SLUG).fullmatch(value) or _compiled(rules.REGEX_PART).search(value))
 
@@ -453,6 +484,6 @@ def _is_strong(value: str) -> bool:
         return False
     if _is_random(value):
         return not _is_digest(value)
-    plain = _compiled(rules.TECHNICAL).sub("", value.lower())
+    plain = _plain(value)
     is_varied = any(map(str.isdigit, plain)) and any(map(str.isalpha, plain))
     return is_varied and _compiled(rules.STRONG_PART).search(plain) is not None

@@ -6,11 +6,22 @@ start with a literal where they can (the search is then many times quicker), and
 stays linear). Lengths are a little below what providers issue today: formats grow, and tokens get cut off.
 """
 
+MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
+
+PRIVATE_TAG = r"(?i:(?:<|\\u003c)(/?)private(?:\s[^<>]{0,200})?(?:>|\\u003e))"
+"""Some agents write JSON with `<` escaped."""
+
+JWT = (
+    r"eyJ(?:(?<![\w=-]eyJ)|(?<=\\[nrt]eyJ)|(?<=[\d;]meyJ))"
+    r"[\w=-]{10,4000}\.[\w=-]{10,}(?:\.[\w=-]*){0,3}"
+)
+"""It must start a word (after an escape or a colour code, too), or a run of `eyJ` would cost its square."""
+
 FORMATS = (
     # Models and the tools around them
     ("anthropic", "sk-ant-", r"sk-ant-[\w-]{20,}"),
     ("openai", "sk-proj- sk-svcacct- sk-admin-", r"sk-(?:proj|svcacct|admin)-[\w-]{20,}"),
-    ("openai", "T3BlbkFJ", r"sk-[\w-]{8,}T3BlbkFJ[\w-]{8,}"),
+    ("openai", "T3BlbkFJ", r"sk-[\w-]{8,200}T3BlbkFJ[\w-]{8,}"),
     ("openrouter", "sk-or-", r"sk-or-(?:v\d-)?[\w-]{20,}"),
     ("langfuse", "sk-lf-", r"sk-lf-[\w-]{20,}"),
     ("helicone", "sk-helicone-", r"sk-helicone-[\w-]{16,}"),
@@ -36,13 +47,12 @@ FORMATS = (
     ("gitlab", "glpat- gldt- glrt- glcbt- glptt- glft-", r"gl(?:pat|dt|rt|cbt|ptt|ft)-[\w.-]{18,}"),
     ("gitlab", "glimt- gloas- glsoat- glagent- glffct-", r"gl(?:imt|oas|soat|agent|ffct)-[\w.-]{18,}"),
     ("gitlab", "GR1348941", r"GR1348941[\w-]{18,}"),
-    ("atlassian", "ATATT3 ATCTT3 ATSTT3 ATBB ATTA", r"AT(?:[ACS]TT3|BB|TA)[\w=-]{24,}"),
+    ("atlassian", "ATATT3 ATCTT3 ATSTT3", r"AT[ACS]TT3[\w=-]{24,}"),
     ("sourcegraph", "sgp_ sgd_", r"sg[pd]_[A-Za-z0-9_]{32,}"),
     ("npm", "npm_", r"npm_[A-Za-z0-9]{30,}"),
     ("pypi", "pypi-Ag", r"pypi-Ag[\w-]{40,}"),
     ("rubygems", "rubygems_", r"rubygems_[a-f0-9]{32,}"),
     ("docker", "dckr_pat_ dckr_oat_", r"dckr_[po]at_[\w-]{20,}"),
-    ("artifactory", "AKCp cmVmdGtuOj", r"(?:AKCp[A-Za-z0-9]|cmVmdGtuOj)[A-Za-z0-9]{40,}"),
     ("clojars", "CLOJARS_", r"CLOJARS_[a-f0-9]{40,}"),
     ("packagist", "packagist_", r"packagist_[a-z]{2,4}_[a-f0-9]{40,}"),
     ("jsr", "jsrp_ jsrs_", r"jsr[ps]_[A-Za-z0-9]{24,}"),
@@ -55,10 +65,8 @@ FORMATS = (
     ("google", "AIza", r"AIza[\w-]{30,}"),
     ("google", "GOCSPX-", r"GOCSPX-[\w-]{20,}"),
     ("google", "ya29.", r"ya29\.[\w.-]{20,}"),
-    ("google", "GOOG1", r"GOOG1[A-Z0-9]{40,}"),
     ("google", "1//0", r"1//0[\w-]{30,}"),
     ("firebase", ":APA91b", r"[\w-]{8,40}:APA91b[\w-]{60,}"),
-    ("aws", "ABSK", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
     ("aws", "bedrock-api-key-", r"bedrock-api-key-[A-Za-z0-9+/=_-]{30,}"),
     ("aws", "amzn.mws.", r"amzn\.mws\.[a-f0-9-]{30,}"),
     ("aws", "IQoJb3JpZ2lu FwoGZXIvYXdz", r"(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[\w+/=%-]{40,}"),
@@ -86,8 +94,6 @@ FORMATS = (
     ("onepassword", "A3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,5}[A-Z0-9]{5}"),
     ("age", "AGE-SECRET-KEY- AGE-PLUGIN-", r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{2,20})-[A-Z0-9]{30,}"),
     ("tailscale", "tskey-", r"tskey-[\w-]{20,}"),
-    ("alibaba", "LTAI", r"LTAI[A-Za-z0-9]{16,26}"),
-    ("yandex", "AQVN y0_Ag", r"(?:AQVN[\w-]|y0_Ag)[\w-]{30,}"),
     ("dynatrace", "dt0", r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"),
     ("grafana", "glsa_ glc_ey", r"gl(?:sa_|c_ey)[A-Za-z0-9_+/=]{30,}"),
     ("grafana", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/=]{40,}"),
@@ -101,19 +107,18 @@ FORMATS = (
     # Money
     ("stripe", "k_live_ k_test_ k_prod_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9_]{16,}"),
     ("stripe", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    ("square", "sq0 EAAA", r"(?:sq0[a-z]{3}-[\w-]{22,}|EAAA[\w-]{56,64}(?![\w-]))"),
+    ("square", "sq0", r"sq0[a-z]{3}-[\w-]{22,}"),
     ("paypal", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{12,}\$[a-f0-9]{24,}"),
     ("paddle", "pdl_", r"pdl_(?:live|sdbx|ntfset)_[A-Za-z0-9_]{24,}"),
     ("shopify", "shpat_ shpss_ shppa_ shpca_ shptka_", r"shp(?:at|ss|pa|ca|tka)_[a-fA-F0-9]{28,}"),
     ("plaid", "access-", r"access-(?:sandbox|development|production)-[a-f0-9-]{30,}"),
     ("flutterwave", "FLWSECK", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?"),
     ("duffel", "duffel_", r"duffel_(?:live|test)_[\w=-]{40,}"),
-    ("easypost", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{50,}"),
     ("shippo", "shippo_", r"shippo_(?:live|test)_[a-f0-9]{36,}"),
     ("polar", "polar_oat_", r"polar_oat_[A-Za-z0-9]{24,}"),
     ("xendit", "xnd_", r"xnd_(?:production|development)_[A-Za-z0-9]{30,}"),
     # Mail, chat, work
-    ("slack", "xox", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
+    ("slack", "xox", r"xox[a-z](?:\.xox[a-z])?-[\w-]{10,}"),
     ("slack", "xapp-", r"xapp-[A-Za-z0-9-]{20,}"),
     ("sendgrid", "SG.", r"SG\.[\w-]{16,}\.[\w-]{30,}"),
     ("mailgun", "key-", r"key-[a-f0-9]{32}"),
@@ -123,7 +128,6 @@ FORMATS = (
     ("hubspot", "pat-na pat-eu", r"pat-(?:na|eu)\d-[a-f0-9-]{30,}"),
     ("telegram", ":AA", r"(?<!\d)\d{8,10}:AA[\w-]{30,}"),
     ("matrix", "syt_", r"syt_[A-Za-z0-9]{2,}_[A-Za-z0-9]{12,}_[A-Za-z0-9]{4,}"),
-    ("facebook", "EAAC EAAG EAAB EAAM IGQ", r"(?:EAA[BCGM]|IGQ[VWA])[A-Za-z0-9]{50,}"),
     ("twitter", "AAAAAAAAA", r"A{18,}[A-Za-z0-9]{1,60}%[A-Za-z0-9%]{20,}"),
     ("linear", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,}"),
     ("notion", "ntn_", r"ntn_[A-Za-z0-9]{36,}"),
@@ -136,9 +140,8 @@ FORMATS = (
     ("clickup", "pk_", r"pk_\d{5,10}_[A-Z0-9]{28,}"),
     ("mapbox", "sk.eyJ tk.eyJ", r"[st]k\.eyJ[\w-]{30,}\.[\w-]{16,}"),
     ("dropbox", "sl.", r"sl\.(?:u\.)?[\w-]{100,}"),
-    ("asana", "1/1 2/1", r"(?<![\w/])[12]/1\d{10,20}(?:/\d{10,20})?:[a-f0-9]{28,}"),
     # Tokens that describe themselves, and private keys without their frame
-    ("jwt", "eyJ", r"eyJ[\w=-]{10,}\.[\w=-]{10,}(?:\.[\w=-]*){0,3}"),
+    ("jwt", "eyJ", JWT),
     ("private-key", "LS0tLS1CRUdJTiB", r"LS0tLS1CRUdJTiB(?:[EF][A-Z]|SU0E|PUEVO|QUklW|QR1AgUF)[\w+/=]{40,}"),
     ("private-key", "IBAAK BAQEFAASC", r"MI[IG][\w+/]{1,8}IBA(?:AK|DANBgkqhkiG9w0BAQEFAASC)[\w+/=\\\s]{40,}"),
     ("private-key", "b3BlbnNzaC1rZXktdjE", r"b3BlbnNzaC1rZXktdjE[\w+/=\\\s]{40,}"),
@@ -195,10 +198,25 @@ STANDALONE = (
     ("statsig", "secret- console-", r"(?:secret|console)-[A-Za-z0-9]{36,}"),
     ("pubnub", "sec-c-", r"sec-c-[A-Za-z0-9+/=-]{36,}"),
     ("chromatic", "chpt_", r"chpt_[a-z0-9]{10,}"),
+    ("asana", "1/1 2/1", r"[12]/1\d{10,20}(?:/\d{10,20})?:[a-f0-9]{28,}"),
     ("adyen", "AQE", r"AQE[A-Za-z0-9]{5}[A-Za-z0-9+/=-]{60,}"),
+    ("artifactory", "AKCp cmVmdGtuOj", r"(?:AKCp[A-Za-z0-9]|cmVmdGtuOj)[A-Za-z0-9]{40,}"),
+    ("google", "GOOG1", r"GOOG1[A-Z0-9]{40,}"),
+    ("aws", "ABSK", r"ABSK[A-Za-z0-9+/]{60,}={0,2}"),
+    ("alibaba", "LTAI", r"LTAI[A-Za-z0-9]{16,26}"),
+    ("yandex", "AQVN y0_Ag", r"(?:AQVN[\w-]|y0_Ag)[\w-]{30,}"),
+    ("easypost", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{50,}"),
+    ("facebook", "EAAC EAAG EAAB EAAM IGQ", r"(?:EAA[BCGM]|IGQ[VWA])[A-Za-z0-9]{50,}"),
+    ("atlassian", "ATBB ATTA", r"AT(?:BB|TA)[\w=-]{24,}"),
+    ("square", "EAAA", r"EAAA[\w-]{56,64}(?![\w-])"),
     ("discord", ".", r"[MNO][\w-]{22,28}\.[\w-]{6}\.[\w-]{25,}"),
 )
 """Shapes that could be part of a longer word: they count only where a word starts and looks drawn by lot."""
+
+HEXADECIMAL = "0123456789abcdefABCDEF"
+
+BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
+"""What stands between words besides space, and in no keyword."""
 
 ADDRESS_PASSWORD = (
     r"://[^\s/:@\"'`<>]{0,100}:(?!\d{1,5}/)"
@@ -217,17 +235,17 @@ PLACES = (
     ),
     ("auth", "bearer", r"bearer[ :=\"']{1,4}([\w.~+/=-]{12,})", "likely"),
     ("auth", "basic", r"basic ([a-z0-9+/]{12,}={0,2})(?![\w+/])", "random"),
-    ("session", "sessid sessionid", r"(?:phpsessid|j?sessionid)\W{1,4}([\w%.:+/=-]{16,})", "likely"),
+    ("session", "phpsessid jsessionid", r"(?:phpsessid|jsessionid)=([\w%.:+/=-]{16,})", "likely"),
     # Addresses
     ("password", "://", ADDRESS_PASSWORD, "address"),
     ("token", "://", r"://([\w-]{20,200})@(?=[\w.\[-])", "random"),
-    ("key", "key=", r"[?&]key=([\w%+/=-]{20,})", "random"),
+    ("key", "?key= &key=", r"[?&]key=([\w%+/=-]{20,})", "random"),
     ("password", "oracle: sqlplus", r"(?:jdbc:oracle:\w+:|sqlplus +)[^\s/@:]{1,64}/([^\s@\"]{3,99})@", "any"),
     # Commands
     (
         "password",
-        "curl wget http",
-        r"(?:curl|wget|https?) [^\n]{0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
+        "curl wget",
+        r"(?:curl|wget) [^\n]{0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
         r"[\"']?[^\s:\"']{0,64}:([^\s\"']{3,})",
         "any",
     ),
@@ -239,25 +257,34 @@ PLACES = (
     ),
     (
         "password",
-        "sshpass docker podman sqlcmd ldap mongo redis-cli zip az",
-        r"(?:sshpass|(?:docker|podman|az) login|sqlcmd|ldap[a-z]{2,8}|mongo[a-z]{0,8}|zip|redis-cli)(?= )"
+        "sshpass login sqlcmd ldap mongo redis-cli",
+        r"(?:sshpass|(?:docker|podman|az) login|sqlcmd|ldap[a-z]{2,8}|mongo[a-z]{0,8}|redis-cli)(?= )"
         r"[^\n]{0,200}? -[paw][ =]?[\"']?([^\s\"'-][^\s\"']{3,})",
         "likely",
     ),
-    ("password", "7z", r"7za? [^\n]{0,120}? -p([^\s\"']{4,})", "any"),
     ("password", "smbclient", r"smbclient[^\n]{0,120}? -u *[\"']?[^\s%\"']{1,40}%([^\s\"']{4,})", "any"),
-    ("password", "pass:", r"-pass(?:in|out)? +pass:([^\s\"']{4,})", "any"),
+    ("password", "pass:", r"-pass(?:in|out)? +pass:([^\s\"'<]{4,})", "any"),
     ("password", "htpasswd", r"htpasswd -[a-z]*b[a-z]* \S{1,80} \S{1,40} [\"']?([^\s\"']{4,})", "any"),
     ("password", "chpasswd", r"echo [\"']?[^\s:\"']{1,40}:([^\s\"'|]{4,80})[^\n]{0,12}chpasswd", "any"),
     ("password", "sudo", r"echo [\"']?([^\s\"'|]{4,80})[\"']? *\| *sudo -s", "any"),
-    ("password", "/p:", r" /p:[\"']?([^\s\"']{4,})", "any"),
+    ("password", "freerdp", r"freerdp[^\n]{0,120}? /p:[\"']?([^\s\"']{4,})", "any"),
+    ("password", "7z", r"7za? [^\n]{0,120}? -p([^\s\"']{4,})", "likely"),
+    ("password", "ssh-keygen", r"ssh-keygen [^\n]{0,120}?-n [\"']?([^\s\"']{4,})", "likely"),
+    ("password", "openssl", r"openssl enc [^\n]{0,120}?-k [\"']?([^\s\"']{4,})", "likely"),
+    ("password", "stdin", r"(?:echo|printf) (?:-n )?[\"']?([^\s\"'|]{4,80})[\"']? ?\| ?[^\n|]{1,80}stdin", "likely"),
+    ("password", "user", r"net user [^\s/]{1,40} ([^\s/]{4,})", "likely"),
     ("password", "/user:", r"/user:\S{1,80} +(\S{4,})", "strong"),
     # Files and statements
-    ("password", "login", r"login +\S{1,80}\s+(?:account\s+\S{1,80}\s+)?password\s+(\S{4,})", "likely"),
+    ("password", "login", r"login +\S{1,80}\s{1,4}(?:account\s{1,4}\S{1,80}\s{1,4})?password\s{1,4}(\S{4,})", "likely"),
     ("password", ":5432:", r":5432:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{4,})", "any"),
-    ("password", "identified", r"identified\s+(?:with\s+\S{1,40}\s+)?by\s+[\"']([^\"'\n]{4,})", "any"),
-    ("password", "requirepass masterauth", r"(?:requirepass|masterauth) +[\"']?([^\s\"']{4,})", "any"),
-    ("private-key", "private-lines", r"private-lines: \d+\s+((?:[a-z0-9+/=]{4,}\s+)+[a-z0-9+/=]*)", "whole"),
+    (
+        "password",
+        "identified",
+        r"(?:user|role|to) [^\n;]{1,80}?identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}[\"']?([^\"'\s;]{4,})",
+        "likely",
+    ),
+    ("password", "requirepass masterauth rootpw", r"(?:requirepass|masterauth|rootpw) +[\"']?([^\s\"']{4,})", "any"),
+    ("private-key", "private-lines", r"private-lines: \d+\s{1,4}((?:[a-z0-9+/=]{4,}\s+)+[a-z0-9+/=]*)", "whole"),
     ("private-key", "ssh2", r"---- begin ssh2 [a-z ]*private key ----([^-]{40,})", "whole"),
     ("aws", "akia asia", r"a[ks]ia[a-z0-9]{16}[\s\S]{1,120}?(?<![\w/+])([\w/+]{40})(?![\w/+=])", "random"),
     ("heroku", "heroku", r"heroku[^\n]{0,40}?(?<![\w-])([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})", "any"),
@@ -269,7 +296,14 @@ PLACES = (
         r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})",
         "whole",
     ),
+    (
+        "password",
+        "auth( auth=( login(",
+        r"(?:auth=?|login)\([\"'][^\"'\n]{1,80}[\"'],\s{0,4}[\"']([^\"'\n]{4,80})[\"']",
+        "likely",
+    ),
     # Prose
+    ("password", "password", r"use (\S{6,64}) as (?:\w{1,12} ){0,3}password", "strong"),
     (
         "password",
         "login creds credential username account",
@@ -289,7 +323,7 @@ PEM_BODY = r"[A-Za-z0-9+/=]{40,}"
 PEM_CUT_SHORT = r"(?:(?:\s|\\[nrt]|[\"',|>-])*[A-Za-z0-9+/=]{12,})*"
 """The body of a key whose last line was not shown."""
 
-KUBERNETES_SECRET = r"\bkind\"?: {0,4}\"?Secret\b"
+KUBERNETES_SECRET = r"kind\"?: {0,4}\"?Secret\b"
 KUBERNETES_DATA = (
     r"(?m:^([ \t]*)(?:data|stringData):[ \t]*\n(?:\1[ \t]+[^\n]*(?:\n|\Z))+)"
     r"|\"(?:data|stringData)\": {0,4}\{[^{}]*\}"
@@ -311,23 +345,24 @@ GLUED_WORDS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", 
 GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account")
 
 ASSIGNED = (
-    r"(?P<tail>[\w.-]{0,40})[\\\"'`\])}*]{0,5}"
-    r"(?:(?P<pair>[\s,;/]{0,12}\\?[\"']?(?:value|default|content)\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
-    r"| --?(?:body|value|b)[ =])"
-    r"|(?P<sign>[ \t]{0,20}(?:=>|->|:=|[=!]==?|[=:|,(>]|：)[ \t]{0,20})(?:\*{2}[ \t]{1,4})?"
-    r"(?:[|>][-+]?\n\s{1,40})?"
+    r"(?P<tail>[\w.-]{0,40})\\{0,3}(?: (?=\"[ \t]*(?:[:=,)\]]|value)))?[\"'`\])}*]{0,5}(?: \([^()\n]{1,30}\))?"
+    r"(?:(?P<pair>[\s,;/]{0,12}\\?[\"']?(?:value|default|content) ?\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
+    r"| --?(?:body|value|b)[ =]|: ?\w[\w.\[\]| ]{0,24}= ?(?=[\"']))"
+    r"|(?P<sign>[ \t]{0,20}(?:=>|->|→|:=|[=!]==?|\|\||\?\?|[=:|,(>]|：)[ \t]{0,20})(?:\*{2}[ \t]{1,4})?"
+    r"(?:[|>][-+]?\n\s{1,40}|(?P<below>\n[ \t]{0,40}))?"
     r"|(?P<said>(?: (?:for|of|on|to|in|at) [^\n:=]{1,60}?)?"
-    r"(?: (?:is|was)(?: now| set to| currently| still)?:?|:) )"
-    r"|(?P<gap>[ \t]{1,20}|[ \t]{0,4}\n))"
+    r"(?: (?:is|was)(?: now| set to| changed to| reset to| currently| still)?:?|:| [-–—]) )"
+    r"|(?P<gap>[ \t]{1,20}(?=[\"'`\\]|\S{0,60}[0-9A-Z])|[ \t]{0,4}\n))"
     r"[*_]{0,3}(?:[rbuf]{1,2}(?=[\"']))?"
-    r"(?:\\{0,3}\"(?P<double>[^\"\n]{1,256})|'(?P<single>[^'\n]{1,256})|`(?P<back>[^`\n]{1,256})"
-    r"|(?P<bare>[^\s\"'`<>,;|()\[\]{}]{1,256}))"
+    r"(?:\\{0,3} ?\"(?P<double>[^\"\n]{1,128})|'(?P<single>[^'\n]{1,128})|`(?P<back>[^`\n]{1,128})"
+    r"|(?P<bare>[^\s\"'`<>,;|()\[\]{}]{1,128}))"
 )
 """What follows a name: its last part, the way the value is given, and the value."""
 
-NEEDS_QUOTES = (",", "(", "==", "===", "!=", "!==")
+NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
+PRINTS = ("$", "${", "%", "printenv ")
 REGEX_PART = r"[()\[\]|\\<>]"
-BARE_END = r"&[\w.-]+=|\\[nrt\"]"
+BARE_END = r"&[\w.-]+=|\\+$"
 REST_OF_VALUE = r"[^\s\"'`<>,;]*"
 NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
@@ -344,7 +379,7 @@ PLAIN_OWNERS = (
     " public publishable cache primary foreign sort partition idempotency dedup group object routing"
     " registry lookup row index unique hash site next page continuation cursor max min num total prompt"
     " completion input output sync start pad eos bos unk sep cls mask cancellation cancel request"
-    " correlation trace design stop special socket gpg pgp count translation "
+    " correlation trace design stop special socket gpg pgp recv count translation "
 )
 """Keys and tokens that belong to one of these are not secret."""
 
@@ -358,8 +393,8 @@ PLAIN_ENDINGS = (
     " updated created at on date time stdin prompt rotation strength rules per rate page screen view"
     " component test tests spec config settings location mount volume template generator factory parser"
     " lexer ring chain map set list table column pair pairs code codes word words bits bytes lifetime"
-    " interval position status state response request handler exists missing mgr realm pub py js ts go md json yaml"
-    " yml txt example sample enc sock socket region "
+    " interval position status state response request handler exists missing mgr realm marker encryption"
+    " pub py js ts go md json yaml yml txt example sample enc sock socket region "
 )
 """A name that ends so speaks about a secret without holding it."""
 
@@ -422,6 +457,7 @@ LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""
+SEPARATOR = r"[-_./:]"
 SYMBOL = r"[!@#$%^&*+=?~]"
 QUERY = r"\?\w|\w\(|/\w+/|://"
 STRONG_PART = r"[!@#$%^&*]|\d{3}"
