@@ -1,0 +1,103 @@
+"""What meaning costs: start, one question, many passages, memory; each beside an anchor of the same run.
+
+python -m benchmarks.embedder
+"""
+
+import os
+import random
+import resource
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+# Before NumPy: several BLAS threads spin while they wait, and all of that is CPU time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from benchmarks.corpus import sentences
+from benchmarks.measure import BARE, cpu_and_wall, cpu_of, quantiles
+from hivemind.recall.embedder import Embedder, default
+
+ROUNDS = 100
+PASSAGES = 40
+SHORT = "how do we run migrations"
+LONG = (
+    "when the login test fails with a timeout on the build server, which fixture has to be reset and "
+    "where did we write that down last week?"
+)
+NUMPY = "import numpy"
+MODULES = "import numpy, hivemind.recall.embedder"
+EMBED = "from hivemind.recall.embedder import default; default().embed(['how do we run migrations'])"
+
+
+def main() -> None:
+    """Print every figure with its anchor and budget."""
+    print(f"{'what':<44}{'CPU ms':>9}{'x anchor':>10}  anchor, budget")
+    start()
+    before = resident_megabytes()
+    embedder = default()
+    anchor = median_cpu(partial(multiply_as_much, 8))
+    line("bare products of 8 pieces", anchor, anchor, "")
+    for name, text in (("question of 8 pieces", SHORT), ("question of 31 pieces", LONG)):
+        line(name, median_cpu(partial(embedder.embed, [text])), anchor, "bare products, part of recall's 5 ms")
+    passages(embedder)
+    after = resident_megabytes()
+    print(f"{'resident MB':<44}{after:>9.0f}{after / before:>10.1f}  without the model, 200 for the server")
+
+
+def start() -> None:
+    """A fresh process each time."""
+    bare = cpu_of(BARE)
+    line("bare python", bare, bare, "")
+    for name, program in (("import numpy", NUMPY), ("import the embedder", MODULES), ("first vector", EMBED)):
+        line(name, cpu_of([sys.executable, "-c", program]), bare, "bare python, 500 ms for all of a cold recall")
+    several = cpu_of([sys.executable, "-c", EMBED], environ={"OPENBLAS_NUM_THREADS": str(os.cpu_count())})
+    line("first vector, a BLAS thread for each core", several, bare, "bare python")
+
+
+def passages(embedder: Embedder) -> None:
+    """Passages of about 200 pieces, as an import brings them."""
+    texts = sentences(random.Random(1), PASSAGES, words_each=70)
+    together, _ = cpu_and_wall(partial(embedder.embed, texts))
+    anchor = median_cpu(partial(multiply_as_much, 200), rounds=5)
+    line(
+        "passage of 200 pieces",
+        together / PASSAGES,
+        anchor,
+        f"bare products; {1000 * PASSAGES / together:.0f} a second",
+    )
+
+
+def multiply_as_much(rows: int) -> None:
+    """The six layers' matrix products and nothing else, each matrix whole."""
+    for _ in range(6):
+        for matrix in MATRICES:
+            np.ones((rows, len(matrix)), np.float32) @ matrix
+
+
+MATRICES = [np.ones(shape, np.float32) for shape in ((384, 1152), (384, 384), (384, 1536), (1536, 384))]
+
+
+def median_cpu(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """After a first round that is not counted."""
+    work()
+    return quantiles([cpu_and_wall(work)[0] for _ in range(rounds)])[0]
+
+
+def resident_megabytes() -> float:
+    """What the process holds now, where the system says so; else the most it ever held."""
+    status = Path("/proc/self/statm")
+    if status.exists():
+        return int(status.read_text().split()[1]) * resource.getpagesize() / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def line(name: str, cpu: float, anchor: float, remark: str) -> None:
+    """One figure."""
+    print(f"{name:<44}{cpu:>9.2f}{cpu / anchor:>10.1f}  {remark}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
