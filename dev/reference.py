@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from hivemind.app import VECTOR_FUNCTIONS
 from hivemind.entrypoints.cli import EXIT_CODES, hivemind
 from hivemind.model.events import FACTS
 from hivemind.settings import Settings
@@ -59,7 +60,7 @@ def views() -> str:
     parts = ["# Views for SQL\n", MADE, "Read with `hivemind sql` or `hivemind.connect()`; nothing can be written.\n"]
     with tempfile.TemporaryDirectory() as directory:
         Store.open(Path(directory)).close()
-        with Reader.open(Path(directory), {}) as reader:
+        with Reader.open(Path(directory), VECTOR_FUNCTIONS) as reader:
             for name in VIEWS:
                 columns = reader.execute(f"SELECT * FROM {name}").columns  # noqa: S608 - our own names
                 parts.append(f"## {name}\n\n" + ", ".join(f"`{column}`" for column in columns) + "\n")

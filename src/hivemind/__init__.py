@@ -3,9 +3,8 @@
 ``open`` gives the one object with a method for everything; ``connect`` gives SQL for reading.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+# Only for type checkers, which know the name; importing typing would cost the hook more than its work.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hivemind.app import Hivemind, connect
     from hivemind.errors import HivemindError
@@ -30,8 +29,10 @@ HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import on first use: the hook and ``--version`` pass here and must not pay for the rest."""
+    import importlib
+
     if name == "open":
         return importlib.import_module("hivemind.app").Hivemind.open
     if name in HOMES:

@@ -30,6 +30,9 @@ class Settings:
     recall_tokens: int = 1200
     """How many tokens a recall may spend at most."""
 
+    agents_may_review: bool = False
+    """Whether agents may approve, reject, erase and roll back."""
+
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """The settings of this user."""

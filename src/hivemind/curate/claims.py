@@ -32,6 +32,7 @@ def stated(
         verify_by=parse_deadline(claim.verify_by, now) if claim.verify_by else "",
         supersedes=tuple(replaces),
         trace=claim.trace,
+        proposed=claim.propose,
     )
 
 

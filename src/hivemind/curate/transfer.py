@@ -9,7 +9,7 @@ from hivemind.model.events import MemoryRemembered, sources_from
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Trace
 from hivemind.model.moments import parse_date
-from hivemind.model.plain import as_json
+from hivemind.model.plain import as_json, plain
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, checked_label, tags
 
@@ -20,6 +20,13 @@ def exported(memories: Iterable[Memory]) -> Iterator[str]:
     """A line of JSON for each memory."""
     for memory in memories:
         yield as_json({"hivemind": FORMAT}).removesuffix("}") + "," + as_json(memory).removeprefix("{")
+
+
+def page(memory: Memory) -> tuple[str, str]:
+    """A memory as a Markdown file with its contract in the front matter; the name stays the same for ever."""
+    held = {name: value for name, value in plain(memory).items() if name != "text" and value not in ("", [], None)}
+    front = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in held.items())
+    return f"{memory.kind}/{memory.id}.md", f"---\n{front}\n---\n\n{memory.text}\n"
 
 
 def imported(lines: Iterable[str]) -> Iterator[tuple[Scope, str, MemoryRemembered]]:

@@ -27,3 +27,5 @@ class Claim:
     session_id: str = ""
     """Where it was learned, if not in the session that speaks."""
     trace: Trace | None = None
+    propose: bool = False
+    """Its speaker wants a person to look at it first."""

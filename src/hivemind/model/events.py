@@ -36,7 +36,6 @@ class MemoryRemembered:
     verify_by: str = ""
     supersedes: tuple[MemoryId, ...] = ()
     derived_from: tuple[str, ...] = ()
-    batch: str = ""
     trace: Trace | None = None
     proposed: bool = False
     """Its writer asks for review. What a low-trust channel brings is proposed anyway."""
@@ -80,11 +79,109 @@ class MemorySuperseded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCorroborated:
+    """The same was said again, from another source."""
+
+    memory_id: MemoryId
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDisputed:
+    """It was found to contradict another memory."""
+
+    memory_id: MemoryId
+    against: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisputeSettled:
+    """It no longer stands against another memory."""
+
+    memory_id: MemoryId
+    against: MemoryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryApproved:
+    """A reviewer confirmed it, or the settings let it pass."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryVerified:
+    """Somebody looked and it still holds."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRetracted:
+    """It was taken back; it can be restored."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRejected:
+    """A reviewer said no: taken back, and its value is refused from now on."""
+
+    memory_id: MemoryId
+    value: str
+    """The keyed digest of what it says; see ``curate/values.py``."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRestored:
+    """It stands again as before it was taken back or replaced."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRolledBack:
+    """Some of its events count as if they had never happened."""
+
+    memory_id: MemoryId
+    rollback: str
+    """Names the rollback, so that the whole of it can be undone."""
+    undone: tuple[EventId, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackUndone:
+    """What a rollback took away counts again."""
+
+    memory_id: MemoryId
+    rollback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryErased:
     """Its content was destroyed everywhere we keep it; only this remains."""
 
     memory_id: MemoryId
+    values: tuple[str, ...] = ()
+    """Keyed digests of what it said, so that it stays out."""
+    bodies: tuple[EventId, ...] = ()
+    """Other entries of the log whose content went with it."""
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRefused:
+    """Somebody tried what a rule forbids; what they wrote is not kept."""
+
+    what: str
+    rule: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +242,18 @@ Fact = (
     | MemoryRevised
     | MemoryTagged
     | MemorySuperseded
+    | MemoryCorroborated
+    | MemoryDisputed
+    | DisputeSettled
+    | MemoryApproved
+    | MemoryVerified
+    | MemoryRetracted
+    | MemoryRejected
+    | MemoryRestored
+    | MemoryRolledBack
+    | RollbackUndone
     | MemoryErased
+    | WriteRefused
     | MemoriesRecalled
     | ObservationMade
     | RepositorySeen
@@ -157,7 +265,18 @@ FACTS: dict[str, type[Any]] = {
     "memory.revised": MemoryRevised,
     "memory.tagged": MemoryTagged,
     "memory.superseded": MemorySuperseded,
+    "memory.corroborated": MemoryCorroborated,
+    "memory.disputed": MemoryDisputed,
+    "dispute.settled": DisputeSettled,
+    "memory.approved": MemoryApproved,
+    "memory.verified": MemoryVerified,
+    "memory.retracted": MemoryRetracted,
+    "memory.rejected": MemoryRejected,
+    "memory.restored": MemoryRestored,
+    "memory.rolled_back": MemoryRolledBack,
+    "rollback.undone": RollbackUndone,
     "memory.erased": MemoryErased,
+    "write.refused": WriteRefused,
     "memories.recalled": MemoriesRecalled,
     "observation.made": ObservationMade,
     "repository.seen": RepositorySeen,
@@ -176,6 +295,10 @@ class Event:
     scope: Scope
     repo: str
     fact: Fact
+    session: str = ""
+    """The session it was said in."""
+    batch: str = ""
+    """The learning run it was part of."""
 
     @property
     def about(self) -> str:
@@ -224,6 +347,7 @@ REVIVE: dict[str, Callable[[Any], Any]] = {
     "seen": Seen,
     "channel": Channel,
     "trace": lambda held: _revived(Trace, held),
+    "source": lambda held: _revived(Source, held),
     "sources": sources_from,
     "shown": lambda held: tuple(_revived(Shown, one) for one in held),
 }
@@ -234,7 +358,10 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
     return cast(Fact, _changed(fact, change))
 
 
-NOT_FREE_TEXT = {"memory_id", "by", "supersedes", "session_id", "event", "agent", "at"}
+NOT_FREE_TEXT = {
+    "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
+    "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to",
+}  # fmt: skip
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:

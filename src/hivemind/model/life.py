@@ -8,14 +8,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hivemind.model.events import (
+    DisputeSettled,
     Event,
+    MemoryApproved,
+    MemoryCorroborated,
+    MemoryDisputed,
     MemoryErased,
+    MemoryRejected,
     MemoryRemembered,
+    MemoryRestored,
+    MemoryRetracted,
     MemoryRevised,
+    MemoryRolledBack,
     MemorySuperseded,
     MemoryTagged,
+    MemoryVerified,
+    RollbackUndone,
 )
-from hivemind.model.memory import Memory, Source, Status
+from hivemind.model.ids import EventId, short
+from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +51,31 @@ def steps(events: Iterable[Event]) -> Sequence[Step]:
     if any(isinstance(event.fact, MemoryErased) for event in in_order):
         return []
     told: list[Step] = []
-    for event in _born_first(in_order):
+    for event in _born_first(_not_rolled_back(in_order)):
         before = told[-1].after if told else None
         after, what = _after(before, event)
         if after is not None and after != before:
             told.append(Step(event=event, what=what, after=after))
     return told
+
+
+def rolled_back(events: Iterable[Event]) -> set[EventId]:
+    """Which of these events a rollback has taken away and no later undoing brought back."""
+    taken: dict[str, tuple[EventId, ...]] = {}
+    for event in sorted(events, key=lambda event: event.moment):
+        match event.fact:
+            case MemoryRolledBack() as fact:
+                taken[fact.rollback] = fact.undone
+            case RollbackUndone() as fact:
+                taken.pop(fact.rollback, None)
+            case _:
+                pass
+    return {one for undone in taken.values() for one in undone}
+
+
+def _not_rolled_back(events: list[Event]) -> list[Event]:
+    away = rolled_back(events)
+    return [event for event in events if event.id not in away] if away else events
 
 
 def _born_first(events: list[Event]) -> list[Event]:
@@ -66,6 +96,26 @@ def _after(memory: Memory | None, event: Event) -> tuple[Memory | None, str]:
             return replace(memory, tags=tags), "tagged " + _listed(fact)
         case MemorySuperseded() as fact:
             return _superseded(memory, event, fact)
+        case MemoryCorroborated() as fact:
+            return _corroborated(memory, event, fact), f"said again by {fact.source.actor or fact.source.channel}"
+        case MemoryDisputed() as fact:
+            against = tuple(dict.fromkeys((*memory.contradicts, fact.against)))
+            return _standing(
+                replace(memory, contradicts=against)
+            ), f"disputed by {short(fact.against)}{_because(fact.reason)}"
+        case DisputeSettled() as fact:
+            against = tuple(other for other in memory.contradicts if other != fact.against)
+            return _standing(replace(memory, contradicts=against)), f"no longer disputed by {short(fact.against)}"
+        case MemoryApproved() as fact:
+            return _approved(memory, event), f"approved{_because(fact.reason)}"
+        case MemoryVerified() as fact:
+            return replace(memory, last_verified_at=event.at), f"verified{_because(fact.reason)}"
+        case MemoryRetracted() as fact:
+            return replace(memory, status=Status.RETRACTED, revised_at=event.at), f"retracted{_because(fact.reason)}"
+        case MemoryRejected() as fact:
+            return replace(memory, status=Status.RETRACTED, revised_at=event.at), f"rejected{_because(fact.reason)}"
+        case MemoryRestored() as fact:
+            return _restored(memory, event), f"restored{_because(fact.reason)}"
         case _:
             return memory, ""
 
@@ -95,7 +145,7 @@ def _born(event: Event, fact: MemoryRemembered) -> Memory:
         verify_by=fact.verify_by,
         supersedes=fact.supersedes,
         derived_from=fact.derived_from,
-        batch=fact.batch,
+        batch=event.batch,
         trace=fact.trace,
     )
 
@@ -121,9 +171,38 @@ def _revised(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
 
 def _superseded(memory: Memory, event: Event, fact: MemorySuperseded) -> tuple[Memory, str]:
     if event.channel.trust < memory.trust:
-        return replace(memory, status=Status.DISPUTED), f"disputed by {fact.by}"
+        return _standing(replace(memory, contradicts=(*memory.contradicts, fact.by))), f"disputed by {short(fact.by)}"
     replaced = replace(memory, status=Status.SUPERSEDED, superseded_by=fact.by, revised_at=event.at)
-    return replaced, f"superseded by {fact.by}{_because(fact.reason)}"
+    return replaced, f"superseded by {short(fact.by)}{_because(fact.reason)}"
+
+
+def _corroborated(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memory:
+    if fact.source in memory.sources:
+        return memory
+    heard = replace(memory, sources=(*memory.sources, fact.source))
+    # A person who says what was only proposed has thereby confirmed it.
+    return _approved(heard, event) if event.channel is Channel.PERSON else heard
+
+
+def _approved(memory: Memory, event: Event) -> Memory:
+    trust = Trust.HIGH if event.channel is Channel.PERSON else memory.trust
+    if memory.status not in (Status.PROPOSED, Status.DISPUTED):
+        return replace(memory, trust=trust)
+    return _standing(replace(memory, status=Status.ACTIVE, trust=trust))
+
+
+def _restored(memory: Memory, event: Event) -> Memory:
+    if memory.status not in (Status.RETRACTED, Status.SUPERSEDED):
+        return memory
+    stands = Status.PROPOSED if memory.trust is Trust.LOW else Status.ACTIVE
+    return _standing(replace(memory, status=stands, superseded_by=None, revised_at=event.at))
+
+
+def _standing(memory: Memory) -> Memory:
+    """What stands is disputed for as long as something contradicts it."""
+    if memory.status not in (Status.ACTIVE, Status.DISPUTED):
+        return memory
+    return replace(memory, status=Status.DISPUTED if memory.contradicts else Status.ACTIVE)
 
 
 def _because(reason: str) -> str:

@@ -167,6 +167,8 @@ class Memory:
     last_verified_at: str = ""
     supersedes: tuple[MemoryId, ...] = ()
     superseded_by: MemoryId | None = None
+    contradicts: tuple[MemoryId, ...] = ()
+    """Memories that say otherwise, until somebody settles it."""
     derived_from: tuple[str, ...] = ()
     batch: str = ""
     trace: Trace | None = None

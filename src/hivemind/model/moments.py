@@ -42,6 +42,11 @@ def minute(stored: str | None) -> str:
     return stored[:16].replace("T", " ") if stored else ""
 
 
+def in_words(stored: str) -> str:
+    """A stored date as a question may name it: ``2023-05-07 May 7 2023 Sunday``."""
+    return read(stored).strftime("%Y-%m-%d %B %-d %Y %A") if stored else ""
+
+
 def parse_date(text: str) -> str:
     """A date or time a person wrote, as the log stores it; without a zone it is UTC."""
     try:

@@ -18,6 +18,8 @@ class Query:
     max_tokens: int
     as_of: str = ""
     """Answer with what was believed then."""
+    true_at: str = ""
+    """Answer with what, as far as is known today, was true then."""
     scope: Scope | None = None
     kinds: tuple[Kind, ...] = ()
     tags: tuple[str, ...] = ()

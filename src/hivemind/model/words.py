@@ -43,6 +43,12 @@ def terms(question: str) -> list[str]:
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 
+def coverage(question: str, text: str) -> float:
+    """Which share of the telling words of a question stands in a text, endings aside."""
+    asked, held = terms(question), text.lower()
+    return sum(word[: max(4, len(word) - 2)] in held for word in asked) / len(asked) if asked else 0.0
+
+
 def phrases(question: str) -> list[str]:
     """What a short question puts in double quotes: it must stand together. Long texts quote for other reasons."""
     if len(question) > LONGEST_SEARCH:

@@ -18,17 +18,22 @@ FORMAT = 1
 FILE, ID_FILE = "memory.db", "memory.id"
 
 IDENTITY = """
-CREATE TABLE identity (store TEXT NOT NULL, device TEXT NOT NULL) STRICT;
+CREATE TABLE identity (
+    store TEXT NOT NULL,
+    device TEXT NOT NULL,
+    secret BLOB NOT NULL          -- keys the digests of values that stay out
+) STRICT;
 """
 
 
 class Store:
     """An open store."""
 
-    def __init__(self, db: Database, directory: Path, device: str) -> None:
+    def __init__(self, db: Database, directory: Path, device: str, secret: bytes) -> None:
         self.db = db
         self.directory = directory
         self.device = device
+        self.secret = secret
 
     @classmethod
     def open(cls, directory: Path) -> "Store":
@@ -37,12 +42,12 @@ class Store:
         _refuse_a_lost_file(directory)
         db = Database.open(directory / FILE)
         try:
-            store_id, device = _prepared(db)
+            store_id, device, secret = _prepared(db)
             _name_beside(directory, store_id)
         except BaseException:
             db.close()
             raise
-        return cls(db, directory, device)
+        return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append what is new and let the projections take it in, in one transaction or not at all."""
@@ -55,12 +60,17 @@ class Store:
         """Derive everything from the log again; no answer changes."""
         projector.rebuild(self.db, progress)
 
+    def fold_in_log(self) -> bool:
+        """Move the write-ahead log into the file and empty it; false if another process still reads from it."""
+        row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
+        return row is not None and row[0] == 0
+
     def close(self) -> None:
         """Give the file back."""
         self.db.close()
 
 
-def _prepared(db: Database) -> tuple[str, str]:
+def _prepared(db: Database) -> tuple[str, str, bytes]:
     """Tables as this program expects them, and who we are."""
     if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
         return _identity(db)
@@ -78,16 +88,17 @@ def _prepared(db: Database) -> tuple[str, str]:
 
 def _create(db: Database) -> None:
     db.execute(IDENTITY + log.SCHEMA + projector.SCHEMA)
-    db.execute("INSERT INTO identity VALUES (?, ?)", secrets.token_hex(16), secrets.token_hex(16))
+    who = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
+    db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
     projector.create_tables(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _identity(db: Database) -> tuple[str, str]:
-    row = db.one("SELECT store, device FROM identity")
+def _identity(db: Database) -> tuple[str, str, bytes]:
+    row = db.one("SELECT store, device, secret FROM identity")
     if row is None:
         raise StoreDamaged("the store has lost its identity; restore it from a backup")
-    return row[0], row[1]
+    return row[0], row[1], row[2]
 
 
 def _make(directory: Path) -> None:

@@ -11,10 +11,13 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from hivemind.model.events import Event, MemoryErased, decode, encode
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel
+from hivemind.model.plain import plain
+from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.store.database import Database, Row
 
@@ -36,6 +39,8 @@ CREATE TABLE events (
     channel TEXT NOT NULL,
     scope TEXT NOT NULL,
     repo TEXT NOT NULL,
+    session TEXT NOT NULL,        -- it was said in
+    batch TEXT NOT NULL,          -- the learning run it was part of
     about TEXT NOT NULL,          -- the memory or session
     fact TEXT NOT NULL,
     digest TEXT NOT NULL,
@@ -47,10 +52,17 @@ CREATE TABLE bodies (
     salt BLOB NOT NULL,
     content TEXT NOT NULL
 ) STRICT;
+CREATE TABLE erased (             -- memories and entries whose content must not be stored again
+    name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
 """
 
+REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
+"""Entries that may repeat what a memory says, and lose their content with it."""
+
 START = "0" * 64
-COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.fact, b.content"
+HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
+COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +74,25 @@ class Broken:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line of the log; without its event where the content was erased."""
+
+    position: int
+    device: str
+    device_seq: int
+    fact: str
+    about: str
+    at: str
+    actor: str
+    channel: str
+    scope: str
+    repo: str
+    event: Event | None
+
+
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
-    """Add what is new at the end of this device's chain; return it with its positions."""
+    """Add what is new at the end of this device's chain; return it with its positions, less what stays erased."""
     key, seq, last_hash = _device(db, device)
     added: list[tuple[int, Event]] = []
     for event in events:
@@ -72,30 +101,15 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         fact, content = encode(event.fact)
         salt = secrets.token_bytes(16)
         seq += 1
-        header = (
-            event.id,
-            key,
-            seq,
-            last_hash,
-            event.at,
-            event.actor,
-            event.channel,
-            event.scope,
-            event.repo,
-        )
+        who = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
+        header = (event.id, device, seq, last_hash, *who, event.about, fact, _digest(salt, content))
         position = db.value(
-            "INSERT INTO events (id, device, device_seq, prev_hash, at, actor, channel, scope, repo,"
-            " about, fact, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING position",
-            *header, event.about, fact, _digest(salt, content),
+            f"INSERT INTO events ({HEADER}) VALUES ({', '.join('?' * len(header))}) RETURNING position",
+            header[0], key, *header[2:],
         )  # fmt: skip
-        last_hash = _hash((event.id, device, *header[2:], event.about, fact, _digest(salt, content)))
-        if isinstance(event.fact, MemoryErased):
-            _erase_bodies(db, event.about)
-        elif _is_erased(db, event.about):
-            content = ""
-        if content:
-            db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, content)
-        added.append((position, event))
+        last_hash = _hash(header)
+        if _keep_body(db, position, event, salt, content):
+            added.append((position, event))
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, key)
     return added
 
@@ -125,8 +139,83 @@ def end(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
+def entries(db: Database, *, about: str = "", before: int = 0, limit: int = 50) -> list[Entry]:
+    """The log as people read it, newest first; ``before`` goes on from an earlier page."""
+    rows = db.execute(
+        f"SELECT e.position, d.id, e.device_seq, e.fact, e.about, {COLUMNS} FROM events e"
+        " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
+        " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
+        " ORDER BY e.position DESC LIMIT :limit",
+        {"about": about, "before": before, "limit": limit},
+    )
+    return [
+        Entry(
+            position=row[0],
+            device=row[1],
+            device_seq=row[2],
+            fact=row[3],
+            about=row[4],
+            at=row[6],
+            actor=row[7],
+            channel=row[8],
+            scope=row[9],
+            repo=row[10],
+            event=_event(row[5:]) if row[-1] is not None else None,
+        )
+        for row in rows
+    ]
+
+
+def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
+    """Events about memories that came from somewhere, by memory."""
+    rows = db.execute(
+        "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact LIKE 'memory.%' AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
+        " AND (:session = '' OR e.session = :session OR EXISTS ("
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'session_id' = :session))"
+        " AND (:source = '' OR EXISTS ("
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'file' = :source))"
+        " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
+        " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
+        plain(selection),
+    )
+    return [(about, [EventId(row[1]) for row in group]) for about, group in groupby(rows, key=lambda row: str(row[0]))]
+
+
+def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
+    """The entries of the rollback whose name starts so."""
+    rows = db.execute(
+        f"SELECT b.content ->> 'rollback', {COLUMNS} FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact = 'memory.rolled_back' AND b.content ->> 'rollback' LIKE ? || '%'",
+        prefix,
+    )
+    return [(row[0], _event(row[1:])) for row in rows]
+
+
+def ids_about(db: Database, things: Iterable[str]) -> list[EventId]:
+    """The entries about these memories or sessions, whether or not their bodies survive."""
+    rows = db.execute(
+        "SELECT id FROM events WHERE about IN (SELECT value FROM json_each(?)) AND about <> '' ORDER BY position",
+        json.dumps(list(things)),
+    )
+    return [EventId(row[0]) for row in rows]
+
+
+def erasure_of(db: Database, thing: str) -> Event | None:
+    """The entry that says a memory was erased, if it was."""
+    return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
+
+
+def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
+    """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
+    wanted = [fragment for fragment in fragments if fragment]
+    rows = db.stream(f"SELECT e.id, b.content FROM events e JOIN bodies b USING (position) WHERE {REPEATING}")
+    return [EventId(row[0]) for row in rows if any(one in row[1] for one in wanted)]
+
+
 def verify(db: Database) -> list[Broken]:
     """Every place where a header or body was edited, removed, added or put in another order."""
+    erased = _erased_bodies(db)
     broken: list[Broken] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
         seq, expected = 0, START
@@ -137,7 +226,7 @@ def verify(db: Database) -> list[Broken]:
                 seq = header[2]
             if content is not None and _digest(salt, content) != header[-1]:
                 broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
-            if content is None and not _is_erased(db, header[9]):
+            if content is None and header[0] not in erased:
                 broken.append(Broken(device=device, device_seq=seq, why="the content is gone without an erasure"))
             expected = _hash(header)
         if (seq, expected) != (last_seq, last_hash):
@@ -152,21 +241,40 @@ def _device(db: Database, device: str) -> tuple[int, int, str]:
     return row[0], row[1], row[2]
 
 
-def _is_erased(db: Database, thing: str) -> bool:
-    erasure = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'memory.erased'"
-    return db.one(erasure, thing) is not None
+def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
+    """Store what the entry says, unless an erasure has already taken it; an erasure takes what it names."""
+    if isinstance(event.fact, MemoryErased):
+        db.execute(
+            "DELETE FROM bodies WHERE position IN ("
+            "SELECT position FROM events WHERE about = :memory AND about <> '' AND fact <> 'memory.erased'"
+            f" UNION SELECT position FROM events WHERE id IN (SELECT value FROM json_each(:others)) AND {REPEATING})",
+            {"memory": event.about, "others": json.dumps(event.fact.bodies)},
+        )
+        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in (event.about, *event.fact.bodies)])
+    elif db.one(
+        f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
+    ):
+        return False
+    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, content)
+    return True
 
 
-def _erase_bodies(db: Database, thing: str) -> None:
-    """Destroy what was said about a memory; only the headers and the erasure itself stay."""
-    positions = "SELECT position FROM events WHERE about = ? AND about <> '' AND fact <> 'memory.erased'"
-    db.execute(f"DELETE FROM bodies WHERE position IN ({positions})", thing)
+def _erased_bodies(db: Database) -> set[str]:
+    """Ids of entries whose content may be gone, by the erasures that the log itself records."""
+    allowed: set[str] = set()
+    rows = db.execute(
+        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'memory.erased'"
+    )
+    for memory, content in rows:
+        allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
+        allowed |= set(json.loads(content).get("bodies", ()))
+    return allowed
 
 
 def _chain(db: Database, device: str) -> Iterator[tuple[Row, bytes | None, str | None]]:
     rows = db.stream(
-        "SELECT e.id, d.id, e.device_seq, e.prev_hash, e.at, e.actor, e.channel, e.scope, e.repo, e.about,"
-        " e.fact, e.digest, b.salt, b.content"
+        "SELECT e.id, d.id, e.device_seq, e.prev_hash, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch,"
+        " e.about, e.fact, e.digest, b.salt, b.content"
         " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         " WHERE d.id = ? ORDER BY e.device_seq",
         device,
@@ -176,7 +284,7 @@ def _chain(db: Database, device: str) -> Iterator[tuple[Row, bytes | None, str |
 
 
 def _event(row: Row) -> Event:
-    identifier, at, actor, channel, scope, repo, fact, content = row
+    identifier, at, actor, channel, scope, repo, session, batch, fact, content = row
     return Event(
         id=EventId(identifier),
         at=at,
@@ -185,6 +293,8 @@ def _event(row: Row) -> Event:
         scope=Scope(scope),
         repo=repo,
         fact=decode(fact, content),
+        session=session,
+        batch=batch,
     )
 
 

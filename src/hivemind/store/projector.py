@@ -6,11 +6,11 @@ from types import ModuleType
 from hivemind.model.events import Event
 from hivemind.store import log
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, receipts, repositories, sessions, words
+from hivemind.store.projections import memories, receipts, repositories, sessions, tombstones, vectors, words
 
-PROJECTIONS: tuple[ModuleType, ...] = (memories, receipts, sessions, repositories)
-OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words)
-"""Who owns tables; the word index is kept by the memories it indexes."""
+PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, repositories)
+OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
+"""Who owns tables; memories keep the index of their words, and a follower adds the vectors."""
 
 VERSION = 1
 """Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""

@@ -17,12 +17,17 @@ from hivemind.store.database import Database, Row
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 
+EMBEDDING = """(
+            SELECT unpack_vector(v.scale, v.numbers)
+            FROM main.passages p JOIN main.vectors v ON v.passage = p.key
+            WHERE p.memory = m.key AND p.until = '' AND p.ordinal = 0)"""
+
 VIEWS: dict[str, str] = {
     "agent_memory": f"""
-        SELECT id, text AS content, NULL AS embedding, bucket AS memory_type, kind, scope, repo, tags, subject,
+        SELECT id, text AS content, {EMBEDDING} AS embedding, bucket AS memory_type, kind, scope, repo, tags, subject,
             file_path, session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
             recorded_at AS timestamp, revised_at, valid_from, valid_to, expires_at, verify_by, version
-        FROM main.memories""",
+        FROM main.memories m""",
     "traces": """
         SELECT id, agent, action, reasoning, result, tags, scope, repo, session_id, status,
             recorded_at AS timestamp
@@ -41,7 +46,7 @@ VIEWS: dict[str, str] = {
 }
 """What may be read, by name; the columns are a promise."""
 
-BEHIND = {"memories", "sessions", "observations", "receipts"}
+BEHIND = {"memories", "passages", "vectors", "sessions", "observations", "receipts"}
 """The tables that views may read; the log and its bodies are not among them."""
 ONLY_READING = f"only reading from {', '.join(VIEWS)} is possible here; change memories with the other commands"
 TABLE_FUNCTIONS = {"json_each", "json_tree"}

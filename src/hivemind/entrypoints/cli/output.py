@@ -1,5 +1,6 @@
 """What people see: calm text on a terminal, plain text in a pipe, JSON when asked."""
 
+import difflib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,11 @@ def say_json(value: Any) -> None:
 def note(text: str) -> None:
     """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
     click.echo(click.style(neutral(text), dim=True), err=True)
+
+
+def warn(text: str) -> None:
+    """Print what a person should not miss, on standard error."""
+    click.echo(click.style(neutral(text), fg="yellow"), err=True)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -102,6 +108,7 @@ def fields(memory: Memory) -> None:
         "verify by": day(memory.verify_by),
         "replaces": ", ".join(map(short, memory.supersedes)),
         "replaced by": short(memory.superseded_by or ""),
+        "contradicts": ", ".join(map(short, memory.contradicts)),
         "sources": "; ".join(sources),
     }
     for name, value in rows.items():
@@ -130,6 +137,14 @@ def life(steps: Sequence[Step]) -> None:
         if step.after.text != text:
             text = step.after.text
             click.echo("    " + neutral(text).replace("\n", "\n    "))
+
+
+def unified(before: str, after: str, old: str, new: str) -> None:
+    """A difference as patches show it."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in lines:
+        click.echo(click.style(neutral(line), fg=colours.get(line[:1])))
 
 
 @contextmanager

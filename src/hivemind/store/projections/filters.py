@@ -15,9 +15,14 @@ FITTING = (
     " AND (:tags = '[]' OR EXISTS ("
     "SELECT 1 FROM json_each(m.tags) WHERE value IN (SELECT value FROM json_each(:tags))))"
     " AND (:statuses = '[]' OR :as_of <> '' OR m.status IN (SELECT value FROM json_each(:statuses)))"
-    " AND (m.expires_at = '' OR :as_of <> '' OR m.expires_at > :now)"
+    " AND (m.expires_at = '' OR :as_of <> '' OR :true_at <> '' OR m.expires_at > :now)"
+    " AND (:true_at = '' OR ((m.valid_from = '' OR m.valid_from <= :true_at)"
+    " AND (m.valid_to = '' OR m.valid_to > :true_at)))"
 )
 """What the caller asked for. Looking back, status and expiry are judged as they were then."""
+
+BELIEVED = "iif(:as_of = '', p.until = '', p.since <= :as_of AND (p.until = '' OR p.until > :as_of))"
+"""Passages that are said today, or were at the time that is asked about."""
 
 
 def seen_from(sight: Sight) -> dict[str, Any]:
@@ -35,4 +40,5 @@ def bound(query: Query) -> dict[str, Any]:
         "statuses": json.dumps(query.statuses),
         "now": query.now,
         "as_of": query.as_of,
+        "true_at": query.true_at,
     }

@@ -1,13 +1,13 @@
 """Memories as they stand: one row each, the fold of its events."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.model.events import Event, sources_from
 from hivemind.model.ids import MemoryId, short
-from hivemind.model.life import memory_from, steps
+from hivemind.model.life import Step, memory_from, steps
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
 from hivemind.model.plain import as_json
 from hivemind.model.recall import Query
@@ -46,6 +46,7 @@ CREATE TABLE memories (
     last_verified_at TEXT NOT NULL,
     supersedes TEXT NOT NULL,
     superseded_by TEXT,
+    contradicts TEXT NOT NULL,
     derived_from TEXT NOT NULL,
     batch TEXT NOT NULL,
     action TEXT,                  -- of a trace, with reasoning and result
@@ -58,12 +59,14 @@ CREATE TABLE memories (
 ) STRICT;
 CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
 CREATE INDEX memories_time ON memories (recorded_at);
+CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
+CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
     "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
     " links, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at, supersedes,"
-    " superseded_by, derived_from, batch, action, reasoning, result, version, agent, session_id, file_path"
+    " superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent, session_id, file_path"
 )
 
 
@@ -72,12 +75,52 @@ def apply(db: Database, event: Event) -> None:
     if not hasattr(event.fact, "memory_id"):
         return
     life = steps(log.about(db, event.about))
-    key = db.value("SELECT key FROM memories WHERE id = ?", event.about)
     if life:
-        words.put(db, _put(db, life[-1].after), life)
-    elif key is not None:
-        words.remove(db, key)
-        db.execute("DELETE FROM memories WHERE key = ?", key)
+        _put(db, life)
+    else:
+        _remove(db, event.about)
+
+
+def _put(db: Database, life: Sequence[Step]) -> None:
+    memory = life[-1].after
+    row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory.id)
+    known = _memory(row) if row else None
+    key = _write(db, memory)
+    before, after = _session_mates(db, memory)
+    words.put(db, key, life, before.text if before else "", after.text if after else "")
+    if known is None or known.text != memory.text:
+        _tell(db, before, after)
+    if known and (known.session_id, known.recorded_at) != (memory.session_id, memory.recorded_at):
+        _tell(db, before, after, *_session_mates(db, known))
+
+
+def _remove(db: Database, memory_id: str) -> None:
+    row = db.one(f"SELECT key, {COLUMNS} FROM memories WHERE id = ?", memory_id)
+    if row is None:
+        return
+    words.remove(db, row[0])
+    db.execute("DELETE FROM memories WHERE key = ?", row[0])
+    _tell(db, *_session_mates(db, _memory(row[1:])))
+
+
+def _session_mates(db: Database, memory: Memory) -> tuple[Memory | None, Memory | None]:
+    """What was learned just before and just after it in the same session."""
+    if not memory.session_id:
+        return None, None
+    moment = (memory.session_id, memory.recorded_at, memory.id)
+    in_session = f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' AND (recorded_at, id)"
+    before = db.one(f"{in_session} < (?, ?) ORDER BY recorded_at DESC, id DESC LIMIT 1", *moment)
+    after = db.one(f"{in_session} > (?, ?) ORDER BY recorded_at, id LIMIT 1", *moment)
+    return _memory(before) if before else None, _memory(after) if after else None
+
+
+def _tell(db: Database, *mates: Memory | None) -> None:
+    """Let the words around a memory follow a change beside it."""
+    for mate in filter(None, mates):
+        before, after = _session_mates(db, mate)
+        key = db.value("SELECT key FROM memories WHERE id = ?", mate.id)
+        life = steps(log.about(db, mate.id))
+        words.put(db, key, life, before.text if before else "", after.text if after else "")
 
 
 def get(db: Database, memory_id: MemoryId) -> Memory:
@@ -88,7 +131,43 @@ def get(db: Database, memory_id: MemoryId) -> Memory:
     return _memory(row)
 
 
-def as_of(db: Database, memory_id: MemoryId, moment: str) -> Memory | None:
+def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
+    """Several memories at once; what does not exist is left out."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
+    )
+    return [_memory(row) for row in rows]
+
+
+def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
+    """Memories by the numbers their passages carry."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT value FROM json_each(?))", json.dumps(list(keys))
+    )
+    return [_memory(row) for row in rows]
+
+
+def of_subject(db: Database, subject: str, repo: str) -> list[Memory]:
+    """Every memory with that subject in a repository, or of the user, oldest first."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE subject = ? AND subject <> '' AND repo IN ('', ?)"
+        " ORDER BY recorded_at, id",
+        subject, repo,
+    )  # fmt: skip
+    return [_memory(row) for row in rows]
+
+
+def derived_from(db: Database, memory_id: str) -> list[Memory]:
+    """Memories that were derived from this one."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE m.derived_from <> '[]'"
+        " AND EXISTS (SELECT 1 FROM json_each(m.derived_from) WHERE value = ?)",
+        memory_id,
+    )
+    return [_memory(row) for row in rows]
+
+
+def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was believed at that moment."""
     return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
 
@@ -118,6 +197,22 @@ def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def overdue(db: Database, query: Query) -> list[Memory]:
+    """Memories that somebody wanted looked at again before now, and nobody has."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING} AND m.verify_by <> ''"
+        " AND m.verify_by <= :now AND m.last_verified_at < m.verify_by ORDER BY m.verify_by LIMIT :limit",
+        {**bound(query), "limit": query.limit},
+    )
+    return [_memory(row) for row in rows]
+
+
+def of_files(db: Database, repo: str) -> list[Memory]:
+    """What the instruction files of a repository said, whether or not they still do."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM memories WHERE repo = ? AND channel = 'file'", repo)
+    return [_memory(row) for row in rows]
+
+
 def each(db: Database, sight: Sight) -> Iterator[Memory]:
     """Every memory in sight, oldest first."""
     rows = db.stream(
@@ -132,7 +227,7 @@ def counts(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
-def _put(db: Database, memory: Memory) -> int:
+def _write(db: Database, memory: Memory) -> int:
     values = _values(memory)
     marks = ", ".join("?" * len(values))
     changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ") if name != "id")
@@ -171,7 +266,7 @@ def _memory(row: Row) -> Memory:
     agent = held.pop("agent")
     for name in ("bucket", "session_id", "file_path"):
         del held[name]
-    for name in ("tags", "links", "supersedes", "derived_from"):
+    for name in ("tags", "links", "supersedes", "contradicts", "derived_from"):
         held[name] = tuple(json.loads(held[name]))
     return Memory(
         **held

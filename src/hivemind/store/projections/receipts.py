@@ -1,6 +1,8 @@
 """Receipts: which memory was put before whom, when and why."""
 
-from hivemind.model.events import Event, MemoriesRecalled
+import json
+
+from hivemind.model.events import Event, MemoriesRecalled, MemoryErased
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.recall import Receipt
 from hivemind.store.database import Database, Row
@@ -37,11 +39,31 @@ def apply(db: Database, event: Event) -> None:
                     for line in fact.shown
                 ),
             )  # fmt: skip
+        case MemoryErased() as fact:
+            db.many("DELETE FROM receipts WHERE id = ?", [(one,) for one in fact.bodies])
 
 
 def of_memory(db: Database, memory_id: MemoryId, limit: int = 20) -> list[Receipt]:
     """The newest times a memory was shown."""
     rows = db.execute("SELECT * FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
+    return [_receipt(row) for row in rows]
+
+
+def quoting(db: Database, memory_ids: list[str], fragments: list[str]) -> list[str]:
+    """Receipts of these memories whose question repeats one of the fragments."""
+    rows = db.execute(
+        "SELECT DISTINCT id, query FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?))",
+        json.dumps(memory_ids),
+    )
+    return [row[0] for row in rows if any(one.lower() in row[1].lower() for one in fragments)]
+
+
+def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]:
+    """What was shown in a session, in order; without a session, the newest of all."""
+    rows = db.execute(
+        "SELECT * FROM receipts WHERE :session = '' OR session_id = :session ORDER BY at DESC, rank LIMIT :limit",
+        {"session": session_id, "limit": limit},
+    )
     return [_receipt(row) for row in rows]
 
 

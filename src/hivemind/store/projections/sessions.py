@@ -1,6 +1,10 @@
 """Sessions of agents and what was observed in them."""
 
-from hivemind.model.events import Event, ObservationMade
+import json
+from collections.abc import Iterable
+
+from hivemind.model.events import Event, MemoryErased, ObservationMade
+from hivemind.store import log
 from hivemind.store.database import Database
 
 TABLES = ("observations", "sessions")
@@ -31,29 +35,48 @@ CREATE INDEX observations_session ON observations (session_id, at);
 
 
 def apply(db: Database, event: Event) -> None:
-    """Add the observation, and stretch its session to hold it."""
+    """Add the observation, and stretch its session to hold it; what an erasure names goes."""
     match event.fact:
         case ObservationMade() as seen:
-            # The place of a session is where its earliest observation was made.
-            db.execute(
-                "INSERT INTO sessions VALUES (:id, :agent, :repo, :directory, :at, :at)"
-                " ON CONFLICT (id) DO UPDATE SET"
-                " repo = iif((:at, :repo) < (started_at, repo), :repo, repo),"
-                " directory = iif((:at, :directory) < (started_at, directory), :directory, directory),"
-                " started_at = min(started_at, :at), last_seen_at = max(last_seen_at, :at)",
-                {
-                    "id": seen.session_id,
-                    "agent": seen.agent,
-                    "repo": event.repo,
-                    "directory": seen.directory,
-                    "at": event.at,
-                },
-            )
-            db.execute(
-                "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output,
-                seen.exit_code, seen.file, seen.model,
-            )  # fmt: skip
+            _add(db, event, seen)
+        case MemoryErased() as fact:
+            _remove(db, fact.bodies)
+        case _:
+            return
+
+
+def _add(db: Database, event: Event, seen: ObservationMade) -> None:
+    # The place of a session is where its earliest observation was made.
+    db.execute(
+        "INSERT INTO sessions VALUES (:id, :agent, :repo, :directory, :at, :at)"
+        " ON CONFLICT (id) DO UPDATE SET"
+        " repo = iif((:at, :repo) < (started_at, repo), :repo, repo),"
+        " directory = iif((:at, :directory) < (started_at, directory), :directory, directory),"
+        " started_at = min(started_at, :at), last_seen_at = max(last_seen_at, :at)",
+        {
+            "id": seen.session_id,
+            "agent": seen.agent,
+            "repo": event.repo,
+            "directory": seen.directory,
+            "at": event.at,
+        },
+    )
+    db.execute(
+        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output,
+        seen.exit_code, seen.file, seen.model,
+    )  # fmt: skip
+
+
+def _remove(db: Database, ids: Iterable[str]) -> None:
+    """Tell the sessions of erased observations again, from what is left."""
+    named = json.dumps(list(ids))
+    found = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+    for (session,) in db.execute(found, named):
+        db.execute("DELETE FROM observations WHERE session_id = ?", session)
+        db.execute("DELETE FROM sessions WHERE id = ?", session)
+        for event in log.about(db, session):
+            apply(db, event)
 
 
 def count(db: Database) -> tuple[int, int]:

@@ -1,15 +1,18 @@
 """Passages of memories and their full-text index, for every version a memory ever had."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hivemind.model.ids import MemoryId
 from hivemind.model.life import Step
+from hivemind.model.moments import in_words
 from hivemind.model.passages import passages
 from hivemind.model.recall import Query
 from hivemind.model.words import code_words, phrases, terms
 from hivemind.store.database import Database
-from hivemind.store.projections.filters import FITTING, VISIBLE, bound
+from hivemind.store.projections import vectors
+from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
 
 TABLES = ("words", "passages")
 SCHEMA = """
@@ -22,12 +25,16 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_memory ON passages (memory);
 CREATE VIRTUAL TABLE words USING fts5 (
-    text, parts, context, tokenize = "porter unicode61 remove_diacritics 2"
+    text, parts, context, around, tokenize = "porter unicode61 remove_diacritics 2"
 );
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 """
 
-TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT = 1.0, 0.5, 0.6
+TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT, AROUND_WEIGHT = 1.0, 0.5, 0.6, 0.35
+
+
+NEARBY = 300
+"""Characters on each side that count as around a passage; with whole neighbours long texts drown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,48 +46,88 @@ class Passage:
     until: str
     text: str
     context: str
+    around: str
+    """What was said just before and after."""
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """A passage that shares words with a question."""
+class Found:
+    """A passage that may answer, and how well its words fit."""
 
+    key: int
     memory_id: MemoryId
     text: str
+    context: str
     score: float
 
 
-def search(db: Database, query: Query, limit: int) -> list[Match]:
+def search(db: Database, query: Query, limit: int) -> list[Found]:
     """Passages in sight that were believed at the query's moment, the best fitting first."""
     asked = _expression(query.text)
     if not asked:
         return []
     rows = db.execute(
-        "SELECT m.id, words.text, -bm25(words, :text_weight, :parts_weight, :context_weight) AS score"
+        "SELECT p.key, m.id, words.text, words.context, -bm25(words, :text, :parts, :context, :around) AS score"
         " FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
-        f" WHERE words MATCH :asked AND {VISIBLE} AND {FITTING}"
-        " AND iif(:as_of = '', p.until = '', p.since <= :as_of AND (p.until = '' OR p.until > :as_of))"
+        f" WHERE words MATCH :asked AND {VISIBLE} AND {FITTING} AND {BELIEVED}"
         " ORDER BY score DESC, m.id LIMIT :limit",
         bound(query)
         | {
             "asked": asked,
             "limit": limit,
-            "text_weight": TEXT_WEIGHT,
-            "parts_weight": PARTS_WEIGHT,
-            "context_weight": CONTEXT_WEIGHT,
+            "text": TEXT_WEIGHT,
+            "parts": PARTS_WEIGHT,
+            "context": CONTEXT_WEIGHT,
+            "around": AROUND_WEIGHT,
         },
     )
-    return [Match(MemoryId(row[0]), row[1], row[2]) for row in rows]
+    return [Found(*row) for row in rows]
 
 
-def put(db: Database, memory: int, life: Sequence[Step]) -> None:
-    """Make the index say what the memory's life says, touching only what differs."""
-    wanted = {(piece.since, piece.ordinal): piece for piece in _pieces(life)}
+def sharing(db: Database, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
+    """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
+    rows = db.execute(
+        "SELECT DISTINCT m.key FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
+        " WHERE words MATCH :asked AND p.until = '' AND m.repo IN ('', :repo) ORDER BY words.rowid DESC LIMIT :limit",
+        {"asked": "text : (" + " AND ".join(f'"{word}"' for word in all_of) + ")", "repo": repo, "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def is_said_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
+    """Whether any memory but these has a word in one of its texts."""
+    row = db.one(
+        "SELECT 1 FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
+        " WHERE words MATCH ? AND m.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+        'text : "' + word.replace('"', '""') + '"', json.dumps(list(except_in)),
+    )  # fmt: skip
+    return row is not None
+
+
+def read(db: Database, keys: Iterable[int]) -> list[Found]:
+    """Certain passages, whatever their words."""
+    rows = db.execute(
+        "SELECT p.key, m.id, w.text, w.context"
+        " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        " WHERE p.key IN (SELECT value FROM json_each(?))",
+        json.dumps(list(keys)),
+    )
+    return [Found(key, memory_id, text, context, 0.0) for key, memory_id, text, context in rows]
+
+
+def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str) -> None:
+    """Make the index say what the memory's life says, touching only what differs.
+
+    ``before`` and ``after`` are what was said around it in its session.
+    """
+    wanted = {(piece.since, piece.ordinal): piece for piece in _pieces(life, before, after)}
     for key, held in _held(db, memory):
         piece = wanted.get((held.since, held.ordinal))
-        if piece is None or (piece.text, piece.context) != (held.text, held.context):
+        if piece is None or piece.text != held.text:
             _drop(db, key)
             continue
+        if (piece.context, piece.around) != (held.context, held.around):
+            db.execute("UPDATE words SET context = ?, around = ? WHERE rowid = ?", piece.context, piece.around, key)
         if piece.until != held.until:
             db.execute("UPDATE passages SET until = ? WHERE key = ?", piece.until, key)
         del wanted[held.since, held.ordinal]
@@ -90,8 +137,8 @@ def put(db: Database, memory: int, life: Sequence[Step]) -> None:
             memory, piece.ordinal, piece.since, piece.until,
         )  # fmt: skip
         db.execute(
-            "INSERT INTO words (rowid, text, parts, context) VALUES (?, ?, ?, ?)",
-            key, piece.text, code_words(piece.text), piece.context,
+            "INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)",
+            key, piece.text, code_words(piece.text), piece.context, piece.around,
         )  # fmt: skip
 
 
@@ -110,34 +157,46 @@ def _expression(question: str) -> str:
 
 def _drop(db: Database, key: int) -> None:
     db.execute("DELETE FROM words WHERE rowid = ?", key)
+    vectors.drop(db, key)
     db.execute("DELETE FROM passages WHERE key = ?", key)
 
 
 def _held(db: Database, memory: int) -> list[tuple[int, Passage]]:
     rows = db.execute(
-        "SELECT p.key, p.ordinal, p.since, p.until, w.text, w.context"
+        "SELECT p.key, p.ordinal, p.since, p.until, w.text, w.context, w.around"
         " FROM passages p JOIN words w ON w.rowid = p.key WHERE p.memory = ?",
         memory,
     )
     return [(row[0], Passage(*row[1:])) for row in rows]
 
 
-def _pieces(life: Sequence[Step]) -> list[Passage]:
+def _pieces(life: Sequence[Step], before: str, after: str) -> list[Passage]:
     """A text is believed from the step that brought it to the step that changed it."""
     changes = [
         step
-        for before, step in zip([None, *life], life, strict=False)
-        if not before or step.after.text != before.after.text
+        for earlier, step in zip([None, *life], life, strict=False)
+        if not earlier or step.after.text != earlier.after.text
     ]
     ends = [step.event.at for step in changes[1:]] + [""]
-    return [
-        Passage(ordinal, step.event.at, until, text, _context(step if until else life[-1]))
-        for step, until in zip(changes, ends, strict=True)
-        for ordinal, text in enumerate(passages(step.after.text))
-    ]
+    pieces: list[Passage] = []
+    for step, until in zip(changes, ends, strict=True):
+        texts = passages(step.after.text)
+        around = [before, *texts, after]
+        context = _context(step if until else life[-1])
+        pieces += [
+            Passage(number, step.event.at, until, text, context, _around(around[number], around[number + 2]))
+            for number, text in enumerate(texts)
+        ]
+    return pieces
+
+
+def _around(before: str, after: str) -> str:
+    """The nearest words on both sides: a remark needs them, a page does not."""
+    return f"{before[-NEARBY:]}\n{after[:NEARBY]}".strip()
 
 
 def _context(step: Step) -> str:
-    """What is not said in the text but known about it: tags, subject, the code it is about."""
+    """What is not said in the text but known about it: tags, subject, the code it is about, the date."""
     memory = step.after
-    return " ".join((*memory.tags, memory.subject, *memory.links, *map(code_words, memory.links))).strip()
+    links = (*memory.links, *map(code_words, memory.links))
+    return " ".join((*memory.tags, memory.subject, *links, in_words(memory.valid_from))).strip()

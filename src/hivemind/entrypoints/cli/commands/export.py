@@ -1,17 +1,34 @@
 """``hivemind export``."""
 
+from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind
+from hivemind.entrypoints.cli.output import note
 
 
 @click.command("export")
 @click.argument("file", type=click.File("wb"), default="-")
+@click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file a memory.")
+@click.option("--session", default="", help="Only what was learned in this session.")
 @everywhere_option
-def command(file: BinaryIO, everywhere: bool) -> None:
-    """Write the memories as lines of JSON, to a file or to standard output."""
+def command(file: BinaryIO, markdown: Path | None, session: str, everywhere: bool) -> None:
+    """Write the memories as lines of JSON, or as a folder of readable Markdown.
+
+    \b
+    hivemind export memories.jsonl
+    hivemind export --markdown docs/memory
+    """
     with open_mind() as mind:
-        for line in mind.export_lines(everywhere=everywhere):
-            file.write(line.encode() + b"\n")
+        if markdown is None:
+            for line in mind.export_lines(everywhere=everywhere, session=session):
+                file.write(line.encode() + b"\n")
+            return
+        count = 0
+        for name, content in mind.export_pages(everywhere=everywhere, session=session):
+            (markdown / name).parent.mkdir(parents=True, exist_ok=True)
+            (markdown / name).write_text(content)
+            count += 1
+        note(f"Wrote {count:,} files to {markdown}.")

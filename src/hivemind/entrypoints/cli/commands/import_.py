@@ -15,10 +15,12 @@ from hivemind.entrypoints.cli.output import as_json_option, note, say, say_json
 def command(file: TextIO, approve: bool, as_json: bool) -> None:
     """Take in memories that 'hivemind export' wrote."""
     with open_mind() as mind:
-        new, known = mind.import_lines(file, approve=approve)
+        done = mind.import_lines(file, approve=approve)
     if as_json:
-        say_json({"new": new, "known": known})
+        say_json(done)
         return
-    say(f"Imported {new:,} memories, {known:,} were already known.")
-    if new and not approve:
-        note("They are proposals: recall leaves them out until a person approves them.")
+    say(f"Imported {done.new:,} memories, {done.known:,} were already known.")
+    if done.refused:
+        note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
+    if done.new and not approve:
+        note(f"They are proposals until a person approves them: hivemind review. Undo: --batch {done.batch}")

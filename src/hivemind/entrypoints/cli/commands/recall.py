@@ -13,6 +13,7 @@ from hivemind.model.memory import Kind
 @click.option("--limit", type=int, help="At most so many memories.")
 @click.option("--budget", type=int, metavar="TOKENS", help="At most so many tokens.")
 @click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
+@click.option("--true-at", default="", metavar="DATE", help="What was true then, as far as is known today.")
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
 @as_json_option
 def command(
@@ -24,6 +25,7 @@ def command(
     limit: int | None,
     budget: int | None,
     as_of: str,
+    true_at: str,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -43,6 +45,7 @@ def command(
             limit=limit,
             max_tokens=budget,
             as_of=as_of,
+            true_at=true_at,
             everywhere=everywhere,
         )
     if as_json:

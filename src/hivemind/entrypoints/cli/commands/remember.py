@@ -9,9 +9,10 @@ from hivemind.entrypoints.cli.arguments import (
     tags_option,
     text_or_standard_input,
 )
-from hivemind.entrypoints.cli.output import as_json_option, note, origin, say, say_json
+from hivemind.entrypoints.cli.output import as_json_option, note, origin, say, say_json, warn
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
+from hivemind.model.text import first_line
 
 
 @click.command("remember")
@@ -28,6 +29,7 @@ from hivemind.model.scope import Scope
 @click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@click.option("--propose", is_flag=True, help="Let a person look at it first.")
 @as_json_option
 def command(
     text: str | None,
@@ -43,6 +45,7 @@ def command(
     links: tuple[str, ...],
     sources: tuple[str, ...],
     confidence: float,
+    propose: bool,
     as_json: bool,
 ) -> None:
     """Keep something worth knowing next time.
@@ -69,10 +72,13 @@ def command(
             links=links,
             sources=sources,
             confidence=confidence,
+            propose=propose,
         )
         if as_json:
             say_json(memory)
             return
         say(f"Remembered {origin(memory)}")
+        for other in map(mind.show, memory.contradicts):
+            warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
         if sharing := mind.sharing(memory):
             note(sharing)

@@ -1,0 +1,166 @@
+"""What every verb needs: the open store, who speaks, where from, and the one way into the log."""
+
+import importlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hivemind import agents
+from hivemind.capture.redact import redact, secrets_in
+from hivemind.codebase import repository as repositories_on_disk
+from hivemind.curate.learn import refuse
+from hivemind.curate.pen import Pen
+from hivemind.errors import InvalidInput, NotFound, Unavailable
+from hivemind.model import moments
+from hivemind.model.events import Event, RepositorySeen
+from hivemind.model.ids import MemoryId, derived
+from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.recall import Query
+from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.model.text import tags as tags_from
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+from hivemind.store import Store, log
+from hivemind.store.projections import memories, repositories
+
+if TYPE_CHECKING:
+    from hivemind.recall.meaning import Meaning
+
+Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
+
+
+def utc_now() -> datetime:
+    """The time, from the one place that asks for it."""
+    return datetime.now(UTC)
+
+
+def quietly(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+class Core:
+    """A person's memory, held open, seen from one working tree."""
+
+    def __init__(self, store: Store, settings: Settings, repository: Repository, writer: Writer, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._writer = writer
+        self._clock = clock
+        self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
+        self.without_model = ""
+        """Why recall goes by words alone, if it does."""
+        earlier = repositories_on_disk.earlier_names(repository, repositories.names_of(store.db, repository.root))
+        self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
+
+    def _record(self, events: Iterable[Event]) -> list[Event]:
+        return self._store.record([*self._introduction(), *events])
+
+    def _introduction(self) -> list[Event]:
+        """That this working tree goes by this name, if the log does not know it yet."""
+        at_hand = self.repository
+        if at_hand.id in repositories.names_of(self._store.db, at_hand.root):
+            return []
+        return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
+
+    def _place(self, scope: Scope) -> str:
+        return "" if scope is Scope.USER else self.repository.id
+
+    def _new_batch(self, name: str) -> Pen:
+        """A pen for a learning run, so that all of it can be rolled back at once."""
+        batch = f"{name}-{derived(name, moments.written(self._clock()), os.urandom(8).hex())[:8]}"
+        return Pen(writer=self._pen.writer, clock=self._clock, redact=self._pen.redact, batch=batch)
+
+    def _must_be_a_person(self, what: str) -> None:
+        """Review is a person's; an agent may do it only if the settings say so."""
+        if self._writer.channel is not Channel.PERSON and not self._settings.agents_may_review:
+            refuse(self._store, self._pen, what, "only a person may do that; the setting agents_may_review changes it")
+
+    @cached_property
+    def _meaning(self) -> "Meaning | None":
+        """The model, loaded when a question first needs it; nothing where it is not installed."""
+        # Numbers and weights take longer to load than all other commands to run; only questions pay for it.
+        # Its threads spin while they wait, and take the processor from the agent whose guest we are.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load()
+        except Unavailable as error:
+            self.without_model = str(error)
+            return None
+        return loaded
+
+    def _query(
+        self,
+        text: str = "",
+        *,
+        scope: Scope | None = None,
+        kinds: Sequence[Kind] = (),
+        tags: Sequence[str] = (),
+        everywhere: bool = False,
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        as_of: str = "",
+        true_at: str = "",
+        statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
+    ) -> Query:
+        return Query(
+            text=text,
+            sight=Sight.of(self.repository, everywhere=everywhere),
+            now=moments.written(self._clock()),
+            limit=_positive(self._settings.recall_limit if limit is None else limit, "the limit"),
+            max_tokens=_positive(self._settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
+            as_of=moments.end_of_day(as_of) if as_of else "",
+            true_at=moments.end_of_day(true_at) if true_at else "",
+            scope=scope,
+            kinds=tuple(kinds),
+            tags=tags_from(tags),
+            statuses=tuple(statuses),
+        )
+
+    def _known(self, written: str) -> Memory:
+        """A memory by its id, which may be shortened."""
+        return memories.get(self._store.db, self._id(written))
+
+    def _id(self, written: str) -> MemoryId:
+        prefix = written.strip().lower()
+        try:
+            return memories.resolve(self._store.db, prefix)
+        except NotFound:
+            erased = log.erasure_of(self._store.db, prefix)
+            if erased:
+                raise NotFound(f"{prefix[:8]} was erased on {moments.day(erased.at)} by {erased.actor}") from None
+            raise
+
+    def _deadline(self, written: str) -> str:
+        return moments.parse_deadline(written, self._clock()) if written else ""
+
+
+def who_calls(settings: Settings) -> Writer:
+    """A person, unless an agent runs this process: what its commands write is the agent's word."""
+    agent = agents.calling(os.environ)
+    if agent is None:
+        return Writer(actor=settings.person, channel=Channel.PERSON)
+    return Writer(actor=agent[0], channel=Channel.AGENT, session_id=agent[1])
+
+
+def when_called(module: str, name: str) -> Callable[..., Any]:
+    """A function whose module is loaded only when something calls it."""
+
+    def call(*values: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*values)
+
+    return call
+
+
+def head_commit(repository: Repository) -> str:
+    """The commit that is checked out."""
+    return repositories_on_disk.head(Path(repository.root))
+
+
+def _positive(value: int, what: str) -> int:
+    if value < 1:
+        raise InvalidInput(f"{what} must be at least 1")
+    return value

@@ -1,0 +1,120 @@
+"""The verbs by which people decide what is believed, undo, and destroy."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hivemind.app.core import Core
+from hivemind.curate import erase as erasing
+from hivemind.curate import files, verdicts
+from hivemind.curate import rollback as rolling
+from hivemind.errors import InvalidInput
+from hivemind.model import moments
+from hivemind.model.events import Event, MemoryVerified
+from hivemind.model.ids import derived
+from hivemind.model.memory import Memory, Status
+from hivemind.model.reports import Waiting
+from hivemind.model.rollback import Change, Selection
+from hivemind.model.text import checked
+from hivemind.store.projections import memories
+
+
+class Judging(Core):
+    """What a reviewer can decide."""
+
+    def review(self, *, limit: int = 50) -> tuple[Waiting, ...]:
+        """What waits for a person: disputes first, then what is overdue, then proposals."""
+        waiting = self._query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
+        found = [self._waiting(memory) for memory in memories.listed(self._store.db, waiting)]
+        overdue = memories.overdue(self._store.db, self._query(limit=limit))
+        found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
+        order = {"disputed": 0, "to be": 1, "proposed": 2}
+        return tuple(
+            sorted(found, key=lambda one: order[next(why for why in order if one.why.startswith(why))])[:limit]
+        )
+
+    def approve(self, memory: str, *, reason: str = "", over: bool = False) -> Memory:
+        """It holds; with ``over``, in place of what contradicts it."""
+        self._must_be_a_person("an approval")
+        known = self._known(memory)
+        return self._judged(known, verdicts.approve(self._store, self._pen, known, _reason(reason), over=over))
+
+    def reject(self, memory: str, *, reason: str = "") -> Memory:
+        """It does not hold, and its value stays out from now on; ``restore`` lifts that."""
+        self._must_be_a_person("a rejection")
+        known = self._known(memory)
+        return self._judged(known, verdicts.reject(self._store, self._pen, known, _reason(reason)))
+
+    def retract(self, memory: str, *, reason: str = "") -> Memory:
+        """Take a memory back; ``restore`` brings it again."""
+        known = self._known(memory)
+        if self._writer.channel.trust < known.trust:
+            self._must_be_a_person(f"retracting {known.id[:8]}, which is of higher trust,")
+        return self._judged(known, verdicts.retract(self._store, self._pen, known, _reason(reason)))
+
+    def restore(self, memory: str, *, reason: str = "") -> Memory:
+        """Let a memory stand again that was taken back, rejected or replaced."""
+        self._must_be_a_person("restoring a memory")
+        known = self._known(memory)
+        if known.status not in (Status.RETRACTED, Status.SUPERSEDED):
+            raise InvalidInput(
+                f"{known.id[:8]} is {known.status}; only what was taken back or replaced can be restored"
+            )
+        return self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
+
+    def dispute(self, one: str, other: str, *, reason: str = "") -> Memory:
+        """Say that two memories cannot both hold."""
+        a, b = self._known(one), self._known(other)
+        return self._judged(a, verdicts.dispute(self._pen, a, b, _reason(reason)))
+
+    def verify(self, memory: str, *, reason: str = "") -> Memory:
+        """Say that a memory was looked at and still holds."""
+        known = self._known(memory)
+        return self._judged(known, [self._pen.about(known, MemoryVerified(memory_id=known.id, reason=_reason(reason)))])
+
+    def rollback(
+        self, selection: Selection, *, reason: str = "", dry_run: bool = False
+    ) -> tuple[str, tuple[Change, ...]]:
+        """Undo what was learned from somewhere; return the name by which this can be undone, and what changed."""
+        self._must_be_a_person("a rollback")
+        since = moments.parse_past(selection.since, self._clock()) if selection.since else ""
+        changes = rolling.plan(self._store, replace(selection, since=since))
+        name = derived("rollback", moments.written(self._clock()))[:12]
+        if changes and not dry_run:
+            self._record(rolling.apply(self._pen, changes, name, _reason(reason)))
+        return name, tuple(changes)
+
+    def undo_rollback(self, name: str) -> int:
+        """Let what a rollback took away count again; return for how many memories."""
+        self._must_be_a_person("undoing a rollback")
+        return len(self._record(rolling.undo(self._store, self._pen, name)))
+
+    def erase(self, memory: str, *, reason: str = "") -> erasing.Erasure:
+        """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
+        self._must_be_a_person("an erasure")
+        return erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
+
+    def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
+        """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""
+        target = (Path(self.repository.root) / file).resolve()
+        if not target.is_relative_to(Path(self.repository.root).resolve()):
+            raise InvalidInput(f"{file!r} does not lie in the repository")
+        before = target.read_text() if target.exists() else ""
+        return target, before, files.promoted(before, self._known(memory))
+
+    def _judged(self, memory: Memory, events: Sequence[Event]) -> Memory:
+        self._record(events)
+        return memories.get(self._store.db, memory.id)
+
+    def _waiting(self, memory: Memory) -> Waiting:
+        against = tuple(memories.get_all(self._store.db, memory.contradicts))
+        why = (
+            "disputed by what was said elsewhere"
+            if memory.status is Status.DISPUTED
+            else f"proposed by {memory.channel}"
+        )
+        return Waiting(memory=memory, why=why, against=against)
+
+
+def _reason(written: str) -> str:
+    return checked(written, "the reason", longest=2000) if written else ""

@@ -1,0 +1,201 @@
+"""The verbs that put something in."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hivemind.app.core import Core, head_commit
+from hivemind.capture import intake, spool
+from hivemind.codebase.repository import identify
+from hivemind.curate import claims as claiming
+from hivemind.curate import files, transfer
+from hivemind.curate.learn import learn, refuse_what_stays_out
+from hivemind.errors import InvalidInput, Refused
+from hivemind.model import moments
+from hivemind.model.claim import Claim
+from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted, MemoryRevised, MemoryTagged
+from hivemind.model.ids import EventId, derived
+from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
+from hivemind.model.reports import Imported, Synced
+from hivemind.model.scope import Scope
+from hivemind.model.text import checked, checked_label
+from hivemind.model.text import tags as tags_from
+from hivemind.store import log
+from hivemind.store.projections import memories
+
+
+class Writing(Core):
+    """What a person or agent can tell us."""
+
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: Scope = Scope.PROJECT,
+        kind: Kind = Kind.FACT,
+        tags: Sequence[str] = (),
+        subject: str = "",
+        replaces: Sequence[str] = (),
+        expires: str = "",
+        verify_by: str = "",
+        valid_from: str = "",
+        valid_to: str = "",
+        links: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        confidence: float = 1.0,
+        propose: bool = False,
+    ) -> Memory:
+        """Keep something worth knowing next time; what it contradicts is named in ``contradicts``."""
+        claim = Claim(
+            text=text, scope=scope, kind=kind, tags=tags, subject=subject, replaces=replaces, expires=expires,
+            verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=links, sources=sources,
+            confidence=confidence, propose=propose,
+        )  # fmt: skip
+        return self.remember_all([claim])[0]
+
+    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
+        """Keep several things at once: all of them, or none if one is refused."""
+        commit = ""
+        learned = []
+        with self._store.db.transaction():
+            self._record([])
+            for claim in claims:
+                if claim.sources and not commit:
+                    commit = head_commit(self.repository)
+                fact = claiming.stated(
+                    claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
+                    replaces=[self._id(written) for written in claim.replaces],
+                )  # fmt: skip
+                learned.append(learn(self._store, self._pen, fact, claim.scope, self._place(claim.scope)))
+        return tuple(memories.get(self._store.db, one) for one in learned)
+
+    def store_trace(
+        self,
+        *,
+        agent: str,
+        action: str,
+        reasoning: str = "",
+        result: str = "",
+        tags: Sequence[str] = (),
+        scope: Scope = Scope.PROJECT,
+        links: Sequence[str] = (),
+    ) -> Memory:
+        """Keep what was done, why, and how it ended."""
+        trace = Trace(
+            agent=checked_label(agent, "the agent"),
+            action=checked_label(action, "the action"),
+            reasoning=checked(reasoning, "the reasoning") if reasoning else "",
+            result=checked_label(result, "the result") if result else "",
+        )
+        claim = Claim(text=trace.text, kind=Kind.TRACE, scope=scope, tags=tags, links=links, trace=trace)
+        return self.remember_all([claim])[0]
+
+    def revise(
+        self,
+        memory: str,
+        text: str = "",
+        *,
+        kind: Kind | None = None,
+        subject: str = "",
+        expires: str = "",
+        verify_by: str = "",
+        valid_from: str = "",
+        valid_to: str = "",
+        confidence: float | None = None,
+        reason: str = "",
+    ) -> Memory:
+        """Make a memory say something else from now on; what it said stays in its history."""
+        known = self._known(memory)
+        fact = MemoryRevised(
+            memory_id=known.id,
+            base=known.version,
+            text=checked(text) if text else "",
+            kind=kind,
+            subject=checked_label(subject, "the subject") if subject else "",
+            confidence=None if confidence is None else claiming.confidence(confidence),
+            valid_from=moments.parse_date(valid_from) if valid_from else "",
+            valid_to=moments.parse_date(valid_to) if valid_to else "",
+            expires_at=self._deadline(expires),
+            verify_by=self._deadline(verify_by),
+            reason=checked(reason, "the reason") if reason else "",
+        )
+        if fact == MemoryRevised(memory_id=known.id, base=known.version, reason=fact.reason):
+            raise InvalidInput("nothing to revise; give a new text or an option to change")
+        if self._writer.channel.trust < known.trust:
+            self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
+        refuse_what_stays_out(self._store, self._pen, fact.text, known.scope, known.repo)
+        self._record([self._pen.about(known, fact)])
+        return memories.get(self._store.db, known.id)
+
+    def tag(self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Memory:
+        """Put labels on a memory or take them off."""
+        known = self._known(memory)
+        fact = MemoryTagged(memory_id=known.id, added=tags_from(add), removed=tags_from(remove))
+        if not fact.added and not fact.removed:
+            raise InvalidInput("name at least one tag to add or remove")
+        self._record([self._pen.about(known, fact)])
+        return memories.get(self._store.db, known.id)
+
+    def import_lines(self, lines: Iterable[str], *, approve: bool = False) -> Imported:
+        """Take in exported memories as proposals of low trust; what was rejected or erased here stays out.
+
+        With ``approve`` the person vouches for the file, and they are believed as if just said.
+        """
+        if approve:
+            self._must_be_a_person("an approved import")
+        pen = self._new_batch("import")
+        channel = Channel.PERSON if approve else Channel.IMPORT
+        new, known, refused = 0, 0, 0
+        with self._store.db.transaction():
+            self._record([])
+            for scope, repo, fact in list(transfer.imported(lines)):
+                if log.ids_about(self._store.db, [fact.memory_id]):
+                    known += 1
+                    continue
+                try:
+                    arrived = EventId(derived("import", fact.memory_id))
+                    new += learn(self._store, pen, fact, scope, repo, channel=channel, id=arrived) == fact.memory_id
+                except Refused:
+                    refused += 1
+        return Imported(new=new, known=known, refused=refused, batch=pen.batch)
+
+    def sync_files(self) -> Synced:
+        """Bring in what AGENTS.md and its kin say, and take back what they no longer say."""
+        pen = self._new_batch("files")
+        root, repo = Path(self.repository.root), self.repository.id
+        said = {point.memory_id(repo): point for point in files.points(root)}
+        held = {memory.id: memory for memory in memories.of_files(self._store.db, repo)}
+        commit = head_commit(self.repository)
+        events = []
+        for memory_id, point in said.items():
+            source = Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit)
+            fact = MemoryRemembered(
+                memory_id=memory_id,
+                kind=Kind.CONVENTION,
+                text=point.text,
+                owner=self._settings.person,
+                sources=(source,),
+            )
+            if memory_id not in held:
+                events.append(pen.event(fact, Scope.PROJECT, repo, channel=Channel.FILE))
+            elif held[memory_id].status is Status.RETRACTED:
+                events.append(
+                    pen.about(held[memory_id], MemoryRestored(memory_id=memory_id, reason="in the file again"))
+                )
+        gone = [one for one in held.values() if one.id not in said and one.status is not Status.RETRACTED]
+        for memory in gone:
+            reason = f"no longer in {memory.sources[0].file}"
+            events.append(pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=reason)))
+        self._record(events)
+        return Synced(said=len(said), new=len(events) - len(gone), gone=len(gone))
+
+    def take_in_spool(self) -> int:
+        """Record what hooks have left since the store was last open; return how much was new."""
+        with spool.taken(str(self._settings.home)) as lines:
+            events = [
+                self._pen.event(
+                    arrival.fact, Scope.PROJECT, identify(Path(arrival.directory)).id, channel=Channel.TOOL,
+                    id=arrival.id, at=arrival.at, actor=arrival.fact.agent,
+                )
+                for arrival in intake.arrivals(lines)
+            ]  # fmt: skip
+            return len(self._store.record(events)) if events else 0

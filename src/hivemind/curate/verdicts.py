@@ -1,0 +1,72 @@
+"""What a reviewer decides about a memory, and what follows for those it stood against."""
+
+from hivemind.curate.pen import Pen
+from hivemind.curate.values import value
+from hivemind.model.events import (
+    DisputeSettled,
+    Event,
+    Fact,
+    MemoryApproved,
+    MemoryDisputed,
+    MemoryRejected,
+    MemoryRestored,
+    MemoryRetracted,
+    MemorySuperseded,
+)
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Memory, Status
+from hivemind.store import Store
+from hivemind.store.projections import memories
+
+WAITING = (Status.PROPOSED, Status.DISPUTED)
+
+
+def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) -> list[Event]:
+    """It holds. With ``over``, what contradicts it is replaced by it; else they stay disputed."""
+    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason))]
+    for other in _standing(store, memory.contradicts):
+        if over:
+            events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
+            events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
+        elif memory.id not in other.contradicts:
+            events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
+    return events
+
+
+def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+    """Taken back; what it contradicted no longer stands against anything here."""
+    return _taken_back(store, pen, memory, MemoryRetracted(memory_id=memory.id, reason=reason))
+
+
+def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+    """Taken back, and its value stays out."""
+    stone = value(memory.text, store.secret)
+    return _taken_back(store, pen, memory, MemoryRejected(memory_id=memory.id, value=stone, reason=reason))
+
+
+def restore(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+    """It stands again; what it contradicts is disputed again."""
+    events = [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason))]
+    for other in _standing(store, memory.contradicts):
+        events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
+    return events
+
+
+def dispute(pen: Pen, one: Memory, other: Memory, reason: str) -> list[Event]:
+    """A person says that two memories cannot both hold."""
+    return [
+        pen.about(a, MemoryDisputed(memory_id=a.id, against=b.id, reason=reason))
+        for a, b in ((one, other), (other, one))
+    ]
+
+
+def _taken_back(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
+    events = [pen.about(memory, fact)]
+    for other in memories.get_all(store.db, memory.contradicts):
+        events.append(pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id)))
+    return events
+
+
+def _standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:
+    gone = (Status.RETRACTED, Status.SUPERSEDED)
+    return [memory for memory in memories.get_all(store.db, ids) if memory.status not in gone]

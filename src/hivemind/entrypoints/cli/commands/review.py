@@ -1,0 +1,83 @@
+"""``hivemind review``."""
+
+import click
+
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.output import (
+    as_json_option,
+    fields,
+    heading,
+    note,
+    on_terminal,
+    origin,
+    say,
+    say_json,
+    table,
+)
+from hivemind.model.ids import short
+from hivemind.model.reports import Waiting
+from hivemind.model.text import first_line
+
+CHOICES = "a approve · o approve over what contradicts it · e edit · m merge with it · r reject · s skip · q quit"
+
+
+@click.command("review")
+@click.option("--list", "only_list", is_flag=True, help="Show what waits, and decide nothing.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@as_json_option
+def command(only_list: bool, limit: int, as_json: bool) -> None:
+    """Walk through what waits for a person: disputes, what is overdue, proposals.
+
+    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'retract'.
+    """
+    with open_mind() as mind:
+        queue = mind.review(limit=limit)
+        if as_json:
+            say_json(queue)
+        elif only_list or not on_terminal():
+            table(
+                ["id", "why", "text"],
+                [[short(w.memory.id), w.why, first_line(w.memory.text, 90)] for w in queue],
+            )
+        else:
+            for place, waiting in enumerate(queue, start=1):
+                if not _decide(mind, waiting, f"{place} of {len(queue)}"):
+                    break
+        if not queue and not as_json:
+            note("Nothing waits for you.")
+
+
+def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
+    """Show one and do what the person says; false when they have had enough."""
+    _shown(mind, waiting, place)
+    memory = waiting.memory
+    match click.prompt(CHOICES, type=click.Choice(list("aoemrsq")), show_choices=False, default="s"):
+        case "a" if waiting.why.startswith("to be"):
+            mind.verify(memory.id)
+        case "a":
+            mind.approve(memory.id)
+        case "o":
+            mind.approve(memory.id, over=True)
+        case "e" | "m" as choice:
+            wording = click.edit(memory.text) or memory.text
+            replaced = [memory.id, *(other.id for other in waiting.against if choice == "m")]
+            mind.remember(
+                wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
+                replaces=replaced,
+            )  # fmt: skip
+        case "r":
+            mind.reject(memory.id, reason=click.prompt("Why", default="", show_default=False))
+        case "q":
+            return False
+    return True
+
+
+def _shown(mind: Hivemind, waiting: Waiting, place: str) -> None:
+    heading(f"{place}: {waiting.why}")
+    say(waiting.memory.text)
+    fields(waiting.memory)
+    for other in waiting.against:
+        heading("against")
+        say(other.text)
+        note(origin(other))

@@ -1,0 +1,34 @@
+"""The courage to say nothing: whether the best that was found is good enough to be an answer.
+
+Two ways to clear the bar: most of the telling words of the question stand in the memory, or it is near in meaning
+(and shares words) by more than the best of so many unrelated memories would be by chance. The figures behind the
+numbers are in docs/explanation/ranking.md.
+"""
+
+import math
+from collections.abc import Sequence
+
+from hivemind.model.recall import Query
+from hivemind.model.words import coverage
+from hivemind.recall.search import Candidate
+
+MOST_WORDS = 0.6
+SOME_WORDS = 0.3
+"""Enough when there is no model to ask."""
+WORDS_HELP = 0.15
+LOWEST, HIGHEST, PER_DOUBLING = 0.634, 0.80, 0.0177
+LOOKED_AT = 20
+
+
+def clears(found: Sequence[Candidate], query: Query, size: int) -> bool:
+    """Whether any of the candidates is an answer rather than just the least far away."""
+    by_words = sorted(found, key=lambda one: -one.words)[:LOOKED_AT]
+    shared = max(
+        (coverage(query.text, f"{one.passage} {one.context}") for one in by_words if one.words > 0), default=0.0
+    )
+    nearest = max((one.meaning for one in found if one.meaning is not None), default=None)
+    if nearest is None:
+        return shared >= SOME_WORDS
+    return shared >= MOST_WORDS or nearest + WORDS_HELP * shared >= min(
+        HIGHEST, LOWEST + PER_DOUBLING * math.log2(size)
+    )

@@ -1,0 +1,51 @@
+"""Search by meaning: a model that turns text into vectors, and the vectors kept for every passage.
+
+Vectors follow the log at their own pace. Recall works while they are behind, and lets them catch up a little.
+"""
+
+from collections.abc import Callable
+
+from hivemind.model.recall import Query
+from hivemind.recall import nearness
+from hivemind.recall.embedder import Embedder, default
+from hivemind.store.database import Database
+from hivemind.store.projections import vectors
+
+AT_ONCE = 32
+
+
+def load() -> "Meaning":
+    """The model that came with the installation."""
+    return Meaning(default())
+
+
+class Meaning:
+    """A model in use, and the signs of the vectors it made."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._signs = nearness.Signs()
+
+    @property
+    def size(self) -> int:
+        """About how many passages a question is compared with."""
+        return self._signs.size
+
+    def catch_up(
+        self, db: Database, limit: int, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> int:
+        """Embed passages that have no vector yet, at most so many; return how many were done."""
+        done = 0
+        while done < limit and (rows := vectors.lacking(db, self.embedder.name, min(AT_ONCE, limit - done))):
+            keys, texts = zip(*rows, strict=True)
+            nearness.keep(db, self.embedder.name, keys, self.embedder.embed(texts))
+            done += len(rows)
+            progress(*vectors.count(db, self.embedder.name))
+        return done
+
+    def near(self, db: Database, query: Query, also: set[int]) -> dict[int, float]:
+        """How near passages are to the question: the nearest in sight, and certain others."""
+        asked = self.embedder.embed([query.text])[0]
+        found = nearness.near(db, self._signs, query, self.embedder.name, asked)
+        rest = [key for key in also if key not in found]
+        return found | nearness.nearness(vectors.of_passages(db, self.embedder.name, rest), asked)

@@ -1,0 +1,84 @@
+"""What cannot both hold is noticed; what merely speaks of the same thing is not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivemind.curate.contradiction import contradiction
+from hivemind.curate.values import normalised, value
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("API port is 8080", "API port is 9090"),
+        ("The API port is 8080.", "the API port is now 9090"),
+        ("we use Jest", "we use Vitest, not Jest"),
+        ("We use Jest for unit tests", "We use Vitest instead of Jest"),
+        ("deploys use Vercel", "deploys moved to Coolify"),
+        ("Deploys run on Fridays", "Deploys run on Mondays"),
+        ("The default branch is main", "The default branch is trunk"),
+        ("Always run migrations before deploys", "Never run migrations before deploys"),
+        ("The staging database is shared", "The staging database is not shared"),
+        ("Package manager: npm", "Package manager: pnpm"),
+        ("Node version is 18.2", "Node version is 20.1"),
+        ("Authentication uses Auth0", "Authentication switched to Clerk"),
+        ("We deploy to Heroku and use Redis", "We no longer use Redis"),
+        ("use tabs in Go files", "do not use tabs in Go files"),
+    ],
+)
+def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
+    assert contradiction(new, old) != ""
+    assert contradiction(old, new) != ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("we use Jest", "we use Postgres"),
+        ("API port is 8080", "Admin port is 9090"),
+        ("Tests run in CI on every push", "Tests need a running Redis"),
+        ("The API is written in Go", "The API port is 8080"),
+        ("Deploys run on Fridays", "Deploys run from the main branch only"),
+        ("auth.py validates tokens", "auth.py refreshes tokens after an hour"),
+        ("Rate limit is 100 per minute", "Rate limit is enforced by the gateway"),
+        ("The cache is stored in Redis", "The cache is cleared on deploy"),
+        ("We chose Postgres because of jsonb", "Postgres runs on Neon"),
+        ("Do not edit generated files", "Generated files live in gen/"),
+        ("Never commit secrets", "Secrets are rotated weekly"),
+        ("Build with make", "Build artifacts are in dist"),
+        ("same text", "Same  text!"),
+    ],
+)
+def test_what_can_both_hold_is_left_alone(old: str, new: str) -> None:
+    assert contradiction(new, old) == ""
+    assert contradiction(old, new) == ""
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
+    assert contradiction(one, one) == ""
+    contradiction(one, other)
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "deploys run on fridays",
+        "Deploys  run on\nFridays.",
+        "D\u0435pl\u043eys run on Frid\u0430ys",
+        "De\u200bploys run on Fri\u00addays",
+        "\uff24eploys run on Fridays!",
+        "Déploys run on Frïdays",
+        "“Deploys run on Fridays”",
+    ],
+)
+def test_a_value_is_the_same_in_every_disguise(disguise: str) -> None:
+    assert value(disguise, b"secret") == value("Deploys run on Fridays", b"secret")
+
+
+def test_different_values_stay_different() -> None:
+    texts = ["Coverage > 80%", "Coverage < 80%", "we use C", "we use C++", "we use C#", "port 8080", "port 80 80"]
+
+    assert len({normalised(text) for text in texts}) == len(texts)
+    assert value("x", b"one") != value("x", b"two")
