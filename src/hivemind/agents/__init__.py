@@ -1,34 +1,47 @@
-"""WHO we listen to: what differs from one coding agent to the next."""
+"""WHO we listen to: what differs from one coding agent to the next, a module each.
 
-from collections.abc import Mapping
-from typing import Any
+The modules are imported when they are asked for: hook and command line pass here at every start.
+"""
 
-from hivemind.agents import claude_code
-from hivemind.model.session import Observation
+from __future__ import annotations
 
-SIGNS = (
-    ("CLAUDECODE", "claude-code", "CLAUDE_CODE_SESSION_ID"),
-    ("COPILOT_CLI", "copilot", "COPILOT_AGENT_SESSION_ID"),
-    ("CURSOR_AGENT", "cursor", ""),
-    ("QWEN_CODE", "qwen", "QWEN_CODE_SESSION_ID"),
-    ("GEMINI_CLI", "gemini", "GEMINI_SESSION_ID"),
-    ("OPENCODE", "opencode", ""),
-    ("CODEX_THREAD_ID", "codex", "CODEX_THREAD_ID"),
-    ("CODEX_SANDBOX", "codex", ""),
-    ("CODEX_SANDBOX_NETWORK_DISABLED", "codex", ""),
-    ("CLINE_ACTIVE", "cline", ""),
-)
-"""What each agent leaves in the environment of the commands it runs, and where it names its session."""
+import importlib
+from typing import TYPE_CHECKING, cast
+
+from hivemind.agents.callers import ANSWERED, calling, who_calls
+from hivemind.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from hivemind.agents.base import Agent, Told
+
+__all__ = ["ANSWERED", "NAMES", "calling", "of", "read", "who_calls"]
+
+MODULES = {
+    "claude-code": "claude_code",
+    "codex": "codex",
+    "cursor": "cursor",
+    "windsurf": "windsurf",
+    "gemini": "gemini",
+    "copilot": "copilot",
+    "opencode": "opencode",
+    "qwen": "qwen",
+    "cline": "cline",
+    "continue": "continue_",
+    "zed": "zed",
+}
+NAMES = tuple(MODULES)
 
 
-def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """The agent and session that runs this process, or nothing if a person does."""
-    for sign, agent, session in SIGNS:
-        if environ.get(sign):
-            return agent, environ.get(session, "") if session else ""
-    return None
+def of(name: str) -> Agent:
+    """The agent of this name."""
+    if name not in MODULES:
+        raise InvalidInput(f"{name!r} is not an agent we know; these are: {', '.join(NAMES)}")
+    return cast("Agent", importlib.import_module(f"hivemind.agents.{MODULES[name]}"))
 
 
-def decode(agent: str, event: str, payload: Mapping[str, Any], at: str) -> Observation | None:
-    """What an agent's hook payload says happened; nothing, where we do not know the agent or do not care."""
-    return claude_code.decode(event, payload, at) if agent == claude_code.NAME else None
+def read(name: str, event: str, payload: Mapping[str, Any], at: str) -> Told:
+    """What a hook payload says happened, and what of it could not be read."""
+    return of(name).decode(event, payload, at)

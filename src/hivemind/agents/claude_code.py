@@ -1,61 +1,122 @@
-"""Claude Code: hook payloads on standard input, one JSON object each."""
+"""Claude Code: hooks in settings.json, the server in .claude.json, a transcript file for each session."""
 
-import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from hivemind.model.ids import SessionId, derived
-from hivemind.model.session import Observation, Seen
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Told, moment, objects, text, touched_since, words, written
+from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.steps import Step, called, observed, prompted, replied
+from hivemind.model.session import Observation, Seen, Skipped
 
 NAME = "claude-code"
+TITLE = "Claude Code"
+HOMES: tuple[str, ...] = (".claude", ".claude.json")
+SAME_IDS = True
+ANSWERS = claude_shape.ANSWERS
+
+TIMEOUT_SECONDS = {
+    "SessionStart": 15,
+    "UserPromptSubmit": 10,
+    "PostToolUse": 10,
+    "PostToolUseFailure": 10,
+    "SubagentStop": 10,
+    "PostCompact": 10,
+    "Stop": 10,
+    "SessionEnd": 5,
+}
+"""SessionEnd has a second and a half unless the settings give it more."""
+
+UNUSED = words(
+    "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
+    "api-request-shape api-request-blob progress summary file-history-snapshot mode custom-title ai-title "
+    "agent-name tag permission-mode system worktree-state pr-link last-prompt-suggestion"
+)
+"""Lines that repeat whole prompts or keep the screen's state."""
+NOISE = re.compile(r"<(?:command-name|command-message|local-command-stdout|local-command-caveat|bash-stdout)>")
+SUMMARY = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
 
 
-def decode(event: str, payload: Mapping[str, Any], at: str) -> Observation | None:
-    """What a hook payload says happened; nothing, where we do not care."""
-    session = str(payload.get("session_id") or "")
-    what: dict[str, Any]
-    match event or payload.get("hook_event_name"):
-        case "SessionStart":
-            seen, own_id, what = Seen.STARTED, f"start {at}", {"text": str(payload.get("source") or "")}
-        case "UserPromptSubmit":
-            prompt = str(payload.get("prompt") or "")
-            seen, own_id, what = (
-                Seen.PROMPT,
-                str(payload.get("prompt_id") or f"{at} {prompt}"),
-                {"text": prompt},
-            )
-        case "PostToolUse" | "PostToolUseFailure":
-            seen, own_id, what = Seen.TOOL, str(payload.get("tool_use_id") or at), _tool(payload)
-        case "Stop":
-            reply = str(payload.get("last_assistant_message") or "")
-            seen, own_id, what = Seen.REPLY, f"{at} {reply}", {"text": reply}
-        case "PreCompact" | "PostCompact":
-            seen, own_id, what = Seen.COMPACTED, at, {"text": str(payload.get("compact_summary") or "")}
-        case "SessionEnd":
-            seen, own_id, what = Seen.ENDED, "end", {"text": str(payload.get("reason") or "")}
-        case _:
-            return None
-    return Observation(
-        agent=NAME,
-        session_id=SessionId(session),
-        seen=seen,
-        source_id=derived(NAME, session, seen, own_id),
-        directory=str(payload.get("cwd") or ""),
-        at=at,
-        **what,
+decode = partial(claude_shape.decode, NAME)
+reply = claude_shape.reply
+
+
+def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
+    """The server, always loaded so that the model need not search for its tools, and the hooks."""
+    servers = place.project / ".mcp.json" if place.project else place.home / ".claude.json"
+    server = entry(launch, type="stdio", alwaysLoad=True)
+    groups = claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)
+    return (
+        Entry(path=servers, keys=("mcpServers", SERVER), value=server),
+        Hooks(path=place.root / ".claude" / "settings.json", agent=NAME, entries=groups),
     )
 
 
-def _tool(payload: Mapping[str, Any]) -> dict[str, Any]:
-    called = payload.get("tool_input")
-    file = called.get("file_path") if isinstance(called, dict) else ""
-    return {
-        "tool": str(payload.get("tool_name") or ""),
-        "input": _text(called),
-        "output": _text(payload.get("tool_response") or payload.get("error")),
-        "file": str(file or ""),
-    }
+def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
+    """One file for each session, and one for each subagent below it."""
+    return touched_since((home / ".claude" / "projects").glob("*/**/*.jsonl"), since)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def read_transcript(path: Path) -> Told:
+    """What a transcript says happened."""
+    asked: dict[str, dict[str, Any]] = {}
+    turn = ""
+    for line in objects(path):
+        if isinstance(line, Skipped):
+            yield line
+            continue
+        turn = str(line.get("promptId") or turn)
+        kind, message = line.get("type"), line.get("message")
+        if kind in UNUSED:
+            continue
+        if kind not in ("user", "assistant") or not isinstance(message, dict):
+            yield Skipped(reason=f"a line of type {kind!r}")
+            continue
+        step = Step(
+            agent=NAME,
+            session=str(line.get("sessionId") or path.stem),
+            at=moment(line.get("timestamp"), written(path)),
+            directory=str(line.get("cwd") or ""),
+            subagent=str(line.get("agentId") or "") if line.get("isSidechain") else "",
+            model=str(message.get("model") or ""),
+        )
+        yield from _said(step, turn, line, _blocks(message))
+        yield from _called(step, line, _blocks(message), asked)
+
+
+def _said(step: Step, turn: str, line: dict[str, Any], blocks: list[dict[str, Any]]) -> Iterator[Observation]:
+    texts = [block for block in blocks if block.get("type") == "text"]
+    if line["type"] == "assistant":
+        for block in texts:
+            yield from replied(step, turn, text(block))
+        return
+    said = text(texts)
+    if line.get("isCompactSummary"):
+        yield observed(step, Seen.COMPACTED, turn or step.at, text=SUMMARY.sub("", said))
+    elif not line.get("isMeta") and not NOISE.match(said):
+        yield from prompted(step, str(line.get("promptId") or line.get("uuid") or ""), said)
+
+
+def _called(
+    step: Step, line: dict[str, Any], blocks: list[dict[str, Any]], asked: dict[str, dict[str, Any]]
+) -> Iterator[Observation]:
+    """Calls are told in two lines; the result's line has it twice, once for the model and once in full."""
+    for block in blocks:
+        if block.get("type") == "tool_use":
+            asked[str(block.get("id"))] = block
+        elif block.get("type") == "tool_result":
+            own_id, failed = str(block.get("tool_use_id")), bool(block.get("is_error"))
+            call = asked.pop(own_id, {})
+            came_back = (not failed and line.get("toolUseResult")) or block.get("content")
+            yield from called(step, own_id, str(call.get("name") or ""), call.get("input"), came_back, failed=failed)
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

@@ -197,5 +197,6 @@ class Writing(Core):
                     id=arrival.id, at=arrival.at, actor=arrival.fact.agent,
                 )
                 for arrival in intake.arrivals(lines)
+                if isinstance(arrival, intake.Arrival)
             ]  # fmt: skip
             return len(self._store.record(events)) if events else 0

@@ -1,5 +1,6 @@
 """What hooks left in the spool becomes observations."""
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from hivemind import agents
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
-from hivemind.model.session import Observation
+from hivemind.model.session import Observation, Skipped
 
 LONGEST_OUTPUT = 64 * 1024
 
@@ -22,36 +23,27 @@ class Arrival:
     fact: ObservationMade
 
 
-def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival]:
-    """The observations that spool lines tell of; a line that makes no sense is left out."""
+def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | Skipped]:
+    """The observations that spool lines tell of; a line that makes no sense says why."""
     for agent, event, at, payload in lines:
         try:
             told = json.loads(payload)
-        except ValueError:
+        except ValueError as error:
+            yield Skipped(reason=f"not JSON: {error}", where=f"{agent} {event} at {at}")
             continue
-        seen = agents.decode(agent, event, told, at) if isinstance(told, dict) else None
-        if seen is not None:
-            yield _arrival(seen)
+        if agent not in agents.NAMES or not isinstance(told, dict):
+            yield Skipped(reason="from nobody we know", where=f"{agent} {event} at {at}")
+            continue
+        for seen in agents.read(agent, event, told, at):
+            yield arrival(seen) if isinstance(seen, Observation) else seen
 
 
-def _arrival(seen: Observation) -> Arrival:
+def arrival(seen: Observation) -> Arrival:
+    """An observation on its way, trimmed to what is worth keeping."""
+    fields = {field.name: getattr(seen, field.name) for field in dataclasses.fields(ObservationMade)}
+    trimmed = {name: _middle_out(fields[name]) for name in ("text", "input", "output", "diff")}
     return Arrival(
-        id=EventId(seen.source_id),
-        at=seen.at,
-        directory=seen.directory,
-        fact=ObservationMade(
-            agent=seen.agent,
-            session_id=seen.session_id,
-            seen=seen.seen,
-            directory=seen.directory,
-            text=_middle_out(seen.text),
-            tool=seen.tool,
-            input=_middle_out(seen.input),
-            output=_middle_out(seen.output),
-            exit_code=seen.exit_code,
-            file=seen.file,
-            model=seen.model,
-        ),
+        id=EventId(seen.source_id), at=seen.at, directory=seen.directory, fact=ObservationMade(**fields | trimmed)
     )
 
 

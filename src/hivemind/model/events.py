@@ -216,8 +216,14 @@ class ObservationMade:
     tool: str = ""
     input: str = ""
     output: str = ""
+    command: str = ""
     exit_code: int | None = None
+    failed: bool = False
     file: str = ""
+    diff: str = ""
+    before: str = ""
+    after: str = ""
+    subagent: str = ""
     model: str = ""
 
 

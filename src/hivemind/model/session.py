@@ -13,6 +13,7 @@ class Seen(StrEnum):
     PROMPT = "prompt"
     REPLY = "reply"
     TOOL = "tool"
+    SUBAGENT = "subagent"
     COMPACTED = "compacted"
     ENDED = "ended"
 
@@ -30,8 +31,29 @@ class Observation:
     at: str = ""
     text: str = ""
     tool: str = ""
+    """The tool as this agent calls it; for a subagent, its type."""
     input: str = ""
     output: str = ""
+    command: str = ""
+    """The command line, where the tool was a shell: the same field whatever the agent calls its shell."""
     exit_code: int | None = None
+    failed: bool = False
+    """The agent said that the call did not succeed."""
     file: str = ""
+    diff: str = ""
+    """What changed in the file, as a unified diff."""
+    before: str = ""
+    """Git's name for the file's content before the edit; empty where the agent does not tell it."""
+    after: str = ""
+    """Git's name for the file's content after the edit."""
+    subagent: str = ""
+    """Whose step it was, if not the session's own: words here are an agent's, never a person's."""
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """Something an agent left that could not be read, and why."""
+
+    reason: str
+    where: str = ""

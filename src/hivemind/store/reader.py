@@ -37,8 +37,8 @@ VIEWS: dict[str, str] = {
             (SELECT count(*) FROM main.observations o WHERE o.session_id = s.id) AS observations
         FROM main.sessions s""",
     "tool_outputs": """
-        SELECT o.id, o.session_id, s.agent, s.repo, o.tool, o.input, o.output, o.exit_code,
-            o.file AS file_path, o.at AS timestamp
+        SELECT o.id, o.session_id, s.agent, s.repo, o.tool, o.input, o.output, o.command, o.exit_code,
+            o.failed, o.file AS file_path, o.at AS timestamp
         FROM main.observations o JOIN main.sessions s ON s.id = o.session_id WHERE o.seen = 'tool'""",
     "receipts": """
         SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp

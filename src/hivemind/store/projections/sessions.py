@@ -26,8 +26,14 @@ CREATE TABLE observations (
     tool TEXT NOT NULL,
     input TEXT NOT NULL,
     output TEXT NOT NULL,
+    command TEXT NOT NULL,
     exit_code INTEGER,
+    failed INTEGER NOT NULL,
     file TEXT NOT NULL,
+    diff TEXT NOT NULL,
+    before TEXT NOT NULL,         -- git's name for the file's content, and after
+    after TEXT NOT NULL,
+    subagent TEXT NOT NULL,
     model TEXT NOT NULL
 ) STRICT;
 CREATE INDEX observations_session ON observations (session_id, at);
@@ -62,9 +68,9 @@ def _add(db: Database, event: Event, seen: ObservationMade) -> None:
         },
     )
     db.execute(
-        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output,
-        seen.exit_code, seen.file, seen.model,
+        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output, seen.command,
+        seen.exit_code, seen.failed, seen.file, seen.diff, seen.before, seen.after, seen.subagent, seen.model,
     )  # fmt: skip
 
 

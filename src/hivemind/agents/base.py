@@ -1,0 +1,175 @@
+"""What every agent's module offers, and the few things they share."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from hivemind.agents.pieces import Launch, Piece, Place
+from hivemind.model import moments
+from hivemind.model.session import Observation, Skipped
+
+Told = Iterator[Observation | Skipped]
+"""What was read: observations, and what could not be read. What we know and do not need gives neither."""
+
+Payload = Mapping[str, Any]
+
+
+class Agent(Protocol):
+    """One coding agent: a module of this package, found by ``agents.of``."""
+
+    NAME: str
+    TITLE: str
+    HOMES: tuple[str, ...]
+    """Below the user's home, the places of which one exists if the agent is on this machine."""
+    SAME_IDS: bool
+    """Whether its transcript gives a step the id its hook gave. If not, hooks and transcripts of one session
+    must not both be recorded."""
+    ANSWERS: dict[str, str]
+    """The events at which it takes context, and of which sort: ``brief`` or ``recall``."""
+
+    def decode(self, event: str, payload: Payload, at: str) -> Told:
+        """What a hook payload says happened."""
+
+    def reply(self, event: str, context: str) -> str:
+        """What a hook prints so that the context reaches the model; empty where this event takes none."""
+
+    def pieces(self, place: Place, launch: Launch) -> tuple[Piece, ...]:
+        """Everything that connects the agent, and can be taken back."""
+
+    def transcripts(self, home: Path, since: datetime | None) -> Iterator[Path]:
+        """The transcripts it keeps, leaving out those last touched before the moment."""
+
+    def read_transcript(self, path: Path) -> Told:
+        """What a transcript says happened, in order, one line at a time."""
+
+
+def words(said: str) -> frozenset[str]:
+    """A set of words, written as one would read them."""
+    return frozenset(said.split())
+
+
+def digest(text: str) -> str:
+    """A short name for a text, for agents that give a step no id of its own."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def moment(stamp: Any, otherwise: str = "") -> str:
+    """An agent's timestamp, milliseconds or ISO text, as the log stores it."""
+    try:
+        if isinstance(stamp, int | float):
+            return moments.written(datetime.fromtimestamp(stamp / 1000, UTC))
+        return moments.written(datetime.fromisoformat(stamp)) if stamp else otherwise
+    except (ValueError, TypeError, OverflowError, OSError):
+        return otherwise
+
+
+def written(path: Path) -> str:
+    """When a file was last written: the moment of what it says without a time."""
+    return moment(path.stat().st_mtime * 1000)
+
+
+def member(held: Payload, name: str) -> dict[str, Any]:
+    """The object under a name; an empty one, if there is none."""
+    found = held.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def text(value: Any) -> str:
+    """Free text out of a string, or out of a list of blocks or parts that hold some."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, (text(item) for item in value)))
+    if isinstance(value, dict) and not value.get("thought") and not value.get("synthetic"):
+        return text(value.get("text") or "")
+    return ""
+
+
+def objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
+    """The JSON objects of a file that holds one on each line; two glued together are two."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            yield from _objects(line.strip(), f"line {number}")
+
+
+def whole(path: Path, lists: str = "") -> dict[str, Any] | Skipped:
+    """The one JSON object a file holds; a list is taken for its member of that name."""
+    try:
+        held = json.loads(path.read_text("utf-8", errors="replace"))
+    except ValueError as error:
+        return Skipped(reason=f"not JSON: {error}")
+    if lists and isinstance(held, list):
+        return {lists: held}
+    return held if isinstance(held, dict) else Skipped(reason=f"a {type(held).__name__} where an object belongs")
+
+
+def _objects(line: str, where: str) -> Iterator[dict[str, Any] | Skipped]:
+    decoder = json.JSONDecoder()
+    while line:
+        try:
+            held, end = decoder.raw_decode(line)
+        except ValueError as error:
+            yield Skipped(reason=f"not JSON: {error}", where=where)
+            return
+        if isinstance(held, dict):
+            yield held
+        else:
+            yield Skipped(reason=f"a {type(held).__name__} where an object belongs", where=where)
+        line = line[end:].lstrip()
+
+
+def touched_since(paths: Iterable[Path], since: datetime | None) -> Iterator[Path]:
+    """The files last written at or after the moment, oldest first, so that sessions come in their order."""
+    stamped = sorted((path.stat().st_mtime, path) for path in paths if path.is_file())
+    return (path for touched, path in stamped if since is None or touched >= since.timestamp())
+
+
+def no_transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
+    """For agents whose transcripts nobody can read, or we do not."""
+    return iter(())
+
+
+def unreadable(path: Path) -> Told:
+    """For the same agents."""
+    yield Skipped(reason="transcripts of this agent are not read")
+
+
+NOT_THE_PERSONS = (
+    "system-reminder",
+    "system_reminder",
+    "hook_context",
+    "environment_context",
+    "session_context",
+    "current_datetime",
+    "ide_opened_file",
+    "ide_selection",
+    "local-command-caveat",
+    "hivemind-memory",
+    r"qwen:[\w-]{1,40}-context",
+)
+"""Blocks that agents, and we, put around what a person or a tool said."""
+INJECTED = re.compile(rf"<({'|'.join(NOT_THE_PERSONS)})(?=[\s>])[^<>]*>")
+WRAPPING = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^<>]*)?>\n?")
+GUIDANCE = re.compile(r'\n\nTool "[^"\n]*" succeeded\. Additional guidance from postToolUse hooks:\n')
+
+
+def clean(said: str) -> str:
+    """The text without what was injected into it: what we said must not come back as something learned."""
+    kept, position, unclosed = [], 0, set()
+    for opening in INJECTED.finditer(said):
+        if opening.start() < position or opening[1] in unclosed:
+            continue
+        closing = said.find(f"</{opening[1]}", opening.end())
+        end = said.find(">", closing) if closing >= 0 else -1
+        if end < 0:
+            # Without this a text of nothing but openings would be searched to its end for each of them.
+            unclosed.add(opening[1])
+            continue
+        kept.append(said[position : opening.start()])
+        position = end + 1
+    rest = "".join(kept) + said[position:]
+    return GUIDANCE.split(WRAPPING.sub("", rest), maxsplit=1)[0].strip()

@@ -1,0 +1,204 @@
+"""A tool call in the words all agents share: the command it ran, the file it touched, the change it made.
+
+Agents name the same things differently (``file_path``, ``filePath``, ``path``), and no name means two things,
+so one reader serves them all.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hivemind.agents.base import clean, words
+
+SHELLS = words(
+    "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
+    "execute_command run_in_terminal run_terminal_cmd local_shell"
+)
+FILES = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
+OLD = ("old_string", "old_str", "oldString", "old_text")
+NEW = ("new_string", "new_str", "newString", "new_text")
+CONTENT = ("content", "file_text", "new_text", "contents", "code_edit")
+WRITERS = re.compile(r"write|create|editor|save_file", re.IGNORECASE)
+EXIT_CODE = re.compile(
+    r"\A(?:Error: )?Exit code:? (\d+)"
+    r"|\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code (\d+)"
+    r"|<shellId: \S+ completed with exit code (\d+)>\s*\Z"
+)
+"""How agents write the exit code into a command's output; each form has its place, so that a program that
+prints such words is not believed."""
+REPORT = ("Output: ", "Command: ")
+"""How Gemini's and Qwen's report on a command begins; it tells the code, or none if that was zero."""
+REPORTED_CODE = re.compile(r"(?:\n|\\n)Exit Code: (\d+)(?!.*(?:\n|\\n)Exit Code: )", re.DOTALL)
+PATCH = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+PATCH_END = re.compile(r"^\*\*\* (?:End Patch|End of File).*$\n?", re.MULTILINE)
+
+
+def described(tool: str, given: Any, came_back: Any, *, failed: bool = False) -> list[dict[str, Any]]:
+    """The fields of the observations a call makes: one, and one more for each further file it changed."""
+    asked = _object(given)
+    command = _command(asked) if tool.lower() in SHELLS else ""
+    output = clean(_output(came_back))
+    exit_code = _exit_code(came_back, output, failed=failed) if command else None
+    call = {
+        "tool": tool,
+        "input": "" if "changes" in asked else given if isinstance(given, str) else _dumped(given),
+        "output": output,
+        "command": command,
+        "exit_code": exit_code,
+        "failed": failed or bool(exit_code),
+        "file": _first(asked, FILES) or _first(_object(came_back), FILES),
+    }
+    # In the order of their names, because agents list the files of one patch in any order.
+    edits = [] if failed else sorted(_edits(tool, asked, came_back), key=lambda edit: str(edit["file"]))
+    return [call | (edits[0] if edits else {}), *({"tool": tool, **edit} for edit in edits[1:])]
+
+
+def git_name(content: str | None) -> str:
+    """The name git gives this content, so that an edit can be found again in a commit."""
+    if content is None:
+        return ""
+    body = content.encode("utf-8", "surrogatepass")
+    return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
+
+
+def _edits(tool: str, asked: dict[str, Any], came_back: Any) -> Iterator[dict[str, Any]]:
+    answer = _object(came_back)
+    shown = _object(answer.get("returnDisplay") or answer.get("resultDisplay") or answer.get("metadata"))
+    file = _first(asked, FILES) or _first(answer, FILES)
+    if patch := next((said for said in asked.values() if str(said).startswith("*** Begin Patch")), None):
+        yield from _patched(str(patch))
+    elif isinstance(changes := asked.get("changes"), dict):
+        for path, change in changes.items():
+            yield _changed(str(path), _object(change))
+    elif "structuredPatch" in answer or "originalFile" in answer:
+        yield _replaced(file, answer.get("originalFile"), asked)
+    elif diff := shown.get("fileDiff") or shown.get("diff"):
+        names = {"before": git_name(shown.get("originalContent")), "after": git_name(shown.get("newContent"))}
+        yield {"file": str(shown.get("filePath") or file), "diff": str(diff), **names}
+    elif _pairs(asked) or (WRITERS.search(tool) and file and _first(asked, CONTENT)):
+        yield _replaced(file, None, asked)
+
+
+def _replaced(file: str, original: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """An edit told as old and new text; only where the whole original is known are both sides known."""
+    pairs = _pairs(asked)
+    if not pairs:
+        content = _first(asked, CONTENT)
+        known = original if isinstance(original, str) else None
+        return {
+            "file": file,
+            "diff": _diff(file, known or "", content),
+            "before": git_name(known),
+            "after": git_name(content),
+        }
+    if not isinstance(original, str):
+        return {"file": file, "diff": "".join(_diff(file, old, new) for old, new in pairs)}
+    edited = original
+    for old, new in pairs:
+        edited = edited.replace(old, new, -1 if asked.get("replace_all") else 1)
+    names = {"before": git_name(original), "after": git_name(edited)}
+    return {"file": file, "diff": _diff(file, original, edited), **names}
+
+
+def _changed(file: str, change: dict[str, Any]) -> dict[str, Any]:
+    content = change.get("content")
+    match change.get("type"):
+        case "add" if isinstance(content, str):
+            return {"file": file, "diff": _diff(file, "", content), "after": git_name(content)}
+        case "delete" if isinstance(content, str):
+            return {"file": file, "diff": _diff(file, content, ""), "before": git_name(content)}
+        case _:
+            return {
+                "file": str(change.get("move_path") or file),
+                "diff": str(change.get("unified_diff") or ""),
+            }
+
+
+def _patched(patch: str) -> Iterator[dict[str, Any]]:
+    heads = list(PATCH.finditer(patch))
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        body = PATCH_END.sub("", patch[head.end() + 1 : following.start() if following else None])
+        edit = {"file": head[2].strip(), "diff": body}
+        if head[1] == "Add":
+            edit["after"] = git_name("".join(f"{line[1:]}\n" for line in body.splitlines()))
+        yield edit
+
+
+def _pairs(asked: dict[str, Any]) -> list[tuple[str, str]]:
+    edits = asked.get("edits")
+    told = [_object(edit) for edit in edits] if isinstance(edits, list) else [asked]
+    return [(_first(one, OLD), _first(one, NEW)) for one in told if any(name in one for name in OLD)]
+
+
+def _diff(file: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), file, file, lineterm="")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(asked: dict[str, Any]) -> str:
+    said = asked.get("command") or asked.get("cmd") or asked.get("commands") or asked.get("command_line") or ""
+    if isinstance(said, list):
+        words = [str(word) for word in said]
+        return words[-1] if words[1:2] in (["-lc"], ["-c"]) else "\n".join(words)
+    return str(said)
+
+
+def _output(came_back: Any) -> str:
+    if isinstance(came_back, str) or came_back is None:
+        return came_back or ""
+    if isinstance(came_back, list):
+        return "\n".join(filter(None, map(_output, came_back)))
+    if isinstance(came_back, dict):
+        if "structuredPatch" in came_back:
+            return ""
+        if "stdout" in came_back:
+            return "\n".join(filter(None, (str(came_back["stdout"]), str(came_back.get("stderr") or ""))))
+        for name in (
+            "llmContent",
+            "textResultForLlm",
+            "text_result_for_llm",
+            "text",
+            "content",
+            "output",
+            "result",
+            "error",
+            "file",
+        ):
+            if came_back.get(name):
+                return _output(came_back[name])
+    return _dumped(came_back)
+
+
+def _exit_code(came_back: Any, output: str, *, failed: bool) -> int | None:
+    answer = _object(came_back)
+    for held in (answer, _object(answer.get("metadata")), _object(answer.get("returnDisplay"))):
+        for name in ("exit_code", "exitCode", "exit"):
+            if isinstance(held.get(name), int):
+                return int(held[name])
+    if "stdout" in answer and not failed:
+        return None if answer.get("interrupted") else 0
+    if output.startswith(REPORT):
+        reported = REPORTED_CODE.search(output)
+        return int(reported[1]) if reported else None if failed else 0
+    told = EXIT_CODE.search(output)
+    return int(next(filter(None, told.groups()))) if told else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _first(held: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((said for name in names if isinstance(said := held.get(name), str)), "")
+
+
+def _dumped(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

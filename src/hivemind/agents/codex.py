@@ -1,0 +1,271 @@
+"""Codex: the server in config.toml, hooks in hooks.json that run only once trusted, rollout files."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hivemind.agents import claude_shape, jsonc
+from hivemind.agents.base import Told, moment, objects, text, touched_since, words, written
+from hivemind.agents.changes import on_disk
+from hivemind.agents.pieces import SERVER, Files, Hooks, Launch, Piece, Place, TomlTable
+from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.model.session import Seen, Skipped
+
+NAME = "codex"
+TITLE = "Codex"
+HOMES: tuple[str, ...] = (".codex",)
+SAME_IDS = True
+ANSWERS = claude_shape.ANSWERS
+
+TIMEOUT_SECONDS = {
+    "SessionStart": 15,
+    "UserPromptSubmit": 10,
+    "PostToolUse": 10,
+    "SubagentStop": 10,
+    "PostCompact": 10,
+    "Stop": 10,
+    "SessionEnd": 3,
+}
+"""Codex allows SessionEnd three seconds at most."""
+DEFAULT_TIMEOUT, SHORTEST_END, LONGEST_END = 600, 1, 3
+
+UNUSED = words("world_state token_usage_record turn_context additional_tools")
+UNUSED_MESSAGES = words(
+    "task_started task_complete "
+    "token_count thread_settings_applied agent_reasoning agent_reasoning_section_break turn_aborted "
+    "entered_review_mode exited_review_mode context_compacted thread_rolled_back web_search_end "
+    "view_image_tool_call mcp_tool_call_end exec_command_end thread_name_updated background_event error "
+    "warning stream_error"
+)
+UNUSED_ITEMS = words("reasoning message tool_search_call tool_search_output web_search_call ghost_snapshot compaction")
+SHELLS = ("exec_command", "shell", "shell_command", "local_shell")
+EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (\d+)$", re.MULTILINE)
+OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
+
+
+# Codex tells hooks no exit codes, only its transcript; and one field it does not know voids a whole reply.
+decode = partial(claude_shape.decode, NAME)
+reply = claude_shape.reply
+
+
+def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
+    """The server, and hooks, which stay asleep until the user trusts them in Codex."""
+    own = place.root / ".codex"
+    lines = (
+        f"[mcp_servers.{SERVER}]",
+        f"command = {json.dumps(launch.server[0])}",
+        f"args = {json.dumps(list(launch.server[1:]))}",
+    )
+    return (
+        TomlTable(path=own / "config.toml", text="\n".join(lines)),
+        Hooks(path=own / "hooks.json", agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)),
+    )
+
+
+def trust(place: Place, read: Files = on_disk) -> Mapping[str, bool]:
+    """For each event we hook, whether Codex will run the hook; it says nothing where it does not."""
+    stated = _state(read(place.home / ".codex" / "config.toml") or "")
+    return {event: stated.get(key) == hashed for event, key, hashed in _hooks(place, read)}
+
+
+def trusting(place: Place, read: Files = on_disk) -> tuple[Piece, ...]:
+    """What trusting our hooks would write; that review is the user's, so only when they ask for it."""
+    return tuple(
+        TomlTable(
+            path=place.home / ".codex" / "config.toml",
+            text=f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}",
+            what="trust",
+        )
+        for _, key, hashed in _hooks(place, read)
+    )
+
+
+def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
+    """The hash under which Codex knows a hook the user has looked at."""
+    timeout = hook.get("timeout", SHORTEST_END if event == "SessionEnd" else DEFAULT_TIMEOUT)
+    if event == "SessionEnd":
+        timeout = min(max(timeout, SHORTEST_END), LONGEST_END)
+    known = {
+        "type": "command",
+        "command": hook["command"],
+        "timeout": timeout,
+        "async": hook.get("async", False),
+    }
+    if hook.get("statusMessage"):
+        known["statusMessage"] = hook["statusMessage"]
+    identity = {"event_name": _snake(event), "hooks": [known]}
+    if group.get("matcher") is not None:
+        identity["matcher"] = group["matcher"]
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str, str]]:
+    """Our hooks as they stand: event, key and fingerprint."""
+    path = place.root / ".codex" / "hooks.json"
+    held = jsonc.get(read(path) or "{}", ["hooks"])
+    for event, groups in held.items() if isinstance(held, dict) else ():
+        for place_of_group, group in enumerate(groups):
+            for place_of_hook, hook in enumerate(group.get("hooks") or ()):
+                command = str(hook.get("command") or "")
+                if SERVER in command and command.endswith(f" {NAME} {event}"):
+                    key = f"{path}:{_snake(event)}:{place_of_group}:{place_of_hook}"
+                    yield event, key, fingerprint(event, group, hook)
+
+
+def _state(config: str) -> dict[str, str]:
+    try:
+        state = tomllib.loads(config).get("hooks", {}).get("state", {})
+    except tomllib.TOMLDecodeError:
+        return {}
+    return {key: str(held.get("trusted_hash")) for key, held in state.items() if held.get("enabled", True)}
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+
+
+def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
+    """One rollout file for each session and each subagent, also those put aside."""
+    own = home / ".codex"
+    found = [*own.glob("sessions/**/rollout-*.jsonl"), *own.glob("archived_sessions/**/rollout-*.jsonl")]
+    return touched_since(found, since)
+
+
+@dataclass(slots=True)
+class _Rollout:
+    """What has been read of a rollout so far."""
+
+    session: str
+    subagent: str = ""
+    directory: str = ""
+    model: str = ""
+    turn: str = ""
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    def step(self, at: str) -> Step:
+        return Step(
+            agent=NAME,
+            session=self.session,
+            at=at,
+            directory=self.directory,
+            model=self.model,
+            subagent=self.subagent,
+        )
+
+
+def read_transcript(path: Path) -> Told:
+    """What a rollout says happened, from the oldest format to the newest."""
+    rollout = _Rollout(session=path.stem)
+    for line in objects(path):
+        if isinstance(line, Skipped):
+            yield line
+            continue
+        payload = line.get("payload")
+        if not isinstance(payload, dict):
+            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
+            continue
+        yield from _line(rollout, str(line.get("type")), payload, moment(line.get("timestamp"), written(path)))
+
+
+def _line(rollout: _Rollout, kind: str, payload: dict[str, Any], at: str) -> Told:
+    rollout.turn = str(payload.get("turn_id") or rollout.turn)
+    match kind:
+        case "session_meta":
+            thread = str(payload.get("id") or rollout.session)
+            rollout.session = str(payload.get("session_id") or thread)
+            rollout.subagent = thread if thread != rollout.session else ""
+            rollout.directory = str(payload.get("cwd") or "")
+            if not rollout.subagent:
+                yield started(rollout.step(at), "startup")
+        case "turn_context":
+            rollout.directory = str(payload.get("cwd") or rollout.directory)
+            rollout.model = str(payload.get("model") or rollout.model)
+        case "compacted":
+            summary = str(payload.get("message") or "")
+            yield observed(rollout.step(at), Seen.COMPACTED, rollout.turn or at, text=summary)
+        case "event_msg":
+            yield from _message(rollout, payload, at)
+        case "response_item":
+            yield from _item(rollout, payload, at)
+        case _ if kind not in UNUSED:
+            yield Skipped(reason=f"a line of type {kind!r}")
+
+
+def _message(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
+    step, turn = rollout.step(at), rollout.turn
+    match payload.get("type"):
+        case "user_message":
+            yield from prompted(step, turn, str(payload.get("message") or ""))
+        case "agent_message":
+            yield from replied(step, turn, str(payload.get("message") or ""))
+        case "item_completed":
+            yield from _completed(rollout, payload.get("item") or {}, step)
+        case "patch_apply_end":
+            call = str(payload.get("call_id"))
+            rollout.told.add(call)
+            yield from called(step, call, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout"))
+        case other if other not in UNUSED_MESSAGES:
+            yield Skipped(reason=f"a message of type {other!r}")
+
+
+def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
+    call, failed = str(item.get("id")), item.get("status") == "failed"
+    said = text([{"text": part.get("text")} for part in item.get("content") or () if isinstance(part, dict)])
+    rollout.told.add(call)
+    match item.get("type"):
+        case "UserMessage":
+            yield from prompted(step, rollout.turn, said)
+        case "AgentMessage":
+            yield from replied(step, rollout.turn, said)
+        case "CommandExecution":
+            came_back = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
+            yield from called(step, call, "Bash", {"command": item.get("command")}, came_back, failed=failed)
+        case "McpToolCall":
+            tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result")
+            yield from called(step, call, tool, item.get("arguments"), result or item.get("error"), failed=failed)
+        case "FileChange":
+            given = {"changes": item.get("changes")}
+            yield from called(step, call, "apply_patch", given, item.get("stdout"), failed=failed)
+        case _:
+            rollout.told.discard(call)
+
+
+def _item(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
+    """Calls and what came back, for the tools that no event told of in full."""
+    call = str(payload.get("call_id"))
+    match payload.get("type"):
+        case "function_call" | "custom_tool_call" | "local_shell_call":
+            rollout.asked[call] = payload
+        case "function_call_output" | "custom_tool_call_output":
+            asked = rollout.asked.pop(call, {})
+            if call not in rollout.told:
+                given = asked.get("arguments") or asked.get("input") or asked.get("action")
+                yield from called(rollout.step(at), call, _name(asked), given, _reported(payload.get("output")))
+        case other if other not in UNUSED_ITEMS:
+            yield Skipped(reason=f"an item of type {other!r}")
+
+
+def _reported(output: Any) -> Any:
+    """What a command printed, without the lines above it that tell its exit code."""
+    head = OUTPUT.match(output) if isinstance(output, str) else None
+    if head is None:
+        return output
+    code = EXIT_CODE.search(head[0])
+    return {"output": output[head.end() :], "exit_code": int(code[1]) if code else None}
+
+
+def _name(asked: Mapping[str, Any]) -> str:
+    """The name hooks use for the tool."""
+    name, namespace = str(asked.get("name") or ""), str(asked.get("namespace") or "")
+    if name in SHELLS or asked.get("type") == "local_shell_call":
+        return "Bash"
+    return f"{namespace}__{name}" if namespace.startswith("mcp__") else name

@@ -1,0 +1,204 @@
+"""OpenCode: a plugin of ours runs the hook, the server in opencode.json, sessions in a SQLite file."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from hivemind.agents.base import Payload, Told, member, moment, text, touched_since, whole, words
+from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place
+from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.model.session import Seen, Skipped
+
+NAME = "opencode"
+TITLE = "OpenCode"
+HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
+SAME_IDS = True
+ANSWERS = {
+    "session.created": "brief",
+    "session.resumed": "brief",
+    "session.compacted": "brief",
+    "chat.message": "recall",
+}
+
+MARK = "Written by `hivemind install`"
+UNUSED = words(
+    "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
+    "session.compacted session.diff session.idle session.status session.updated session.deleted "
+    "tool.execute.before experimental.chat.system.transform experimental.session.compacting"
+)
+UNUSED_PARTS = words("reasoning step-start step-finish patch snapshot file agent subtask retry")
+Row = tuple[str, dict[str, Any], list[dict[str, Any]]]
+"""A message: its id, itself and its parts."""
+
+
+def decode(event: str, payload: Payload, at: str) -> Told:
+    """What our plugin was told: a hook's input and output, or an event of the bus."""
+    name = event.removeprefix("event.")
+    if name in UNUSED or _is_other_part(name, payload):
+        return
+    given, came_back = member(payload, "input"), member(payload, "output")
+    properties = member(payload, "properties")
+    child = str(given.get("sessionID") or properties.get("sessionID") or payload.get("sessionID") or "")
+    info = member(properties, "info")
+    parent = str(payload.get("parentID") or info.get("parentID") or "")
+    if not child:
+        yield Skipped(reason=f"{name} names no session")
+        return
+    session = parent or child
+    directory = str(payload.get("directory") or info.get("directory") or "")
+    step = Step(agent=NAME, session=session, at=at, directory=directory, subagent=child if parent else "")
+    match name:
+        case "session.created" | "session.resumed":
+            if not parent:
+                yield started(step, "" if name == "session.created" else "resume")
+        case "chat.message":
+            message = member(came_back, "message")
+            yield from _prompted(step, str(message.get("id")), came_back.get("parts") or ())
+        case "tool.execute.after":
+            tool, call, failed = (
+                str(given.get("tool")),
+                str(given.get("callID")),
+                bool(came_back.get("isError")),
+            )
+            yield from called(step, call, tool, given.get("args"), came_back, failed=failed)
+        case "experimental.text.complete":
+            yield from replied(step, str(given.get("partID")), str(came_back.get("text") or ""))
+        case "message.part.updated":
+            yield observed(step, Seen.COMPACTED, str(member(properties, "part").get("id")))
+        case _:
+            yield Skipped(reason=f"{name} is not an event we know")
+
+
+def reply(event: str, context: str) -> str:
+    """Context as our plugin takes it: the text itself."""
+    return context if event in ANSWERS else ""
+
+
+def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
+    """The server, in the settings file there is, and the plugin."""
+    settings = place.project or (place.home / ".config" / "opencode")
+    plugins = (place.project / ".opencode" if place.project else settings) / "plugins"
+    commented = settings / "opencode.jsonc"
+    server = {"type": "local", "command": list(launch.server), "enabled": True}
+    return (
+        Entry(
+            path=commented if commented.exists() else settings / "opencode.json",
+            keys=("mcp", SERVER),
+            value=server,
+        ),
+        OwnFile(path=plugins / "hivemind.js", text=_plugin(launch), mark=MARK, what="hooks"),
+    )
+
+
+def _plugin(launch: Launch) -> str:
+    source = resources.files("hivemind.agents").joinpath("opencode_plugin.js").read_text("utf-8")
+    return source.replace('["hivemind-hook"]', json.dumps(list(launch.hook)), 1)
+
+
+def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
+    """One database for all sessions; before 1.2, a file for each."""
+    own = home / ".local" / "share" / "opencode"
+    return touched_since([own / "opencode.db", *own.glob("storage/session/**/*.json")], since)
+
+
+def read_transcript(path: Path) -> Told:
+    """What the database, an exported session or an old session file says happened."""
+    if path.suffix == ".db":
+        yield from _database(path)
+        return
+    held = whole(path)
+    if isinstance(held, Skipped):
+        yield held
+    elif "messages" in held:
+        rows = ((str(one["info"].get("id")), one["info"], one.get("parts") or []) for one in held["messages"])
+        yield from _session(held.get("info") or {}, rows)
+    elif "id" in held:
+        yield from _session(held, _files(path, str(held["id"])))
+    else:
+        yield Skipped(reason="not a session of OpenCode")
+
+
+def _database(path: Path) -> Told:
+    try:
+        database = apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        sessions = list(database.execute("SELECT id, parent_id, directory, time_created FROM session ORDER BY id"))
+    except apsw.Error as error:
+        yield Skipped(reason=f"not a database of OpenCode: {error}")
+        return
+    for session, parent, directory, created in sessions:
+        info = {"id": session, "parentID": parent, "directory": directory, "time": {"created": created}}
+        yield from _session(info, _rows(database, session))
+    database.close()
+
+
+def _rows(database: apsw.Connection, session: str) -> Iterator[Row]:
+    messages = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session,))
+    for message, told in messages:
+        parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
+        yield message, json.loads(told), [{**json.loads(part), "id": own_id} for own_id, part in parts]
+
+
+def _files(path: Path, session: str) -> Iterator[Row]:
+    storage = next(parent for parent in path.parents if parent.name == "storage")
+    for message in sorted((storage / "message" / session).glob("*.json")):
+        parts = [whole(part) for part in sorted((storage / "part" / message.stem).glob("*.json"))]
+        told = whole(message)
+        if isinstance(told, dict):
+            yield message.stem, told, [part for part in parts if isinstance(part, dict)]
+
+
+def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
+    child, parent = str(info.get("id")), str(info.get("parentID") or "")
+    step = Step(
+        agent=NAME,
+        session=parent or child,
+        at=moment(member(info, "time").get("created")),
+        directory=str(info.get("directory") or ""),
+        subagent=child if parent else "",
+    )
+    if not parent:
+        yield started(step, "")
+    for message, told, parts in rows:
+        model = str(told.get("modelID") or member(told, "model").get("modelID") or "")
+        step = replace(step, at=moment(member(told, "time").get("created"), step.at), model=model)
+        if told.get("role") == "user":
+            yield from _prompted(step, message, parts)
+        for part in parts:
+            yield from _part(step, part, says=told.get("role") == "assistant")
+
+
+def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
+    match part.get("type"):
+        case "text":
+            if says:
+                yield from replied(step, str(part.get("id")), text(part))
+        case "tool":
+            state = member(part, "state")
+            if state.get("status") in ("completed", "error"):
+                failed = state["status"] == "error"
+                step = replace(step, at=moment(member(state, "time").get("end"), step.at))
+                call, tool = str(part.get("callID")), str(part.get("tool"))
+                came_back = state.get("error") if failed else state
+                yield from called(step, call, tool, state.get("input"), came_back, failed=failed)
+        case "compaction":
+            yield observed(step, Seen.COMPACTED, str(part.get("id")))
+        case other if other not in UNUSED_PARTS:
+            yield Skipped(reason=f"a part of type {other!r}")
+
+
+def _prompted(step: Step, message: str, parts: Iterable[Any]) -> Told:
+    said = text([part for part in parts if isinstance(part, dict) and part.get("type") == "text"])
+    # `opencode run "a b"` keeps the quotes.
+    quoted = len(said) > 1 and said[0] == said[-1] == '"' and '"' not in said[1:-1]
+    yield from prompted(step, message, said[1:-1] if quoted else said)
+
+
+def _is_other_part(name: str, payload: Payload) -> bool:
+    part = member(member(payload, "properties"), "part")
+    return name == "message.part.updated" and part.get("type") != "compaction"

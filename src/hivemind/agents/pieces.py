@@ -1,0 +1,319 @@
+"""What we put into an agent's configuration, piece by piece, each able to take itself out again.
+
+A piece is pure: text of a file in, text out. ``plan`` lays pieces over the files as they are.
+"""
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from hivemind.agents import jsonc
+from hivemind.agents.changes import Change, on_disk
+from hivemind.errors import InvalidInput
+
+SERVER = "hivemind"
+"""The name under which every agent knows our MCP server."""
+
+Files = Callable[[Path], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an agent is to be connected: for the user, or in one project."""
+
+    home: Path
+    project: Path | None = None
+
+    @property
+    def root(self) -> Path:
+        """The directory below which everything is written."""
+        return self.project or self.home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How our programs are started: each a command line whose first word is an absolute path."""
+
+    hook: tuple[str, ...] = ("hivemind-hook",)
+    server: tuple[str, ...] = ("hivemind", "mcp")
+
+    def command(self, agent: str, event: str) -> str:
+        """The hook's command line for a shell."""
+        return shlex.join((*self.hook, agent, event))
+
+
+class Piece(Protocol):
+    """Something of ours in one file."""
+
+    @property
+    def path(self) -> Path:
+        """The file it goes into."""
+
+    @property
+    def what(self) -> str:
+        """What it connects: the server, hooks, instructions or a plugin."""
+
+    def added(self, text: str) -> str:
+        """The file with this in it; the same text if it is there already."""
+
+    def removed(self, text: str) -> str:
+        """The file without it; nothing if that leaves nothing of anybody's."""
+
+    def is_in(self, text: str) -> bool:
+        """Whether the file holds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A value of ours under a path of keys in a JSON file: an MCP server."""
+
+    path: Path
+    keys: tuple[str, ...]
+    value: Mapping[str, Any]
+    what: str = "server"
+
+    def added(self, text: str) -> str:
+        """The file with our entry."""
+        return jsonc.put(text, self.keys, dict(self.value))
+
+    def removed(self, text: str) -> str:
+        """The file without our entry."""
+        return jsonc.dropped(text, self.keys) if self.is_in(text) else text
+
+    def is_in(self, text: str) -> bool:
+        """Whether the entry is there."""
+        return bool(text.strip()) and jsonc.get(text, self.keys) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Our hooks in a JSON file that may hold hooks of others: ``hooks.EVENT`` is a list."""
+
+    path: Path
+    agent: str
+    entries: dict[str, dict[str, Any]]
+    """What to append for each event. It is known again by our command in it, wherever that lies."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Members that a new file needs beside its hooks."""
+    what: str = "hooks"
+
+    def added(self, text: str) -> str:
+        """The file with a hook of ours for each event; those of others keep their places."""
+        text = text if text.strip() else self._fresh
+        for event, entry in self.entries.items():
+            index = self._index(text, event)
+            keys: list[str | int] = ["hooks", event]
+            text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
+        return text
+
+    def removed(self, text: str) -> str:
+        """The file without our hooks."""
+        for event in reversed(self.entries):
+            index = self._index(text, event)
+            if index is not None:
+                text = jsonc.dropped(text, ["hooks", event, index])
+        return "" if text == self._fresh else text
+
+    def is_in(self, text: str) -> bool:
+        """Whether a hook is there for each event."""
+        return not self.missing(text)
+
+    def missing(self, text: str) -> tuple[str, ...]:
+        """The events for which there is no hook of ours."""
+        return tuple(event for event in self.entries if self._index(text, event) is None)
+
+    @property
+    def _fresh(self) -> str:
+        return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
+
+    def _index(self, text: str, event: str) -> int | None:
+        held = jsonc.get(text, ["hooks", event]) if text.strip() else None
+        if not isinstance(held, list):
+            return None
+        ours = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
+        return next((i for i, one in enumerate(held) if ours.search(json.dumps(one, ensure_ascii=False))), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile:
+    """A file that is ours alone, such as a plugin or a rule."""
+
+    path: Path
+    text: str
+    mark: str
+    """A part of the text by which it is known again."""
+    what: str = "instructions"
+    executable: bool = False
+
+    def added(self, text: str) -> str:
+        """The file as we write it; a file of the user's with the same name is left to them."""
+        if text and not self.is_in(text):
+            raise InvalidInput("there is a file of yours with that name, which stays as it is")
+        return self.text
+
+    def removed(self, text: str) -> str:
+        """Nothing, if it is ours."""
+        return "" if self.is_in(text) else text
+
+    def is_in(self, text: str) -> bool:
+        """Whether the file is ours."""
+        return self.mark in text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Lines of ours at the end of a text file, up to the next blank line or table."""
+
+    path: Path
+    text: str
+    what: str = "server"
+
+    def added(self, text: str) -> str:
+        """The file with our lines, last unless they stood elsewhere."""
+        if self.is_in(text):
+            start, end = self._span(text)
+            return text[:start] + self.text + text[end:]
+        if not text:
+            return self.text + "\n"
+        # One line break or two in front tells whether the file ended with one before.
+        return text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
+
+    def removed(self, text: str) -> str:
+        """The file without our lines and the line break that set them off."""
+        if not self.is_in(text):
+            return text
+        start, end = self._span(text)
+        last = text[end:].strip("\n") == ""
+        if start == 0:
+            return text[end:].lstrip("\n")
+        return text[: start - 1] + ("" if last else text[end + 1 :])
+
+    def is_in(self, text: str) -> bool:
+        """Whether our first line is in it."""
+        return f"\n{self._mark}\n" in f"\n{text}\n"
+
+    @property
+    def _mark(self) -> str:
+        return self.text.split("\n", 1)[0]
+
+    def _span(self, text: str) -> tuple[int, int]:
+        start = f"\n{text}\n".index(f"\n{self._mark}\n")
+        end = re.compile(r"\n(?=\n|\[)").search(text, start)
+        return start, (end.start() if end else len(text.rstrip("\n")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TomlTable(Lines):
+    """A table of ours at the end of a TOML file."""
+
+    def added(self, text: str) -> str:
+        """The file with our table, checked to be TOML still."""
+        changed = Lines.added(self, text)
+        try:
+            tomllib.loads(changed)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"our table does not go with what is there ({error}); add it by hand") from None
+        return changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlItem:
+    """An item of ours in a list at the top of a YAML file, first in it; the rest of the file is not read."""
+
+    path: Path
+    key: str
+    fields: Mapping[str, Any]
+    fresh: str = ""
+    """What a new file needs beside the list."""
+    what: str = "server"
+
+    def added(self, text: str) -> str:
+        """The file with our item."""
+        text = self.removed(text) or self.fresh
+        head = re.compile(rf"(?m)^{self.key}:([^\n#]*)(?:#.*)?\n").search(text)
+        if head is None:
+            # A file that did not end its last line is left so, which tells us what to take back.
+            ends = text.endswith("\n") or not text
+            return f"{text}{'' if ends else chr(10)}{self.key}:\n{self._item('  ')}{chr(10) if ends else ''}"
+        if head[1].strip():
+            raise InvalidInput(f"{self.key} is written on one line there; add our server by hand")
+        following = re.compile(r"(?:\s*#.*\n|\s*\n)*([ ]*)- ").match(text, head.end())
+        item = self._item(following[1] if following else "  ")
+        return f"{text[: head.end()]}{item}\n{text[head.end() :]}"
+
+    def removed(self, text: str) -> str:
+        """The file without our item, nor the list if it holds nothing else and stands last, as we write it."""
+        found = self._ours.search(text)
+        if found is None:
+            return text
+        before, rest = text[: found.start()], text[found.end() :]
+        head = f"{self.key}:\n"
+        if rest or not before.endswith(head):
+            return before + rest
+        before = before.removesuffix(head)
+        before = before if text.endswith("\n") else before.removesuffix("\n")
+        return "" if before == self.fresh else before
+
+    def is_in(self, text: str) -> bool:
+        """Whether an item of our name is in it."""
+        return bool(self._ours.search(text))
+
+    @property
+    def _ours(self) -> re.Pattern[str]:
+        return re.compile(rf"(?m)^([ ]*)- name: {SERVER}(?:\n\1[ ]+.*)*\n?")
+
+    def _item(self, indent: str) -> str:
+        lines = [f"{name}: {value if name == 'name' else json.dumps(value)}" for name, value in self.fields.items()]
+        return f"{indent}- " + f"\n{indent}  ".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The changes that connect an agent or take it back, and what the user should know."""
+
+    changes: tuple[Change, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def adding(pieces: Iterable[Piece], place: Place, read: Files = on_disk) -> Plan:
+    """The changes that put the pieces in."""
+    return _planned(pieces, lambda piece, text: piece.added(text), place, read)
+
+
+def removing(pieces: Iterable[Piece], place: Place, read: Files = on_disk) -> Plan:
+    """The changes that take the pieces out, and files with them that then hold nothing."""
+    # What went in last comes out first: only so each finds the text as it left it.
+    return _planned(reversed(tuple(pieces)), lambda piece, text: piece.removed(text), place, read)
+
+
+def _planned(pieces: Iterable[Piece], change: Callable[[Piece, str], str], place: Place, read: Files) -> Plan:
+    before: dict[Path, str | None] = {}
+    after: dict[Path, str] = {}
+    executable: set[Path] = set()
+    notes: list[str] = []
+    for piece in pieces:
+        before.setdefault(piece.path, read(piece.path))
+        text = after.get(piece.path, before[piece.path] or "")
+        try:
+            after[piece.path] = change(piece, text)
+        except InvalidInput as problem:
+            notes.append(f"{piece.path}: {problem}")
+            after.setdefault(piece.path, text)
+        if isinstance(piece, OwnFile) and piece.executable:
+            executable.add(piece.path)
+    changes = (
+        Change(path=path, before=before[path], after=text or None, root=place.root, executable=path in executable)
+        for path, text in after.items()
+        if text != (before[path] or "")
+    )
+    return Plan(changes=tuple(changes), notes=tuple(notes))
+
+
+def entry(launch: Launch, **more: Any) -> dict[str, Any]:
+    """An MCP server as most agents write it."""
+    return {"command": launch.server[0], "args": list(launch.server[1:]), **more}
