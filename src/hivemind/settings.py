@@ -4,6 +4,7 @@ Nothing is ever read from a repository: what lies there was written by somebody 
 """
 
 import getpass
+import json
 import os
 import re
 import tomllib
@@ -30,6 +31,8 @@ class Settings:
     recall_tokens: int = 1200
     """How many tokens a recall may spend at most."""
 
+    model: str = ""
+    """What turns text into vectors: empty for the built-in model, else a folder, an address, or none."""
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
 
@@ -49,6 +52,15 @@ class Settings:
         if not STORE_NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is not a store name; write it like 'your-org/coding-memory'")
         return self.home / "stores" / name
+
+
+def write(home: Path, name: str, value: str | int | bool) -> None:
+    """Set one setting in the user's file, and leave the others as they are."""
+    file = home / "config.toml"
+    lines = file.read_text().splitlines() if file.exists() else []
+    kept = [line for line in lines if line.split("=")[0].strip() != name]
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file.write_text("\n".join([*kept, f"{name} = {json.dumps(value)}"]) + "\n")
 
 
 def _with_file(settings: Settings, file: Path) -> Settings:

@@ -10,6 +10,8 @@ import hivemind
 from hivemind.store.projector import OWNERS
 
 SOURCE = Path(hivemind.__file__).parent
+COUNTED = {"word_counts"}
+"""Counts what another table holds."""
 FOREIGN = {"opencode.py"}
 """Reads, and only reads, a database that is not ours."""
 LIGHT = {
@@ -53,7 +55,8 @@ def test_each_table_is_written_by_its_owner_alone() -> None:
         for table in owner.TABLES:
             writes = re.compile(rf"(INSERT( OR \w+)? INTO|UPDATE|DELETE FROM) {table}\b(?! \({table}, rank\))")
             writers = {p for p in SOURCE.rglob("*.py") if writes.search(p.read_text("utf-8"))}
-            assert writers == {Path(str(owner.__file__))}, f"{table} is written by {writers}"
+            written_by = set() if table in COUNTED else {Path(str(owner.__file__))}
+            assert writers == written_by, f"{table} is written by {writers}"
 
 
 def strings_in_code(file: Path) -> list[str]:

@@ -139,6 +139,8 @@ def tables(store: Store) -> dict[str, list[object]]:
         "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text, w.parts, w.context, w.around"
         " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
         "words": "SELECT count(*) FROM words",
+        "word_counts": "SELECT term, doc FROM word_counts",
+        "vectors_wanted": "SELECT count(*) FROM vectors_wanted",
         "receipts": "SELECT * FROM receipts",
         "sessions": "SELECT * FROM sessions",
         "observations": "SELECT * FROM observations",

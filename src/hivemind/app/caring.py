@@ -1,11 +1,15 @@
 """The verbs that look after the store."""
 
+import importlib
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from hivemind.app.core import Core, Progress, quietly
-from hivemind.model.reports import Stats
+from hivemind.model.reports import Compared, ModelState, Stats
+from hivemind.settings import write
 from hivemind.store import checkup, log
-from hivemind.store.projections import memories, sessions
+from hivemind.store.projections import memories, sessions, vectors
 
 
 class Caring(Core):
@@ -29,6 +33,33 @@ class Caring(Core):
     def audit(self) -> tuple[log.Broken, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""
         return tuple(log.verify(self._store.db))
+
+    def model(self) -> ModelState:
+        """Which model searches by meaning, and how many passages it has read."""
+        loaded = self._meaning.embedder if self._meaning else None
+        embedded, waiting = vectors.count(self._store.db)
+        return ModelState(
+            name=loaded.name if loaded else "",
+            dimension=loaded.dimension if loaded else 0,
+            embedded=embedded,
+            waiting=waiting,
+            without=self.without_model,
+        )
+
+    def use_model(self, named: str) -> ModelState:
+        """Search by another model from now on; its vectors are made as recall goes on."""
+        if named and named != "none":
+            importlib.import_module("hivemind.recall.models").load(named)
+        write(self._settings.home, "model", named)
+        self._settings = replace(self._settings, model=named)
+        self.__dict__.pop("_meaning", None)
+        return self.model()
+
+    def compare_models(self, named: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
+        """How well models find the memories at hand by their first halves, and how long they take."""
+        texts = [memory.text for memory in memories.listed(self._store.db, self._query(limit=sample))]
+        compare = importlib.import_module("hivemind.recall.comparison").compare
+        return tuple(compare(name, texts) for name in named)
 
     def catch_up(self, progress: Progress = quietly) -> int:
         """Let everything recorded be found by meaning too; recall does a little of this by itself."""

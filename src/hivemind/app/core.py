@@ -86,7 +86,7 @@ class Core:
         # Its threads spin while they wait, and take the processor from the agent whose guest we are.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load()
+            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._settings.model)
         except Unavailable as error:
             self.without_model = str(error)
             return None

@@ -46,6 +46,29 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelState:
+    """Which model searches by meaning, and how far it has come."""
+
+    name: str
+    dimension: int
+    embedded: int
+    waiting: int
+    without: str
+    """Why there is none, if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """How a model does on the memories at hand."""
+
+    name: str
+    found: float
+    """Mean reciprocal rank of a memory when its first half is the question."""
+    milliseconds: float
+    """For one text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """How much there is."""
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from hivemind.model.recall import Query, Recall
 from hivemind.recall.bar import clears
 from hivemind.recall.budget import fit
-from hivemind.recall.rank import rank
+from hivemind.recall.rank import hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import candidates
 from hivemind.store.database import Database
@@ -21,5 +21,5 @@ def answer(db: Database, query: Query, meaning: "Meaning | None" = None) -> Reca
     found = candidates(db, query, meaning)
     if not clears(found, query, meaning.size if meaning else 0):
         return Recall(query=query, hits=(), text="")
-    hits = fit(rank(found, query), query.limit, query.max_tokens)
-    return Recall(query=query, hits=hits, text=render(hits))
+    shown = fit(hits(db, query, rank(found, query)), query.limit, query.max_tokens)
+    return Recall(query=query, hits=shown, text=render(shown))

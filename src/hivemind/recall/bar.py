@@ -24,7 +24,8 @@ def clears(found: Sequence[Candidate], query: Query, size: int) -> bool:
     """Whether any of the candidates is an answer rather than just the least far away."""
     by_words = sorted(found, key=lambda one: -one.words)[:LOOKED_AT]
     shared = max(
-        (coverage(query.text, f"{one.passage} {one.context}") for one in by_words if one.words > 0), default=0.0
+        (coverage(query.text, f"{one.found.text} {one.found.context}") for one in by_words if one.words > 0),
+        default=0.0,
     )
     nearest = max((one.meaning for one in found if one.meaning is not None), default=None)
     if nearest is None:

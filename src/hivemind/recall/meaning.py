@@ -6,17 +6,17 @@ Vectors follow the log at their own pace. Recall works while they are behind, an
 from collections.abc import Callable
 
 from hivemind.model.recall import Query
-from hivemind.recall import nearness
-from hivemind.recall.embedder import Embedder, default
+from hivemind.recall import models, nearness
+from hivemind.recall.embedder import Embedder
 from hivemind.store.database import Database
 from hivemind.store.projections import vectors
 
 AT_ONCE = 32
 
 
-def load() -> "Meaning":
-    """The model that came with the installation."""
-    return Meaning(default())
+def load(named: str) -> "Meaning":
+    """The model that a setting names."""
+    return Meaning(models.load(named))
 
 
 class Meaning:
@@ -35,12 +35,16 @@ class Meaning:
         self, db: Database, limit: int, progress: Callable[[int, int], None] = lambda done, total: None
     ) -> int:
         """Embed passages that have no vector yet, at most so many; return how many were done."""
+        if vectors.model(db) not in (None, self.embedder.name):
+            # Vectors of two models cannot be compared. Words answer while the new ones come.
+            vectors.want_all(db)
         done = 0
-        while done < limit and (rows := vectors.lacking(db, self.embedder.name, min(AT_ONCE, limit - done))):
+        while done < limit and (rows := vectors.wanted(db, min(AT_ONCE, limit - done))):
             keys, texts = zip(*rows, strict=True)
             nearness.keep(db, self.embedder.name, keys, self.embedder.embed(texts))
             done += len(rows)
-            progress(*vectors.count(db, self.embedder.name))
+            have, want = vectors.count(db)
+            progress(have, have + want)
         return done
 
     def near(self, db: Database, query: Query, also: set[int]) -> dict[int, float]:

@@ -1,80 +1,108 @@
 """One order out of what was found, each place with its reasons."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from hivemind.model.memory import Memory, Status
+from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.recall.search import Candidate
+from hivemind.store.database import Database
+from hivemind.store.projections import memories
 
-BY_WORDS = 0.5
+BY_WORDS = 0.35
 """How much words count against meaning."""
-UNRELATED, MANY = 0.5, 30
-"""How near two texts are that have nothing to do with each other, by the model that comes with the installation."""
+UNRELATED, SAME = 0.5, 0.8
+"""How near texts are that have nothing to do with each other, and that say nearly the same, by the model's measure."""
+CROWDED = 0.12
+"""What a text loses for each e-fold of its passages that were found: many passages have many chances."""
+PASTED = 400
+"""Characters; a question longer than this is a text itself, and long texts are its equals."""
 TAIL = 0.2
 """What reaches less than this share of the best hit's score is not worth its tokens."""
 BY_TRUST = {1: 0.85, 2: 0.97, 3: 1.0}
+EPISODIC = 0.85
+"""What tells of one session gives way to what holds in general."""
+ELSEWHERE = 0.8
+"""What was learned in another repository counts less."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """What the best candidate reaches and what is nothing special, for this question."""
+class Ranked:
+    """A candidate in its place, and why."""
 
-    most_words: float
-    nearest: float
-    typical: float
-
-    @classmethod
-    def of(cls, found: Sequence[Candidate]) -> "Scale":
-        """The scale that a set of candidates gives."""
-        near = [candidate.meaning for candidate in found if candidate.meaning is not None]
-        return cls(
-            max((candidate.words for candidate in found), default=0.0),
-            max(near, default=1.0),
-            # A few candidates may all be near; what is nothing special is then known from the model.
-            median(near) if len(near) >= MANY else min([UNRELATED, *near]),
-        )
-
-    def words(self, candidate: Candidate) -> float:
-        """From 0 to 1."""
-        return candidate.words / self.most_words if self.most_words > 0 else 0.0
-
-    def meaning(self, candidate: Candidate) -> float:
-        """1 for the nearest, 0 for the typical, less for what is further away."""
-        if candidate.meaning is None:
-            return 0.0
-        return (candidate.meaning - self.typical) / max(self.nearest - self.typical, 1e-6)
+    candidate: Candidate
+    score: float
+    signals: tuple[Signal, ...]
 
 
-def rank(found: Sequence[Candidate], query: Query) -> list[Hit]:
+def rank(found: Sequence[Candidate], query: Query) -> list[Ranked]:
     """Best first, each memory once, by the passage that fits best."""
-    scale = Scale.of(found)
-    best: dict[str, Hit] = {}
+    most_words = max((candidate.words for candidate in found), default=0.0)
+    passages: dict[str, list[Ranked]] = {}
     for candidate in found:
-        hit = _hit(candidate, scale, query)
-        if hit.memory.id not in best or hit.score > best[hit.memory.id].score:
-            best[hit.memory.id] = hit
-    newest_first = sorted(best.values(), key=lambda hit: (hit.memory.revised_at, hit.memory.id), reverse=True)
-    in_order = sorted(newest_first, key=lambda hit: -hit.score)
-    return [hit for hit in in_order if hit.score >= TAIL * in_order[0].score]
+        passages.setdefault(candidate.found.memory_id, []).append(_ranked(candidate, most_words, query))
+    best = [_best(of_one, query) for of_one in passages.values()]
+    newest_first = sorted(best, key=lambda one: one.candidate.found.revised_at, reverse=True)
+    in_order = sorted(newest_first, key=lambda one: -one.score)
+    return [one for one in in_order if one.score >= TAIL * in_order[0].score]
 
 
-def _hit(candidate: Candidate, scale: Scale, query: Query) -> Hit:
-    memory = candidate.memory
-    words, meaning, trusted = scale.words(candidate), scale.meaning(candidate), BY_TRUST[memory.trust]
+def _best(of_one: list[Ranked], query: Query) -> Ranked:
+    """The best passage of a memory, less what it owes to there being many."""
+    best = max(of_one, key=lambda one: one.score)
+    if len(of_one) == 1 or len(query.text) > PASTED:
+        return best
+    return replace(best, score=round(best.score - CROWDED * math.log(len(of_one)), 4))
+
+
+def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
+    """The memories behind the places, loaded one by one as long as somebody asks for more."""
+    for ranked in in_order:
+        memory = _as_believed(db, query, ranked.candidate.found.memory_id)
+        if memory is not None:
+            yield Hit(
+                memory=memory,
+                passage=ranked.candidate.found.text,
+                score=ranked.score,
+                signals=ranked.signals,
+                labels=_labels(memory, query),
+            )
+
+
+def _ranked(candidate: Candidate, most_words: float, query: Query) -> Ranked:
+    words = candidate.words / most_words if most_words > 0 else 0.0
+    meaning = 0.0 if candidate.meaning is None else (candidate.meaning - UNRELATED) / (SAME - UNRELATED)
     signals = [Signal(name="words", score=words, why=_words_say(words))] if words else []
     if candidate.meaning is not None:
         signals.append(Signal(name="meaning", score=candidate.meaning, why=_meaning_says(meaning)))
-    signals.append(Signal(name="trust", score=trusted, why=f"came from {memory.channel}, trust {memory.trust}"))
-    fit = BY_WORDS * words + (1 - BY_WORDS) * meaning
-    return Hit(
-        memory=memory,
-        passage=candidate.passage,
-        score=round(fit * trusted if fit > 0 else fit, 4),
-        signals=tuple(signals),
-        labels=_labels(memory, query),
-    )
+    fit = BY_WORDS * words + (1 - BY_WORDS) * meaning if candidate.meaning is not None else BY_WORDS * words
+    factor = 1.0
+    for signal in _standing(candidate, query):
+        signals.append(signal)
+        factor *= signal.score
+    return Ranked(candidate, round(fit * factor if fit > 0 else fit, 4), tuple(signals))
+
+
+def _standing(candidate: Candidate, query: Query) -> Iterator[Signal]:
+    """What speaks for or against a memory, whatever the question."""
+    trust = Trust(candidate.found.trust)
+    yield Signal(name="trust", score=BY_TRUST[trust], why=f"trust {trust}")
+    bucket = Kind(candidate.found.kind).bucket
+    if bucket == "episodic" and Kind.TRACE not in query.kinds:
+        yield Signal(name="kind", score=EPISODIC, why="tells of one session")
+    if candidate.found.repo and candidate.found.repo not in query.sight.repos:
+        yield Signal(name="place", score=ELSEWHERE, why="was learned in another repository")
+
+
+def _as_believed(db: Database, query: Query, memory_id: str) -> Memory | None:
+    """A memory as it is, or as it was at the time the question is about."""
+    if not query.as_of:
+        return next(iter(memories.get_all(db, [memory_id])), None)
+    then = memories.as_of(db, memory_id, query.as_of)
+    if then is None or then.is_expired(query.as_of) or then.status is Status.RETRACTED:
+        return None
+    return then if not query.statuses or then.status in query.statuses else None
 
 
 def _words_say(words: float) -> str:

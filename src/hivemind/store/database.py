@@ -75,6 +75,12 @@ class Database:
         with _translated():
             self.connection.executemany(sql, rows)
 
+    def stems(self, words: Iterable[str]) -> list[str]:
+        """Words as the full-text index keeps them; the word itself where it would be several."""
+        tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+        cut = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
+        return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in cut]
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing, and alone among writers; inside another one it is part of that."""

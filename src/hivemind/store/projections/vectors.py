@@ -14,7 +14,7 @@ from hivemind.model.recall import Query
 from hivemind.store.database import Database, Row
 from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
 
-TABLES = ("vectors", "vector_blocks")
+TABLES = ("vectors", "vector_blocks", "vectors_wanted")
 SCHEMA = """
 CREATE TABLE vector_blocks (
     key INTEGER PRIMARY KEY,
@@ -30,6 +30,9 @@ CREATE TABLE vectors (
     numbers BLOB NOT NULL         -- signed bytes; times scale they are the vector
 ) STRICT;
 CREATE INDEX vectors_waiting ON vectors (passage) WHERE block IS NULL;
+CREATE TABLE vectors_wanted (     -- passages that have none yet
+    passage INTEGER PRIMARY KEY
+) STRICT;
 """
 KEY_BYTES = 8
 
@@ -49,14 +52,26 @@ class Vector:
     numbers: bytes
 
 
-def lacking(db: Database, model: str, limit: int) -> list[tuple[int, str]]:
-    """Passages that have no vector of this model yet, newest first."""
+def want(db: Database, passage: int) -> None:
+    """Note that a passage has no vector yet."""
+    db.execute("INSERT INTO vectors_wanted VALUES (?)", passage)
+
+
+def want_all(db: Database) -> None:
+    """Forget every vector, because another model is to make them."""
+    with db.transaction():
+        db.execute("DELETE FROM vectors")
+        db.execute("DELETE FROM vector_blocks")
+        db.execute("INSERT OR IGNORE INTO vectors_wanted SELECT key FROM passages")
+
+
+def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
+    """Passages that have no vector yet, newest first, with their texts."""
     rows = db.execute(
-        "SELECT p.key, w.text FROM passages p JOIN words w ON w.rowid = p.key"
-        " WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.passage = p.key AND v.model = ?)"
-        " ORDER BY p.key DESC LIMIT ?",
-        model, limit,
-    )  # fmt: skip
+        "SELECT v.passage, w.text FROM vectors_wanted v JOIN words w ON w.rowid = v.passage"
+        " ORDER BY v.passage DESC LIMIT ?",
+        limit,
+    )
     return [(row[0], row[1]) for row in rows]
 
 
@@ -71,7 +86,8 @@ def put(db: Database, model: str, vectors: Iterable[Vector]) -> None:
 
 
 def drop(db: Database, passage: int) -> None:
-    """Destroy a passage's vector, in its row and in its block."""
+    """Destroy a passage's vector, in its row and in its block; it is not wanted any more."""
+    db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
     row = db.one("DELETE FROM vectors WHERE passage = ? RETURNING block", passage)
     if row is None or row[0] is None:
         return
@@ -132,10 +148,16 @@ def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
     return [Vector(*row) for row in rows]
 
 
-def count(db: Database, model: str) -> tuple[int, int]:
-    """How many passages have a vector of this model, and how many there are."""
-    row = db.one("SELECT (SELECT count(*) FROM vectors WHERE model = ?), (SELECT count(*) FROM passages)", model)
+def count(db: Database) -> tuple[int, int]:
+    """How many passages have a vector, and how many still want one."""
+    row = db.one("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
     return (row[0], row[1]) if row else (0, 0)
+
+
+def model(db: Database) -> str | None:
+    """The model that made the vectors, if there are any."""
+    row = db.one("SELECT model FROM vectors LIMIT 1")
+    return row[0] if row else None
 
 
 def place(scope: str, repo: str) -> int:

@@ -14,7 +14,7 @@ from hivemind.store.database import Database
 from hivemind.store.projections import vectors
 from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
 
-TABLES = ("words", "passages")
+TABLES = ("word_counts", "words", "passages")
 SCHEMA = """
 CREATE TABLE passages (
     key INTEGER PRIMARY KEY,
@@ -28,11 +28,16 @@ CREATE VIRTUAL TABLE words USING fts5 (
     text, parts, context, around, tokenize = "porter unicode61 remove_diacritics 2"
 );
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
+
+FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, words.text, words.context"
 
 TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT, AROUND_WEIGHT = 1.0, 0.5, 0.6, 0.35
 
 
+AT_MOST, AT_LEAST = 8_000, 2
+"""How many passages the words of a question may match together before the commonest are left out."""
 NEARBY = 300
 """Characters on each side that count as around a passage; with whole neighbours long texts drown."""
 
@@ -52,10 +57,14 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage that may answer, and how well its words fit."""
+    """A passage that may answer, how well its words fit, and what ranking needs to know of its memory."""
 
     key: int
     memory_id: MemoryId
+    kind: str
+    trust: int
+    repo: str
+    revised_at: str
     text: str
     context: str
     score: float
@@ -63,11 +72,11 @@ class Found:
 
 def search(db: Database, query: Query, limit: int) -> list[Found]:
     """Passages in sight that were believed at the query's moment, the best fitting first."""
-    asked = _expression(query.text)
+    asked = _expression(query.text, _telling(db, terms(query.text)))
     if not asked:
         return []
     rows = db.execute(
-        "SELECT p.key, m.id, words.text, words.context, -bm25(words, :text, :parts, :context, :around) AS score"
+        f"SELECT {FOUND}, -bm25(words, :text, :parts, :context, :around) AS score"
         " FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
         f" WHERE words MATCH :asked AND {VISIBLE} AND {FITTING} AND {BELIEVED}"
         " ORDER BY score DESC, m.id LIMIT :limit",
@@ -107,12 +116,11 @@ def is_said_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool
 def read(db: Database, keys: Iterable[int]) -> list[Found]:
     """Certain passages, whatever their words."""
     rows = db.execute(
-        "SELECT p.key, m.id, w.text, w.context"
-        " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words ON words.rowid = p.key"
         " WHERE p.key IN (SELECT value FROM json_each(?))",
         json.dumps(list(keys)),
     )
-    return [Found(key, memory_id, text, context, 0.0) for key, memory_id, text, context in rows]
+    return [Found(*(*row, 0.0)) for row in rows]
 
 
 def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str) -> None:
@@ -140,6 +148,7 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
             "INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)",
             key, piece.text, code_words(piece.text), piece.context, piece.around,
         )  # fmt: skip
+        vectors.want(db, key)
 
 
 def remove(db: Database, memory: int) -> None:
@@ -148,9 +157,27 @@ def remove(db: Database, memory: int) -> None:
         _drop(db, key)
 
 
-def _expression(question: str) -> str:
+def _telling(db: Database, asked: list[str]) -> list[str]:
+    """The rarest of the words, as many as keep the search short; common ones move few places and cost most."""
+    stems = db.stems(asked)
+    counts: dict[str, int] = dict(
+        db.execute(
+            "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))", json.dumps(stems)
+        )
+    )
+    matches = 0
+    kept: list[str] = []
+    for word, stem in sorted(zip(asked, stems, strict=True), key=lambda pair: counts.get(pair[1], 0)):
+        matches += counts.get(stem, 0)
+        if matches > AT_MOST and len(kept) >= AT_LEAST:
+            break
+        kept.append(word)
+    return kept
+
+
+def _expression(question: str, telling: list[str]) -> str:
     """Any of the words, and all of the phrases that are in quotes."""
-    any_word = " OR ".join(f'"{term}"' for term in terms(question))
+    any_word = " OR ".join(f'"{term}"' for term in telling)
     together = [f'"{phrase}"' for phrase in phrases(question)]
     return " AND ".join([*together, f"({any_word})"] if any_word else together)
 

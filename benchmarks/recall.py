@@ -1,0 +1,122 @@
+"""What a warm recall costs as the store grows, with scope filters on, while another process writes.
+
+    python -m benchmarks.recall [--largest 100000]
+
+Texts are made up and so are their vectors (embedding a million would take hours and changes nothing about search);
+the question's own vector is made by the real model, and its cost is part of the time.
+"""
+
+import argparse
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.corpus import sentences
+from benchmarks.measure import cpu_and_wall, quantiles
+from hivemind import Hivemind
+from hivemind.model.claim import Claim
+from hivemind.model.memory import Channel
+from hivemind.model.writer import Writer
+from hivemind.recall import embedder
+from hivemind.recall.embedder import Floats
+from hivemind.recall.meaning import Meaning
+from hivemind.settings import Settings
+
+QUESTIONS = 60
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+BUDGETS = {10_000: 5, 100_000: 20, 1_000_000: 100}
+PAGE = 5_000
+WRITE_ON = """
+import sys, time
+from pathlib import Path
+from benchmarks.recall import opened
+with opened(Path(sys.argv[1]), "writer") as mind:
+    for number in range(100_000):
+        mind.remember(f"written meanwhile, number {number}")
+        time.sleep(0.1)
+"""
+
+
+class Drawn:
+    """Vectors of texts by chance, of questions by the model."""
+
+    def __init__(self) -> None:
+        self._real = embedder.default()
+        self.name, self.dimension = self._real.name, self._real.dimension
+        self._chance = np.random.default_rng(5)
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One row of unit length each."""
+        if len(texts) == 1:
+            return self._real.embed(texts)
+        rows = self._chance.standard_normal((len(texts), self.dimension)).astype(np.float32)
+        unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+
+def opened(home: Path, name: str) -> Hivemind:
+    """The store, seen from a directory of that name: each is a repository of its own."""
+    directory = home / name
+    directory.mkdir(exist_ok=True)
+    writer = Writer(actor=name, channel=Channel.PERSON)
+    return Hivemind.open(directory=directory, settings=Settings(home=home / "store", person=name), writer=writer)
+
+
+def main() -> None:
+    """Fill the store step by step, and ask at each size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--largest", type=int, default=100_000)
+    largest = parser.parse_args().largest
+    chance = random.Random(3)
+    model = Drawn()
+    asked = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
+    anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in asked)
+    print(f"embedding a question of seven words: {anchor:.1f} ms CPU")
+    print(f"{'memories':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'less embedding':>16}{'budget':>8}{'MB':>8}")
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        with opened(home, "here") as here, opened(home, "there") as there:
+            for mind in (here, there):
+                mind.__dict__["_meaning"] = Meaning(model)
+            size = 0
+            for goal in (goal for goal in SIZES if goal <= largest):
+                fill(here, there, chance, goal - size)
+                size = goal
+                ask(here, home, asked, size, anchor)
+
+
+def fill(here: Hivemind, there: Hivemind, chance: random.Random, count: int) -> None:
+    """Nine of ten memories in the repository that asks, the rest elsewhere."""
+    for start in range(0, count, PAGE):
+        texts = sentences(chance, min(PAGE, count - start))
+        cut = len(texts) * 9 // 10
+        here.remember_all(Claim(text=text) for text in texts[:cut])
+        there.remember_all(Claim(text=text) for text in texts[cut:])
+        here.catch_up()
+
+
+def ask(mind: Hivemind, home: Path, asked: list[str], size: int, anchor: float) -> None:
+    """Print one row."""
+    other = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
+    time.sleep(1)
+    mind.recall(asked[0])
+    costs = [cpu_and_wall(partial(mind.recall, question)) for question in asked]
+    other.kill()
+    other.wait()
+    p50, p95 = quantiles([wall for _, wall in costs])
+    cpu, _ = quantiles([cpu for cpu, _ in costs])
+    megabytes = mind.stats().bytes / 1e6
+    budget = BUDGETS.get(size, "")
+    print(f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu - anchor:>16.1f}{budget:>8}{megabytes:>8.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
