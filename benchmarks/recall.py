@@ -26,7 +26,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
-from hivemind.recall.embedder import Floats
+from hivemind.recall.weights import Floats
 from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
 
