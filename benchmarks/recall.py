@@ -26,8 +26,8 @@ from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
-from hivemind.recall.weights import Floats
 from hivemind.recall.meaning import Meaning
+from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 
 QUESTIONS = 60

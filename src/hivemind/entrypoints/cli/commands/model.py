@@ -66,6 +66,5 @@ def _shown(state: ModelState, *, as_json: bool) -> None:
     elif state.without:
         note(f"No model: {state.without}. Recall goes by words alone.")
     else:
-        say(
-            f"{state.name}, {state.dimension} dimensions: {state.embedded:,} passages embedded, {state.waiting:,} waiting"
-        )
+        told = f"{state.embedded:,} passages embedded, {state.waiting:,} waiting"
+        say(f"{state.name}, {state.dimension} dimensions: {told}")

@@ -1,0 +1,62 @@
+"""What an erasure with proof costs as the store grows, beside a plain DELETE of a row in the same run.
+
+python -m benchmarks.erase [--largest 100000]
+"""
+
+import argparse
+import random
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import apsw
+
+from benchmarks.corpus import sentences
+from benchmarks.measure import cpu_and_wall, quantiles
+from hivemind import Hivemind
+from hivemind.model.claim import Claim
+from hivemind.model.memory import Channel
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+
+SAMPLE = 40
+
+
+def main() -> None:
+    """Print the cost of an erasure at each size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--largest", type=int, default=100_000)
+    largest = parser.parse_args().largest
+    texts = sentences(random.Random(1), largest)
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        anchor = plain_delete(home / "anchor.db", texts[:1000])
+        print(f"a plain DELETE, durable: p50 {anchor[0]:.2f} ms, p95 {anchor[1]:.2f} ms")
+        print(f"{'memories':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'MB':>8}  budget p95 100 ms at 100,000")
+        writer = Writer(actor="bench", channel=Channel.PERSON)
+        settings = Settings(home=home / "store", person="bench")
+        with Hivemind.open(directory=home, settings=settings, writer=writer) as mind:
+            size = 0
+            for goal in (goal for goal in (1_000, 10_000, 100_000) if goal <= largest):
+                mind.remember_all(Claim(text=text) for text in texts[size:goal])
+                size = goal
+                doomed = [memory.id for memory in mind.list(limit=SAMPLE)]
+                costs = [cpu_and_wall(partial(mind.erase, one)) for one in doomed]
+                p50, p95 = quantiles([wall for _, wall in costs])
+                cpu, _ = quantiles([cpu for cpu, _ in costs])
+                print(f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{mind.stats().bytes / 1e6:>8.0f}", flush=True)
+
+
+def plain_delete(path: Path, texts: list[str]) -> tuple[float, float]:
+    """One durable DELETE at a time and nothing else."""
+    connection = apsw.Connection(str(path))
+    list(connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (text TEXT)"))
+    connection.executemany("INSERT INTO t VALUES (?)", [(text,) for text in texts])
+    delete = "DELETE FROM t WHERE rowid = ?"
+    costs = [cpu_and_wall(partial(connection.execute, delete, (row,)))[1] for row in range(1, SAMPLE)]
+    connection.close()
+    return quantiles(costs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Proof that can be run: what is promised, shown."""
