@@ -1,0 +1,100 @@
+"""The file an index is kept in: its tables, and how it is opened, mended and written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+"""What SQLite says of a file that is not what it was."""
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
+    stem TEXT NOT NULL, -- the last word an import would use for it
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+    seen_ns INTEGER NOT NULL -- when we looked
+) STRICT;
+CREATE INDEX files_by_stem ON files (stem);
+CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, -- stays with the symbol through edits, renames and moves
+    file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL,
+    ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, signature TEXT NOT NULL,
+    before TEXT NOT NULL, after TEXT NOT NULL, fingerprint TEXT NOT NULL
+) STRICT;
+CREATE INDEX symbols_by_file ON symbols (file);
+CREATE INDEX symbols_by_name ON symbols (name);
+CREATE TABLE triples ( -- the first few of a body's sketch, to find it again elsewhere
+    triple INTEGER, symbol INTEGER, PRIMARY KEY (triple, symbol)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE mentions ( -- a symbol calls (0) or inherits (1) something of this name
+    name INTEGER, symbol INTEGER, kind INTEGER, PRIMARY KEY (name, symbol, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mentions_by_symbol ON mentions (symbol);
+CREATE TABLE imports (
+    file INTEGER NOT NULL, module TEXT NOT NULL,
+    candidates INTEGER NOT NULL -- files it could mean; unless it is one, `uses` is silent about it
+) STRICT;
+CREATE INDEX imports_by_file ON imports (file);
+CREATE TABLE uses (file INTEGER, target INTEGER, PRIMARY KEY (file, target)) STRICT, WITHOUT ROWID;
+CREATE INDEX uses_by_target ON uses (target);
+CREATE TABLE together ( -- files changed by the same commits
+    file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+def connect(path: Path) -> apsw.Connection:
+    """Open the database, making it anew if it is missing, damaged or of another version."""
+    try:
+        return _prepared(path)
+    except DAMAGE:
+        remove(path)
+        return _prepared(path)
+
+
+def remove(path: Path) -> None:
+    """Delete the database with all that SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]:
+    """The rows of a query, typed by whoever wrote it."""
+    return iter(db.execute(query, values))
+
+
+@contextmanager
+def writing(db: apsw.Connection) -> Iterator[None]:
+    """One transaction: all or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def _prepared(path: Path) -> apsw.Connection:
+    db = apsw.Connection(str(path))
+    db.set_busy_timeout(5_000)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = OFF")  # a power cut costs an index, and those are made anew
+    version = db.execute("PRAGMA user_version").fetchone()
+    if version == (_VERSION,):
+        return db
+    if version != (0,):
+        db.close()
+        remove(path)
+        return _prepared(path)
+    with writing(db):
+        if db.execute("PRAGMA user_version").fetchone() == (0,):
+            db.execute(_SCHEMA)
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+    return db

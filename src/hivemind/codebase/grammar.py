@@ -1,0 +1,122 @@
+"""Languages: one query file each, which names its grammar, its files and its symbols.
+
+The head of a query file is read as settings, `; name: value`:
+
+* `wheel`     the module of the grammar, `module:function` if it holds several
+* `files`     suffixes (`*.py`) or whole names (`Rakefile`)
+* `quotes`    what strings begin and end with, longest first
+* `alike`     two quotes between which a formatter may choose
+* `noise`     tokens that say nothing, such as a semicolon that may be left out
+* `inherits`  another query file that is read first
+
+The captures: `@name`, `@body` and `@scope` inside a definition, which itself is captured by its kind
+(`@function`, `@class`, …; where several patterns fit, the first decides); `@extent` with `@name` for what
+is written around a definition, such as decorators; `@comment`, `@doc`, `@prefix` (an attribute before what
+it belongs to), `@block` (layout that has meaning); `@call`, `@inherit`, `@import`, or `@from` with `@part`.
+"""
+
+import importlib
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from tree_sitter import Language, Parser, Query
+
+_SETTING = re.compile(r"^; (\w+): (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grammar:
+    """How one language is read."""
+
+    name: str
+    parser: Parser
+    query: Query
+    token: re.Pattern[bytes]
+    noise: frozenset[bytes]
+    alike: bool
+    """Whether 'x' and "x" mean the same."""
+
+
+def language_of(path: str) -> str | None:
+    """The language a path is written in, by its name."""
+    name = path.rpartition("/")[2]
+    return _by_file().get(name) or _by_file().get("*." + name.rpartition(".")[2].lower())
+
+
+@lru_cache(maxsize=16384)
+def family_of(path: str) -> str:
+    """The languages that import one another go by one name; empty for a file in none."""
+    family = language_of(path) or ""
+    while family and "inherits" in _source(family)[1]:
+        family = _source(family)[1]["inherits"]
+    return family
+
+
+@cache
+def grammar(language: str) -> Grammar | None:
+    """The grammar of a language, or none when its wheel is not installed."""
+    source, settings = _read(language)
+    module, _, function = settings["wheel"].partition(":")
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError:
+        return None
+    tongue = Language(getattr(loaded, function or "language")())
+    quotes = settings.get("quotes", "").split()
+    return Grammar(
+        name=language,
+        parser=Parser(tongue),
+        query=Query(tongue, source),
+        token=_token_pattern(quotes),
+        noise=frozenset(settings.get("noise", "").encode().split()),
+        alike="alike" in settings,
+    )
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Every language there is a query file for."""
+    return tuple(sorted(set(_by_file().values())))
+
+
+@cache
+def _by_file() -> dict[str, str]:
+    found = {}
+    for entry in files(__package__).joinpath("languages").iterdir():
+        name, _, suffix = entry.name.rpartition(".")
+        if suffix == "scm":
+            settings = dict(_SETTING.findall(entry.read_text()))
+            found.update(dict.fromkeys(settings.get("files", "").split(), name))
+    return found
+
+
+def _read(language: str) -> tuple[str, dict[str, str]]:
+    source, settings = _source(language)
+    if "inherits" not in settings:
+        return source, settings
+    inherited, base = _read(settings["inherits"])
+    return inherited + source, base | settings
+
+
+@cache
+def _source(language: str) -> tuple[str, dict[str, str]]:
+    source = files(__package__).joinpath("languages", f"{language}.scm").read_text()
+    return source, dict(_SETTING.findall(source))
+
+
+def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
+    strings = []
+    for quote in quotes:
+        mark = re.escape(quote)
+        # A short string ends with its line, so that a stray quote costs a line and not the file.
+        inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{mark}\n]"
+        strings.append(rf"{mark}(?:{inside}|\\.)*?{mark}")
+    words = [
+        r"[\w$\x80-\xff]+(?:\.\d\w*)?",
+        r"[\x01\x02]",
+        r"=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//",
+        r"[^\s\w]",
+    ]
+    return re.compile("|".join(strings + words).encode(), re.DOTALL)

@@ -1,0 +1,151 @@
+"""What bears on what: imports, calls, inheritance, tests and common history, added up."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from hivemind.codebase.database import select
+from hivemind.codebase.imports import module
+from hivemind.codebase.index import SELECT, Index, symbol_of
+from hivemind.codebase.links import find
+from hivemind.model.code import Callers, Related, Symbol
+
+WEIGHTS = {
+    "edited together": 1.0,
+    "tests it": 0.5,
+    "is tested by it": 0.5,
+    "is imported by it": 0.25,
+    "imports it": 0.2,
+    "is called or inherited by it": 0.25,
+    "calls or inherits it": 0.2,
+    "same folder": 0.1,
+}
+"""A plain sum. Common history carries most of it; any other reason is worth a point or two of recall@10."""
+
+_TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
+_TEST_WORDS = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
+
+
+def is_test(path: str) -> bool:
+    """Whether a file holds tests, by its name."""
+    return _TEST.search(path) is not None
+
+
+def related(index: Index, targets: Sequence[str], limit: int = 10) -> list[Related]:
+    """The files that bear most on files, folders or symbols."""
+    return index.mended(lambda: _related(index, targets, limit))
+
+
+def _related(index: Index, targets: Sequence[str], limit: int) -> list[Related]:
+    seeds = _files(index, targets)
+    scores: dict[int, dict[str, float]] = defaultdict(dict)
+    for seed in seeds:
+        for reason, file, share in _edges(index, seed, seeds[seed]):
+            weight = WEIGHTS[reason] * share
+            scores[file][reason] = scores[file].get(reason, 0.0) + weight
+    ranked = sorted(
+        ((sum(reasons.values()), file) for file, reasons in scores.items() if file not in seeds), reverse=True
+    )
+    return [
+        Related(
+            path=next(path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file)),
+            weight=weight,
+            why=tuple(sorted(scores[file], key=lambda reason: -scores[file][reason])),
+        )
+        for weight, file in ranked[:limit]
+    ]
+
+
+def callers(index: Index, symbol: Symbol) -> Callers:
+    """The symbols that call or inherit this one: in its file, or in files that import its file."""
+    return index.mended(lambda: _callers(index, symbol))
+
+
+def _callers(index: Index, symbol: Symbol) -> Callers:
+    row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
+    if row is None:
+        return Callers(symbols=(), unresolved=0, namesakes=0)
+    mentioned = list(
+        select(
+            index.db,
+            f"{SELECT} JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?",
+            symbol.name,
+        )
+    )
+    query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file WHERE u.target = ?"
+    importers = {path for (path,) in select(index.db, query, *row)} | {symbol.path}
+    everyone = {found.key: found for found in map(symbol_of, mentioned) if found.key != symbol.key}
+    certain = [found for found in everyone.values() if found.path in importers]
+    namesakes = [found for found in index.named(symbol.name) if found.key != symbol.key]
+    return Callers(symbols=tuple(certain), unresolved=len(everyone) - len(certain), namesakes=len(namesakes))
+
+
+def _files(index: Index, targets: Iterable[str]) -> dict[int, str]:
+    """The indexed files that targets are or lie in, by id."""
+    found = {}
+    for target in targets:
+        paths = {symbol.path for symbol in find(index, target)}
+        for path in paths:
+            rows = select(index.db, "SELECT id, path FROM files WHERE path = ?", path)
+            found.update(dict(rows))
+        if not paths:
+            folder = target.strip("/") + "/"
+            query = "SELECT id, path FROM files WHERE path >= ? AND path < ? LIMIT 200"
+            found.update(dict(select(index.db, query, folder, folder[:-1] + "0")))
+    return found
+
+
+def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
+    """Every reason one file gives to look at others, with how much of it each is owed."""
+    yield from _shares("edited together", select(index.db, _TOGETHER, file))
+    yield from _shares("is imported by it", select(index.db, _IMPORTED, file))
+    yield from _shares("imports it", select(index.db, _IMPORTERS, file))
+    yield from _shares("is called or inherited by it", select(index.db, _CALLED, file))
+    yield from _shares("calls or inherits it", select(index.db, _CALLING, file, file))
+    folder = path.rpartition("/")[0]
+    near = select(index.db, _FOLDER, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file)
+    yield from (("same folder", other, 1.0) for other, name in near if name.rpartition("/")[0] == folder)
+    own = module(path)[-1]
+    if is_test(path):
+        subject = _TEST_WORDS.sub("", own) or own
+        stems = [subject, subject.lower()]
+        reason, wanted = "is tested by it", False
+    else:
+        stems = [f"test_{own}", f"{own}_test", f"{own}Test", f"{own}_spec", f"tests_{own}", own]
+        reason, wanted = "tests it", True
+    for stem in dict.fromkeys(stems):
+        rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", stem, file))
+        fits = [other for other, name in rows if is_test(name) == wanted]
+        yield from ((reason, other, 1 / len(fits)) for other in fits)
+
+
+def _shares(reason: str, rows: Iterable[tuple[int, float]]) -> Iterator[tuple[str, int, float]]:
+    """What is said often weighs more, but no reason as a whole outweighs its weight by much."""
+    counted = list(rows)
+    most = max((count for _, count in counted), default=1.0)
+    for file, count in counted:
+        yield reason, file, count / most
+
+
+_TOGETHER = "SELECT other, weight FROM together WHERE file = ? ORDER BY weight DESC LIMIT 50"
+_IMPORTED = "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200"
+_IMPORTERS = "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200"
+_FOLDER = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
+_CALLED = """
+SELECT theirs.file, count(DISTINCT theirs.id)
+FROM symbols mine
+CROSS JOIN mentions m ON m.symbol = mine.id
+CROSS JOIN names n ON n.id = m.name
+CROSS JOIN symbols theirs ON theirs.name = n.text
+CROSS JOIN uses u ON u.file = mine.file AND u.target = theirs.file
+WHERE mine.file = ? GROUP BY theirs.file
+"""
+_CALLING = """
+SELECT theirs.file, count(DISTINCT mine.id)
+FROM symbols mine
+CROSS JOIN names n ON n.text = mine.name
+CROSS JOIN mentions m ON m.name = n.id
+CROSS JOIN symbols theirs ON theirs.id = m.symbol
+CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?
+WHERE mine.file = ? AND mine.kind != 'file' GROUP BY theirs.file
+"""

@@ -1,0 +1,145 @@
+"""From what people write to the symbols they mean: all that could be meant, or none, never a guess."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from hivemind.codebase.index import Index
+from hivemind.codebase.tree import stamp
+from hivemind.model.code import FILE, Anchor, Symbol
+
+MAX_CANDIDATES = 5
+"""A link that fits more symbols than this names nothing."""
+
+MAX_MENTIONED = 3
+"""The same for a name found in running text."""
+
+MAX_ANCHORS = 20
+MAX_TEXT = 20_000
+MIN_NAME = 3
+
+_LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
+_SCOPE = re.compile(r"::|#|->")
+_QUOTED = re.compile(r"`([^`\n]{2,200})`")
+_LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
+_PATH = re.compile(
+    r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
+)
+_CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_CODELIKE = re.compile(
+    r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
+)
+_PROSE_KINDS = frozenset({"key", "table", "section"})
+
+
+def resolve(index: Index, link: str, commit: str = "") -> list[Anchor]:
+    """Anchors for `path::symbol`, `path`, `path:12-40` or a bare `symbol`; all that fit, or none."""
+    return [Anchor.of(symbol, commit) for symbol in find(index, link)]
+
+
+def find(index: Index, link: str) -> list[Symbol]:
+    """The symbols a link means today."""
+    place, separator, name = link.strip().partition("::")
+    if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
+        return _few(_within(index.symbols_of(path), _dotted(name)))
+    if (lines := _LINES.match(link)) and (path := _relative(index.root, lines[1])) and stamp(index.root, path):
+        return _covering(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
+    path = _relative(index.root, link.strip())
+    if path and stamp(index.root, path):
+        return index.symbols_of(path)[:1]
+    if path and "." in path and (files := index.files_called(path)):
+        return _few(symbol for file in files for symbol in index.symbols_of(file)[:1])
+    dotted = _dotted(link.strip())
+    named = index.named(dotted.rpartition(".")[2])
+    return _few(symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, dotted))
+
+
+def mentions(index: Index, text: str, commit: str = "") -> list[Anchor]:
+    """Anchors for the files and symbols a text names; what it might only seem to name is left out."""
+    text = text[:MAX_TEXT]
+    found: dict[tuple[str, str, str, int], Symbol] = {}
+    for symbol in (symbol for link in _LINK.findall(text) for symbol in find(index, link)):
+        found[symbol.key] = symbol
+    files = {symbol.path: symbol for path in _PATH.findall(text) for symbol in _mentioned_file(index, path)}
+    for name in _names(text):
+        fits = [symbol for symbol in _by_name(index, name) if symbol.kind not in _PROSE_KINDS]
+        at_hand = [symbol for symbol in fits if symbol.path in files]
+        chosen = at_hand or fits
+        if len(chosen) <= MAX_MENTIONED:
+            found.update((symbol.key, symbol) for symbol in chosen)
+    # A symbol in a named file says more than the file, and is in doubt less often.
+    told = {symbol.path for symbol in found.values()}
+    found.update((symbol.key, symbol) for symbol in files.values() if symbol.path not in told)
+    return [Anchor.of(symbol, commit) for symbol in [*found.values()][:MAX_ANCHORS]]
+
+
+def _mentioned_file(index: Index, text: str) -> list[Symbol]:
+    found = find(index, text)
+    whole = all(symbol.kind == FILE for symbol in found)
+    return found if len(found) <= MAX_MENTIONED and (whole or ":" in text) else []
+
+
+def _names(text: str) -> Iterator[str]:
+    """Words that are written like code."""
+    seen = set()
+    quoted = (word for span in _QUOTED.findall(text) for word in re.findall(r"[A-Za-z_$][\w.$]*(?:::\w+)*", span))
+    for name in (*quoted, *_CALLED.findall(text), *_CODELIKE.findall(text)):
+        dotted = _dotted(name)
+        if dotted not in seen and len(dotted) >= MIN_NAME:
+            seen.add(dotted)
+            yield dotted
+
+
+def _by_name(index: Index, dotted: str) -> list[Symbol]:
+    named = index.named(dotted.rpartition(".")[2])
+    return [symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, dotted)]
+
+
+def _today(index: Index, symbols: Iterable[Symbol]) -> Iterator[Symbol]:
+    """The symbols that are still where the index saw them, as they are now."""
+    wanted: dict[str, set[tuple[str, str, str, int]]] = {}
+    for symbol in symbols:
+        wanted.setdefault(symbol.path, set()).add(symbol.key)
+    if len(wanted) > 4 * MAX_CANDIDATES:
+        return
+    for path, keys in wanted.items():
+        yield from (symbol for symbol in index.symbols_of(path) if symbol.key in keys)
+
+
+def _relative(root: Path, text: str) -> str:
+    """A path as the index writes it, or nothing if it leads out of the root."""
+    plain = text.replace("\\", "/") if os.sep == "\\" or "/" not in text else text
+    if Path(plain).is_absolute():
+        base = f"{root.as_posix()}/"
+        return plain.removeprefix(base) if plain.startswith(base) else ""
+    normal = os.path.normpath(plain).replace(os.sep, "/") if plain else ""
+    return "" if normal.startswith("..") or normal == "." else normal
+
+
+def _dotted(name: str) -> str:
+    return _SCOPE.sub(".", name).removesuffix("()").strip(". ")
+
+
+def _ends_with(qualified: str, dotted: str) -> bool:
+    return qualified == dotted or qualified.endswith(f".{dotted}")
+
+
+def _within(symbols: Iterable[Symbol], dotted: str) -> list[Symbol]:
+    fits = [symbol for symbol in symbols if symbol.kind != FILE and _ends_with(symbol.qualified, dotted)]
+    return [symbol for symbol in fits if symbol.qualified == dotted] or fits
+
+
+def _covering(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
+    """The innermost symbol around the lines; where they span several, those they touch; else the file."""
+    parts = [symbol for symbol in symbols if symbol.kind != FILE]
+    around = [symbol for symbol in parts if symbol.line <= first and last <= symbol.end_line]
+    if around:
+        return [min(around, key=lambda symbol: (symbol.end_line - symbol.line, -len(symbol.qualified)))]
+    touched = [symbol for symbol in parts if symbol.line <= last and first <= symbol.end_line and not symbol.parent]
+    return _few(touched) or symbols[:1]
+
+
+def _few(symbols: Iterable[Symbol]) -> list[Symbol]:
+    found = list(symbols)
+    return found if len(found) <= MAX_CANDIDATES else []

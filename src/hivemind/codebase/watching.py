@@ -1,0 +1,66 @@
+"""Keeping an index warm while a server runs. Nothing is wrong without it, only slower."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
+
+from watchfiles import watch
+
+from hivemind.codebase.index import Index
+from hivemind.errors import Unavailable
+
+MAX_FOLDERS = 20_000
+MANY = 1_000
+"""Changes at once beyond which the whole tree is looked at, as after a change of branch."""
+
+_INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
+
+
+def follow(index: Index, stop: Event, seen: Callable[[int], None] = lambda changed: None) -> None:
+    """Update the index whenever files change, until told to stop."""
+    index.refresh()
+    while not stop.is_set():
+        folders = _folders(index)
+        check_limits(len(folders))
+        try:
+            _follow(index, folders, stop, seen)
+        except OSError as error:
+            raise Unavailable(f"files cannot be watched here: {error}") from error
+
+
+def check_limits(folders: int) -> None:
+    """Raise Unavailable, with the reason, if the platform does not allow so many folders to be watched."""
+    limit = MAX_FOLDERS
+    if _INOTIFY_LIMIT.exists():
+        # Editors need their share of what the whole user may watch.
+        limit = min(limit, int(_INOTIFY_LIMIT.read_text()) // 2)
+    if folders > limit:
+        raise Unavailable(f"{folders} folders are more than can be watched here ({limit})")
+
+
+def _folders(index: Index) -> list[str]:
+    """The folders that hold listed files; to watch the root recursively would include what git ignores."""
+    inside = {path.rpartition("/")[0] for path in index.paths()}
+    return sorted(str(index.root / folder) for folder in inside | {""} if (index.root / folder).is_dir())
+
+
+def _follow(index: Index, folders: Sequence[str], stop: Event, seen: Callable[[int], None]) -> None:
+    """Watch these folders until they are no longer the right ones."""
+    known = set(index.paths())
+    for changes in watch(
+        *folders, watch_filter=None, recursive=False, stop_event=stop, raise_interrupt=False, rust_timeout=500
+    ):
+        paths = {_relative(index.root, place) for _, place in changes} - {""}
+        if len(paths) <= MANY and paths <= known:
+            seen(index.update(sorted(paths)))
+            continue
+        # Something new, perhaps a folder, perhaps ignored: git decides what is worth knowing.
+        seen(index.refresh())
+        if set(index.paths()) != known:
+            return
+
+
+def _relative(root: Path, place: str) -> str:
+    path = Path(place)
+    inside = path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
+    return "" if inside in (".", ".git") or inside.startswith(".git/") else inside

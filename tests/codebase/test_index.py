@@ -1,0 +1,222 @@
+"""What is known about a tree, and that it may be lost."""
+
+from typing import TYPE_CHECKING
+
+from hivemind.codebase.database import select
+from hivemind.codebase.graph import callers, related
+from hivemind.codebase.index import Index
+from hivemind.codebase.links import find
+from hivemind.model.code import Change
+
+if TYPE_CHECKING:
+    from tests.codebase.conftest import Workspace
+
+
+def ids(index: Index) -> dict[str, int]:
+    rows = select(index.db, "SELECT f.path, s.qualified, s.id FROM symbols s JOIN files f ON f.id = s.file")
+    return {f"{path}::{qualified}": symbol for path, qualified, symbol in rows}
+
+
+def fill(workspace: "Workspace") -> None:
+    workspace.write("app/__init__.py", "")
+    workspace.write("app/money.py", "def add_up(prices):\n    total = sum(prices)\n    return round(total, 2)\n")
+    workspace.write(
+        "app/basket.py",
+        """
+        from app.money import add_up
+        from .base import Stock
+
+        class Basket(Stock):
+            def total(self):
+                return add_up(self.prices)
+        """,
+    )
+    workspace.write("app/base.py", "class Stock:\n    prices = ()\n")
+    workspace.write("app/unrelated.py", "def add_up(words):\n    return ' '.join(words)\n")
+    workspace.write("tools/report.py", "def report(rows):\n    return add_up(rows)\n")
+    workspace.write(
+        "tests/test_basket.py", "from app.basket import Basket\n\ndef test_total():\n    Basket().total()\n"
+    )
+    workspace.commit()
+    workspace.index.refresh()
+
+
+def test_an_index_sees_what_changed_appeared_and_went(workspace: "Workspace") -> None:
+    fill(workspace)
+    workspace.write("app/money.py", "def add_up(prices):\n    return 0\n")
+    workspace.write("app/new.py", "x = 1\n")
+    workspace.remove("app/unrelated.py")
+
+    changed = workspace.index.refresh()
+
+    assert changed == 3
+    assert workspace.index.refresh() == 0
+    assert "app/new.py" in workspace.index.paths()
+    assert "app/unrelated.py" not in workspace.index.paths()
+
+
+def test_an_ignored_file_is_not_indexed(workspace: "Workspace") -> None:
+    workspace.write(".gitignore", "*.gen.py\n")
+    workspace.write("a.gen.py", "def generated(): pass\n")
+    workspace.write("a.py", "def written(): pass\n")
+
+    workspace.index.refresh()
+
+    assert workspace.index.paths() == [".gitignore", "a.py"]
+
+
+def test_a_symbol_keeps_its_id_through_edit_rename_and_move(workspace: "Workspace") -> None:
+    fill(workspace)
+    before = ids(workspace.index)
+    workspace.replace("app/money.py", "add_up", "sum_up")
+    workspace.index.update(["app/money.py"])
+    renamed = ids(workspace.index)
+    workspace.write("app/cash.py", workspace.read("app/money.py"))
+    workspace.remove("app/money.py")
+
+    workspace.index.refresh()
+
+    assert renamed["app/money.py::sum_up"] == before["app/money.py::add_up"]
+    assert ids(workspace.index)["app/cash.py::sum_up"] == before["app/money.py::add_up"]
+
+
+def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Workspace") -> None:
+    fill(workspace)
+    workspace.replace("app/basket.py", "return add_up(self.prices)", "return add_up(self.prices) + 1")
+    workspace.index.update(["app/basket.py"])
+
+    with Index.open(workspace.root, workspace.cache / "second") as anew:
+        anew.refresh()
+
+        for query in (
+            "SELECT f.path, s.qualified, s.kind, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file",
+            "SELECT f.path, s.qualified, n.text FROM mentions m JOIN names n ON n.id = m.name"
+            " JOIN symbols s ON s.id = m.symbol JOIN files f ON f.id = s.file",
+            "SELECT f.path, t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target",
+            "SELECT f.path, s.qualified, t.triple FROM triples t JOIN symbols s ON s.id = t.symbol"
+            " JOIN files f ON f.id = s.file",
+        ):
+            assert set(select(workspace.index.db, query)) == set(select(anew.db, query))
+
+
+def test_an_edit_within_the_same_instant_and_size_is_seen(workspace: "Workspace") -> None:
+    workspace.write("a.py", "def one(): pass\n")
+    first = [symbol.name for symbol in workspace.index.symbols_of("a.py")]
+
+    workspace.write("a.py", "def two(): pass\n")
+    second = [symbol.name for symbol in workspace.index.symbols_of("a.py")]
+
+    assert (first, second) == (["", "one"], ["", "two"])
+
+
+def test_a_damaged_index_is_made_anew(workspace: "Workspace") -> None:
+    fill(workspace)
+    anchor = workspace.anchor("app/money.py::add_up")
+    workspace.index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    workspace.index.close()
+    workspace.index.path.write_bytes(b"SQLite format 3\0" + b"\xff" * 40_000)
+
+    with Index.open(workspace.root, workspace.cache) as index:
+        count = index.refresh()
+        found = index.named("add_up")
+
+    assert count == 7
+    assert len(found) == 2
+    assert anchor.name == "add_up"
+
+
+def test_damage_found_while_reading_is_mended(workspace: "Workspace") -> None:
+    fill(workspace)
+    anchor = workspace.anchor("app/money.py::add_up")
+    workspace.index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = workspace.index.path.stat().st_size
+    with workspace.index.path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    workspace.index.db.execute("PRAGMA cache_size = 0")
+
+    assert workspace.judge(anchor).change is Change.FRESH
+
+
+def test_two_processes_may_share_an_index(workspace: "Workspace") -> None:
+    fill(workspace)
+
+    with Index.open(workspace.root, workspace.cache) as second:
+        workspace.write("app/more.py", "def more(): pass\n")
+        second.update(["app/more.py"])
+
+    assert [symbol.path for symbol in workspace.index.named("more")] == ["app/more.py"]
+
+
+def test_callers_are_those_that_import_and_the_rest_is_counted(workspace: "Workspace") -> None:
+    fill(workspace)
+    (symbol,) = find(workspace.index, "app/money.py::add_up")
+
+    seen = callers(workspace.index, symbol)
+
+    assert [caller.label for caller in seen.symbols] == ["app/basket.py::Basket.total"]
+    assert (seen.unresolved, seen.namesakes) == (1, 1)
+
+
+def test_a_file_that_appears_answers_imports_that_waited_for_it(workspace: "Workspace") -> None:
+    workspace.write("app/basket.py", "from app.money import add_up\n\ndef total(p):\n    return add_up(p)\n")
+    workspace.index.refresh()
+    workspace.write("app/money.py", "def add_up(prices):\n    return sum(prices)\n")
+
+    workspace.index.refresh()
+    (symbol,) = find(workspace.index, "app/money.py::add_up")
+
+    assert [caller.name for caller in callers(workspace.index, symbol).symbols] == ["total"]
+
+
+def test_what_bears_on_a_file_comes_with_its_reasons(workspace: "Workspace") -> None:
+    fill(workspace)
+
+    found = {one.path: one.why for one in related(workspace.index, ["app/basket.py"])}
+
+    assert "is imported by it" in found["app/money.py"]
+    assert "is called or inherited by it" in found["app/base.py"]
+    assert "tests it" in found["tests/test_basket.py"]
+    assert "tools/report.py" not in found or "imports it" not in found["tools/report.py"]
+
+
+def test_files_edited_together_are_related_and_large_commits_say_nothing(workspace: "Workspace") -> None:
+    for number in range(3):
+        workspace.write("one/a.py", f"x = {number}\n")
+        workspace.write("two/b.py", f"y = {number}\n")
+        workspace.commit()
+    for number in range(40):
+        workspace.write(f"many/m{number}.py", f"z = {number}\n")
+    workspace.write("one/a.py", "x = 'last'\n")
+    workspace.commit()
+
+    workspace.index.refresh()
+
+    assert [one.path for one in related(workspace.index, ["one/a.py"])] == ["two/b.py"]
+
+
+def test_a_symbol_or_a_folder_can_be_asked_about(workspace: "Workspace") -> None:
+    fill(workspace)
+
+    by_symbol = {one.path for one in related(workspace.index, ["Basket.total"])}
+    by_folder = {one.path for one in related(workspace.index, ["tests"])}
+
+    assert "app/money.py" in by_symbol
+    assert "app/basket.py" in by_folder
+
+
+def test_while_another_process_indexes_anchors_are_judged_all_the_same(workspace: "Workspace") -> None:
+    fill(workspace)
+    edited, lost = workspace.anchor("app/money.py::add_up"), workspace.anchor("app/base.py::Stock")
+    workspace.index.db.set_busy_timeout(0)
+
+    with Index.open(workspace.root, workspace.cache) as other:
+        other.db.execute("BEGIN IMMEDIATE")
+        workspace.replace("app/money.py", "(prices)", "(prices, tax)")
+        workspace.remove("app/base.py")
+        during = [workspace.judge(anchor).change for anchor in (edited, lost)]
+        other.db.execute("ROLLBACK")
+    after = [workspace.judge(anchor).change for anchor in (edited, lost)]
+
+    assert during == [Change.SIGNATURE, Change.GONE]
+    assert after == during

@@ -1,0 +1,121 @@
+"""Promises that hold for all edits of a kind."""
+
+from pathlib import Path
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hivemind.codebase.fingerprint import SAMPLE, pack, similarity, sketch
+from hivemind.codebase.matching import match
+from hivemind.codebase.staleness import compare
+from hivemind.codebase.symbols import outline
+from hivemind.model.code import BROKEN, Change, Fingerprint
+
+SAMPLES = {path.stem: path.read_text() for path in (Path(__file__).parent / "samples").glob("*.sample")}
+COMMENTS = {
+    "py": "#", "rb": "#", "sh": "#", "toml": "#", "yaml": "#", "sql": "--",
+    **dict.fromkeys(("js", "ts", "go", "rs", "java", "c", "cpp", "cs", "kt", "swift", "scala"), "//"),
+}  # fmt: skip
+HARMLESS = {Change.FRESH, Change.COSMETIC, Change.DOCS}
+
+names = st.sampled_from(sorted(SAMPLES))
+commented = st.sampled_from(sorted(name for name in SAMPLES if name.rpartition(".")[2] in COMMENTS))
+places = st.lists(st.integers(min_value=0, max_value=60), min_size=1, max_size=8)
+words = st.lists(st.text("abcxyz", min_size=1, max_size=3).map(str.encode), max_size=200)
+
+
+def inserted(text: str, where: list[int], line: str) -> str:
+    lines = text.splitlines()
+    for place in where:
+        lines.insert(place % (len(lines) + 1), line)
+    return "\n".join(lines) + "\n"
+
+
+def changes(name: str, before: str, after: str) -> dict[str, Change]:
+    pairs = match(outline(name, before.encode()).symbols, outline(name, after.encode()).symbols)
+    return {old.label: compare(old, new) if new else Change.GONE for old, new in pairs}
+
+
+@given(name=names, where=places)
+@settings(max_examples=150, deadline=None)
+def test_blank_lines_never_make_anything_stale(name: str, where: list[int]) -> None:
+    told = changes(name, SAMPLES[name], inserted(SAMPLES[name], where, ""))
+
+    assert set(told.values()) <= HARMLESS
+
+
+@given(name=commented, where=places)
+@example(name="shop.py", where=[0, 16])  # between a decorator and its method
+@settings(max_examples=150, deadline=None)
+def test_comments_never_make_anything_stale(name: str, where: list[int]) -> None:
+    mark = COMMENTS[name.rpartition(".")[2]]
+    # Between lines of a literal or a declaration with its own layout a comment would be text.
+    told = changes(name, SAMPLES[name], inserted(SAMPLES[name], where, f"{mark} a remark"))
+
+    assert set(told.values()) <= HARMLESS
+
+
+@given(name=names, spaces=st.integers(min_value=1, max_value=3))
+@settings(max_examples=60, deadline=None)
+def test_spaces_at_the_end_of_lines_never_make_anything_stale(name: str, spaces: int) -> None:
+    told = changes(name, SAMPLES[name], SAMPLES[name].replace("\n", " " * spaces + "\n"))
+
+    assert set(told.values()) <= HARMLESS
+
+
+@given(name=names, cut=st.integers(min_value=0, max_value=2000))
+@settings(max_examples=100, deadline=None)
+def test_any_edit_and_its_revert_leave_everything_fresh(name: str, cut: int) -> None:
+    text = SAMPLES[name]
+    at = cut % len(text)
+    edited = text[:at] + "\n" + text[at + 7 :]
+
+    before = outline(name, text.encode()).symbols
+    between = outline(name, edited.encode()).symbols
+    known = [symbol.fingerprint for symbol in between if between[0].signature != BROKEN]
+    after = outline(name, text.encode(), known).symbols
+
+    assert {compare(old, new) for old, new in zip(before, after, strict=True)} == {Change.FRESH}
+
+
+@example(name="Shop.scala", cut=1020, size=21)  # an error elsewhere changes how a block is read
+@given(name=names, cut=st.integers(min_value=0, max_value=2000), size=st.integers(min_value=0, max_value=40))
+@settings(max_examples=150, deadline=None)
+def test_knowing_old_fingerprints_changes_no_outline(name: str, cut: int, size: int) -> None:
+    text = SAMPLES[name]
+    at = cut % len(text)
+    edited = (text[:at] + text[at + size :]).encode()
+    known = [symbol.fingerprint for symbol in outline(name, text.encode()).symbols]
+
+    assert outline(name, edited, known) == outline(name, edited)
+
+
+@given(source=st.binary(max_size=400), name=names)
+@settings(max_examples=150, deadline=None)
+def test_any_bytes_can_be_outlined_in_any_language(source: bytes, name: str) -> None:
+    symbols = outline(name, source).symbols
+
+    assert symbols[0].kind == "file"
+    assert all(symbol.line <= symbol.end_line for symbol in symbols)
+    assert all(Fingerprint.parse(str(symbol.fingerprint)) == symbol.fingerprint for symbol in symbols)
+
+
+@given(one=words, other=words)
+def test_similarity_is_a_share_and_the_same_both_ways(one: list[bytes], other: list[bytes]) -> None:
+    left, right = pack(sketch(one)), pack(sketch(other))
+
+    share = similarity(left, right)
+
+    assert 0.0 <= share <= 1.0
+    assert share == similarity(right, left)
+    assert similarity(left, left) == (1.0 if left else 0.0)
+
+
+@given(one=words.filter(lambda found: len(found) < SAMPLE), other=words.filter(lambda found: len(found) < SAMPLE))
+def test_similarity_of_small_bodies_is_exact(one: list[bytes], other: list[bytes]) -> None:
+    triples = [set(zip(found, found[1:], found[2:], strict=False)) for found in (one, other)]
+    exact = len(triples[0] & triples[1]) / max(1, len(triples[0] | triples[1]))
+
+    share = similarity(pack(sketch(one)), pack(sketch(other)))
+
+    assert abs(share - exact) < 1e-9

@@ -1,0 +1,302 @@
+"""One anchor walks through everything that can happen to its symbol."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hivemind.codebase.index import Index
+from hivemind.codebase.judging import changes_between, judge
+from hivemind.model.code import Anchor, Change
+
+if TYPE_CHECKING:
+    from tests.codebase.conftest import Workspace
+
+SERVICE = '''
+"""Who may come in."""
+
+import jwt
+
+
+def authenticate_user(user, pw):
+    """Give a token to who knows the password."""
+    attempts = 0
+    record = find_record(user)
+    while attempts < LIMIT:
+        token = jwt.sign(record.name, pw, algorithm="HS256")
+        if token and record.is_active and not record.is_locked:
+            log_success(record, token)
+            return token
+        attempts = attempts + 1
+        log_failure(record, attempts)
+    raise TooManyAttempts(user)
+
+
+def find_record(user):
+    return TABLE.lookup(user)
+
+
+class Session:
+    """An open door."""
+
+    timeout = 60
+
+    def open(self, user):
+        self.user = user
+        self.started = now()
+
+    def close(self):
+        self.user = None
+        self.ended = now()
+'''
+PATH = "auth/service.py"
+BODY = SERVICE[SERVICE.index("def authenticate_user") : SERVICE.index("def find_record")]
+
+
+@pytest.fixture
+def service(workspace: "Workspace") -> "Workspace":
+    workspace.write(PATH, SERVICE)
+    workspace.write("auth/other.py", "import os\n\n\ndef unrelated(a):\n    return os.path.join(a, a)\n")
+    workspace.commit()
+    workspace.index.refresh()
+    return workspace
+
+
+def reformat(at: "Workspace") -> None:
+    at.replace(
+        PATH,
+        'jwt.sign(record.name, pw, algorithm="HS256")',
+        "jwt.sign(\n  record.name,\n pw, algorithm='HS256',\n)",
+    )
+    at.replace(PATH, "        attempts = attempts + 1\n", "        # once more\n        attempts = attempts + 1\n\n")
+
+
+def push_down(at: "Workspace") -> None:
+    at.replace(PATH, "import jwt\n", "import jwt\nimport os\n\nHOME = os.environ['HOME']\n")
+
+
+def rename(at: "Workspace") -> None:
+    at.replace(PATH, "authenticate_user", "authenticate")
+
+
+def move(at: "Workspace") -> None:
+    at.replace(PATH, BODY, "")
+    at.write("auth/login.py", "import jwt\n\n\n" + BODY)
+
+
+def edit_major(at: "Workspace", path: str = PATH) -> None:
+    at.replace(
+        path,
+        "        log_failure(record, attempts)\n",
+        "        sleep(attempts)\n        notify(record.owner)\n",
+    )
+
+
+def rename_and_edit(at: "Workspace") -> None:
+    rename(at)
+    edit_major(at)
+
+
+def move_and_edit(at: "Workspace") -> None:
+    move(at)
+    edit_major(at, "auth/login.py")
+
+
+CASES: dict[str, tuple[Callable[["Workspace"], None], Change, Change, bool, str]] = {
+    "nothing": (lambda at: None, Change.FRESH, Change.FRESH, False, "unchanged"),
+    "other lines above": (push_down, Change.FRESH, Change.FRESH, False, "unchanged"),
+    "layout and comments": (reformat, Change.COSMETIC, Change.COSMETIC, False, "only layout or comments"),
+    "docstring": (
+        lambda at: at.replace(PATH, "Give a token", "Hand out a token"),
+        Change.DOCS,
+        Change.DOCS,
+        False,
+        "documentation changed",
+    ),
+    "a detail": (
+        lambda at: at.replace(PATH, "raise TooManyAttempts(user)", "raise TooManyTries(user)"),
+        Change.BODY_MINOR,
+        Change.BODY_MINOR,
+        False,
+        "body changed a little (about",
+    ),
+    "the body": (edit_major, Change.BODY_MAJOR, Change.BODY_MAJOR, True, "body changed (about"),
+    "the signature": (
+        lambda at: at.replace(PATH, "(user, pw)", "(user, pw, otp)"),
+        Change.SIGNATURE,
+        Change.SIGNATURE,
+        True,
+        "signature changed: (user, pw) → (user, pw, otp)",
+    ),
+    "the name": (rename, Change.RENAMED, Change.COSMETIC, False, f"renamed to {PATH}::authenticate"),
+    "the name and the body": (
+        rename_and_edit,
+        Change.RENAMED,
+        Change.BODY_MAJOR,
+        True,
+        f"renamed to {PATH}::authenticate; body changed",
+    ),
+    "the file": (move, Change.MOVED, Change.FRESH, False, "moved to auth/login.py::authenticate_user"),
+    "the file and the body": (
+        move_and_edit,
+        Change.MOVED,
+        Change.BODY_MAJOR,
+        True,
+        "moved to auth/login.py::authenticate_user; body changed",
+    ),
+    "all of it": (
+        lambda at: at.replace(PATH, BODY, ""),
+        Change.GONE,
+        Change.GONE,
+        True,
+        f"gone: {PATH}::authenticate_user",
+    ),
+}
+
+
+@pytest.mark.parametrize("is_committed", [False, True], ids=["uncommitted", "committed"])
+@pytest.mark.parametrize("case", CASES)
+def test_each_change_has_its_class_and_its_sentence(service: "Workspace", case: str, is_committed: bool) -> None:
+    edit, change, inner, must_verify, text = CASES[case]
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+
+    edit(service)
+    if is_committed and case != "nothing":
+        service.commit()
+    service.index.refresh()
+    judged = service.judge(anchor)
+
+    assert (judged.change, judged.edit) == (change, inner)
+    assert judged.must_verify is must_verify
+    assert judged.text.startswith(text)
+
+
+def test_a_revert_heals(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    original = service.read(PATH)
+
+    edit_major(service)
+    doubted = service.judge(anchor)
+    service.write(PATH, original)
+    healed = service.judge(anchor)
+
+    assert doubted.must_verify
+    assert healed.change is Change.FRESH
+
+
+def test_staleness_belongs_to_the_branch_that_asks(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    service.git("checkout", "-q", "-b", "other")
+    edit_major(service)
+    service.commit()
+
+    there = service.judge(anchor)
+    service.git("checkout", "-q", "main")
+    here = service.judge(anchor)
+
+    assert (there.change, here.change) == (Change.BODY_MAJOR, Change.FRESH)
+
+
+def test_verifying_takes_hold_of_the_symbol_as_it_is_now(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    rename(service)
+    edit_major(service)
+
+    now = service.judge(anchor).now
+
+    assert now is not None
+    assert now.qualified == "authenticate"
+    assert service.judge(now).change is Change.FRESH
+
+
+def test_a_class_whose_method_changed_has_changed_members(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::Session")
+    sibling = service.anchor(f"{PATH}::Session.open")
+    service.replace(PATH, "self.ended = now()", "self.ended = now(UTC)")
+
+    judged = service.judge(anchor)
+
+    assert judged.change is Change.MEMBERS
+    assert not judged.must_verify
+    assert service.judge(sibling).change is Change.FRESH
+
+
+def test_a_member_follows_its_renamed_class(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::Session.close")
+    service.replace(PATH, "class Session", "class Visit")
+
+    judged = service.judge(anchor)
+
+    assert judged.change is Change.MOVED
+    assert judged.now is not None
+    assert judged.now.label == f"{PATH}::Visit.close"
+
+
+def test_a_file_in_no_known_language_is_followed_too(service: "Workspace") -> None:
+    service.write("deploy.conf", "".join(f"host{n} = 10.0.0.{n} weight {n * 7}\n" for n in range(40)))
+    service.commit()
+    service.index.refresh()
+    anchor = service.anchor("deploy.conf")
+
+    service.git("mv", "deploy.conf", "production.conf")
+    service.index.refresh()
+    moved = service.judge(anchor)
+    service.replace("production.conf", "host7 = 10.0.0.7", "host7 = 10.9.9.9")
+    edited = service.judge(anchor)
+
+    assert (moved.change, moved.edit) == (Change.RENAMED, Change.FRESH)
+    assert (edited.change, edited.edit) == (Change.RENAMED, Change.BODY_MINOR)
+
+
+def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    service.replace(PATH, BODY, "")
+    service.write("auth/one.py", BODY.replace("authenticate_user", "authenticate_staff"))
+    service.index.refresh()
+
+    one = service.judge(anchor)
+    service.write("auth/two.py", BODY.replace("authenticate_user", "authenticate_guest"))
+    service.index.refresh()
+    two = service.judge(anchor)
+
+    assert one.change is Change.RENAMED
+    assert two.change is Change.GONE
+
+
+def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    plain = service.root.parent / "copy" / "auth"
+    plain.mkdir(parents=True)
+    (plain / "service.py").write_text(service.read(PATH).replace("authenticate_user", "authenticate"))
+
+    with Index.open(plain.parent, service.root.parent / "other-cache") as index:
+        (judged,) = judge(index, [anchor])
+
+    assert judged.change is Change.RENAMED
+
+
+def test_an_anchor_of_another_scheme_is_only_compared_by_its_bytes(service: "Workspace") -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    fields = {name: getattr(anchor, name) for name in Anchor.__dataclass_fields__}
+    foreign = Anchor(**fields | {"fingerprint": "0" + anchor.fingerprint[1:]})
+
+    same = service.judge(foreign)
+    push_down(service)
+    reformat(service)
+    other = service.judge(foreign)
+
+    assert same.change is Change.FRESH
+    assert other.change is Change.BODY_MAJOR
+
+
+def test_a_span_of_commits_tells_what_it_did_to_symbols(service: "Workspace") -> None:
+    before = service.git("rev-parse", "HEAD")
+    rename(service)
+    service.replace(PATH, "def find_record(user):", "def find_record(user, table=TABLE):")
+    after = service.commit()
+
+    told = {one.anchor.qualified: one.change for one in changes_between(service.root, before, after)}
+
+    assert told["authenticate_user"] is Change.RENAMED
+    assert told["find_record"] is Change.SIGNATURE
+    assert "Session.open" not in told

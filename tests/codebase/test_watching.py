@@ -1,0 +1,51 @@
+"""An index that follows its tree."""
+
+from queue import Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hivemind.codebase import watching
+from hivemind.codebase.index import Index
+from hivemind.errors import Unavailable
+
+if TYPE_CHECKING:
+    from tests.codebase.conftest import Workspace
+
+
+def test_changes_new_files_and_new_folders_are_followed(workspace: "Workspace") -> None:
+    workspace.write("a.py", "def first(): pass\n")
+    workspace.commit()
+    stop, seen = Event(), Queue[int]()
+
+    def follow() -> None:
+        with Index.open(workspace.root, workspace.cache) as index:
+            seen.put(0)
+            watching.follow(index, stop, seen.put)
+
+    thread = Thread(target=follow)
+    thread.start()
+    try:
+        seen.get(timeout=30)
+        names: list[str] = []
+        for path, name in (("a.py", "second"), ("b.py", "third"), ("folder/c.py", "fourth")):
+            while not workspace.index.named(name):
+                # The watch may not be set up yet, so the file is written until it is noticed.
+                workspace.write(path, f"def {name}(): pass  # {len(names)}\n")
+                names.append(name)
+                stop.wait(0.3)
+                assert len(names) < 100
+    finally:
+        stop.set()
+        thread.join(timeout=30)
+
+    assert not thread.is_alive()
+    assert sorted(set(names)) == ["fourth", "second", "third"]
+
+
+def test_a_tree_beyond_the_limits_is_not_watched_and_says_why() -> None:
+    watching.check_limits(1)
+
+    with pytest.raises(Unavailable, match="more than can be watched"):
+        watching.check_limits(watching.MAX_FOLDERS + 1)
