@@ -17,8 +17,10 @@ from hivemind.store.projections import vectors
 from hivemind.store.projections.vectors import Vector
 
 BLOCK = 256
-SURVIVORS = 500
+SURVIVORS = 300
 """How many of the likely ones are compared exactly."""
+OUT_OF_SIGHT = 60_000
+"""More signs than any two vectors differ in."""
 
 Floats = NDArray[np.float32]
 
@@ -34,6 +36,7 @@ class Signs:
         self._last_block = 0
         self._passages = np.empty(0, np.int64)
         self._places = np.empty(0, np.int64)
+        # A row for each word of signs, so that all first words lie together and are counted in one go.
         self._signs = np.empty((0, 0), np.uint64)
 
     @property
@@ -52,24 +55,30 @@ class Signs:
             return
         passages = np.frombuffer(b"".join(row[1] for row in rows), np.int64)
         places = np.frombuffer(b"".join(row[2] for row in rows), np.int64)
-        signs = np.frombuffer(b"".join(row[3] for row in rows), np.uint64).reshape(len(passages), -1)
+        signs = np.frombuffer(b"".join(row[3] for row in rows), np.uint64).reshape(len(passages), -1).T
         self._passages = np.concatenate([self._passages, passages])
         self._places = np.concatenate([self._places, places])
-        self._signs = np.concatenate([self._signs, signs]) if len(self._signs) else signs
+        self._signs = np.concatenate([self._signs, signs], axis=1) if len(self._signs) else signs.copy()
         self._last_block = rows[-1][0]
 
     def likely(self, asked: Floats, sight: Sight, limit: int) -> list[int]:
         """The passages in sight whose signs differ least from the question's."""
-        passages, signs = self._passages, self._signs
+        if not len(self._passages):
+            return []
+        differing = np.zeros(len(self._passages), np.uint16)
+        for word, of_question in zip(self._signs, _signs(asked[None])[0], strict=True):
+            differing += np.bitwise_count(word ^ of_question)
         if not sight.everywhere:
-            inside = np.flatnonzero(np.isin(self._places, _places(sight)))
-            if len(inside) < len(passages):
-                passages, signs = passages[inside], signs[inside]
-        if len(passages) > limit:
-            differing = np.bitwise_count(signs ^ _signs(asked[None])).sum(axis=1, dtype=np.uint16)
-            passages = passages[np.argpartition(differing, limit)[:limit]]
-        found: list[int] = passages.tolist()
+            differing[~self._inside(sight)] = OUT_OF_SIGHT
+        nearest = np.argpartition(differing, limit)[:limit] if len(differing) > limit else np.arange(len(differing))
+        found: list[int] = self._passages[nearest[differing[nearest] < OUT_OF_SIGHT]].tolist()
         return found
+
+    def _inside(self, sight: Sight) -> NDArray[np.bool_]:
+        inside = np.zeros(len(self._places), np.bool_)
+        for place in _places(sight):
+            inside |= self._places == place
+        return inside
 
 
 def near(db: Database, signs: Signs, query: Query, model: str, asked: Floats) -> dict[int, float]:

@@ -14,7 +14,7 @@ BY_WORDS = 0.35
 """How much words count against meaning."""
 UNRELATED, SAME = 0.5, 0.8
 """How near texts are that have nothing to do with each other, and that say nearly the same, by the model's measure."""
-CROWDED = 0.12
+CROWDED = 0.08
 """What a text loses for each e-fold of its passages that were found: many passages have many chances."""
 PASTED = 400
 """Characters; a question longer than this is a text itself, and long texts are its equals."""

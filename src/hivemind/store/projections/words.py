@@ -36,7 +36,7 @@ FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, words.text, words.c
 TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT, AROUND_WEIGHT = 1.0, 0.5, 0.6, 0.35
 
 
-AT_MOST, AT_LEAST = 8_000, 2
+AT_MOST, AT_LEAST = 4_000, 2
 """How many passages the words of a question may match together before the commonest are left out."""
 NEARBY = 300
 """Characters on each side that count as around a passage; with whole neighbours long texts drown."""
