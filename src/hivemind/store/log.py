@@ -201,6 +201,28 @@ def ids_about(db: Database, things: Iterable[str]) -> list[EventId]:
     return [EventId(row[0]) for row in rows]
 
 
+def known(db: Database, ids: Iterable[str]) -> set[str]:
+    """Which of these entries are there already."""
+    found = db.execute("SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    return {row[0] for row in found}
+
+
+def told_by_hooks(db: Database, session: str) -> bool:
+    """Whether hooks told of a session; what a backfill tells is part of a learning run."""
+    found = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'observation.made' AND batch = '' LIMIT 1"
+    return db.one(found, session) is not None
+
+
+def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
+    """The sessions in which something was observed since, each with where in the log that begins."""
+    rows = db.execute(
+        "SELECT about, min(position) FROM events WHERE position > ? AND fact = 'observation.made'"
+        " GROUP BY about ORDER BY 2",
+        position,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def erasure_of(db: Database, thing: str) -> Event | None:
     """The entry that says a memory was erased, if it was."""
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)

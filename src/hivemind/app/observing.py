@@ -1,0 +1,146 @@
+"""The verbs about what agents did: taking it in, looking at it again, learning from it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from hivemind import agents
+from hivemind.app.core import Core, Progress, quietly
+from hivemind.capture import backfill, intake, spool
+from hivemind.codebase import history
+from hivemind.codebase.repository import identify
+from hivemind.curate import commits, distil
+from hivemind.curate.pen import Pen
+from hivemind.model import moments
+from hivemind.model.events import Event
+from hivemind.model.memory import Channel
+from hivemind.model.reports import Backfilled
+from hivemind.model.scope import Scope
+from hivemind.model.session import Skipped
+from hivemind.store import log
+
+Thing = TypeVar("Thing")
+
+EVENTS_AT_ONCE = 500
+"""How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
+
+
+class Observing(Core):
+    """What was seen of agents at work."""
+
+    def take_in_spool(self) -> int:
+        """Record what hooks have left since the store was last open; return how much was new."""
+        with spool.taken(str(self._settings.home)) as lines:
+            arrived = (one for one in intake.arrivals(lines) if isinstance(one, intake.Arrival))
+            events = [self._observed(self._pen, one, identify(Path(one.directory)).id) for one in arrived]
+            return len(self._store.record(events)) if events else 0
+
+    def backfill(
+        self,
+        names: Iterable[str] = (),
+        *,
+        since: str = "",
+        here: bool = False,
+        dry_run: bool = False,
+        home: Path | None = None,
+        progress: Progress = quietly,
+    ) -> Backfilled:
+        """Take in what agents kept of their sessions, and learn from it; doing it twice changes nothing.
+
+        ``here`` takes only sessions in the repository at hand.
+        """
+        begin = moments.parse_past(since, self._clock()) if since else ""
+        found = backfill.transcripts(
+            home or Path.home(), list(names) or agents.NAMES, moments.read(begin) if begin else None
+        )
+        # What arrives here has been redacted already, before it was trimmed.
+        pen = replace(self._new_batch("backfill"), redact=str)
+        skipped: Counter[str] = Counter()
+        sessions: set[str] = set()
+        observations = new = 0
+        arriving = backfill.arrivals(found, self._pen.redact, self._told_by_hooks, begin, _share(found, progress))
+        wanted = self._placed(_counted(arriving, skipped), here=here)
+        for page in _pages(wanted):
+            observations += len(page)
+            sessions |= {one.fact.session_id for one, _ in page}
+            new += self._new(pen, page, dry_run=dry_run)
+        learned = 0
+        return Backfilled(
+            transcripts=len(found), sessions=len(sessions), observations=observations, new=new, learned=learned,
+            skipped=tuple(skipped.most_common()), batch=pen.batch,
+        )  # fmt: skip
+
+    def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
+        """Learn from this repository's commits: what was fixed, and what was decided and why."""
+        begin = moments.parse_past(since, self._clock()) if since else ""
+        told = list(history.commits(Path(self.repository.root), begin))
+        found = [proposal for commit in reversed(told) for proposal in commits.proposals(commit)]
+        pen = self._new_batch("backfill-git")
+        outcome = distil.Outcome()
+        if dry_run:
+            known = {one.memory_id for one in found if log.ids_about(self._store.db, [one.memory_id])}
+            return Backfilled(batch=pen.batch, learned=len(found) - len(known), commits=len(told))
+        for page in _pages(found):
+            with self._store.db.transaction():
+                self._record([])
+                distil.propose(
+                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
+                )
+        return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
+
+    def _placed(self, arriving: Iterable[intake.Arrival], *, here: bool) -> Iterator[tuple[intake.Arrival, str]]:
+        """Each with its repository, which is looked up once for a directory."""
+        repository = cache(_repository)
+        names_here = (self.repository.id, *self.repository.known_as)
+        placed = ((one, repository(one.directory)) for one in arriving)
+        return ((one, repo) for one, repo in placed if not here or repo in names_here)
+
+    def _new(self, pen: Pen, page: list[tuple[intake.Arrival, str]], *, dry_run: bool) -> int:
+        """How many of these nobody had told; they are recorded, unless this is only a rehearsal."""
+        if dry_run:
+            ids = {one.id for one, _ in page}
+            return len(ids - log.known(self._store.db, ids))
+        return len(self._store.record([self._observed(pen, one, repo) for one, repo in page]))
+
+    def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
+        return pen.event(
+            one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
+        )
+
+    def _told_by_hooks(self, session: str) -> bool:
+        return log.told_by_hooks(self._store.db, session)
+
+
+def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:
+    rest = iter(things)
+    while page := list(islice(rest, EVENTS_AT_ONCE)):
+        yield page
+
+
+def _repository(directory: str) -> str:
+    """The repository of a directory an agent worked in; none where the agent did not say."""
+    return identify(Path(directory)).id if directory else ""
+
+
+def _counted(arriving: Iterable[intake.Arrival | Skipped], skipped: Counter[str]) -> Iterator[intake.Arrival]:
+    for one in arriving:
+        if isinstance(one, Skipped):
+            skipped[backfill.reason(one)] += 1
+        else:
+            yield one
+
+
+def _share(found: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:
+    """Progress by bytes, told a file at a time."""
+    total, done = sum(one.size for one in found), 0
+
+    def finished(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    return finished
