@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -15,13 +16,16 @@ from hivemind.codebase import history
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, distil
 from hivemind.curate.pen import Pen
+from hivemind.errors import NotFound
 from hivemind.model import moments
-from hivemind.model.events import Event
+from hivemind.model.events import Event, ObservationsDropped
 from hivemind.model.memory import Channel
-from hivemind.model.reports import Backfilled
-from hivemind.model.scope import Scope
-from hivemind.model.session import Skipped
+from hivemind.model.reports import Backfilled, Pruned
+from hivemind.model.scope import Scope, Sight
+from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
+from hivemind.recall import handover as handing_over
 from hivemind.store import log
+from hivemind.store.projections import sessions
 
 Thing = TypeVar("Thing")
 
@@ -60,17 +64,17 @@ class Observing(Core):
         # What arrives here has been redacted already, before it was trimmed.
         pen = replace(self._new_batch("backfill"), redact=str)
         skipped: Counter[str] = Counter()
-        sessions: set[str] = set()
+        seen: set[str] = set()
         observations = new = 0
         arriving = backfill.arrivals(found, self._pen.redact, self._told_by_hooks, begin, _share(found, progress))
         wanted = self._placed(_counted(arriving, skipped), here=here)
         for page in _pages(wanted):
             observations += len(page)
-            sessions |= {one.fact.session_id for one, _ in page}
+            seen |= {one.fact.session_id for one, _ in page}
             new += self._new(pen, page, dry_run=dry_run)
         learned = 0
         return Backfilled(
-            transcripts=len(found), sessions=len(sessions), observations=observations, new=new, learned=learned,
+            transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
             skipped=tuple(skipped.most_common()), batch=pen.batch,
         )  # fmt: skip
 
@@ -91,6 +95,43 @@ class Observing(Core):
                     self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
                 )
         return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
+
+    def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
+        """Sessions of agents in this repository, the one last heard of first."""
+        sight = Sight.of(self.repository, everywhere=everywhere)
+        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent))
+
+    def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
+        """A session, by its id or the last one here, and what was observed in it, in order."""
+        sight = Sight.of(self.repository, everywhere=everywhere)
+        if session:
+            found = sessions.get(self._store.db, session, sight)
+        else:
+            newest = sessions.listed(self._store.db, sight, limit=1)
+            if not newest:
+                raise NotFound("no session was seen in this repository; 'hivemind backfill' takes in the past")
+            found = newest[0]
+        return found, tuple(sessions.trace(self._store.db, found))
+
+    def session_state(self, session: str = "", *, everywhere: bool = False) -> SessionState:
+        """Where a session stands: its current task, the files it edited, its last outputs."""
+        return handing_over.state(*self.session(session, everywhere=everywhere))
+
+    def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
+        """What another agent needs to go on where a session stopped."""
+        return handing_over.handover(*self.session(session, everywhere=everywhere))
+
+    def prune(self, *, dry_run: bool = False) -> Pruned:
+        """Let go of observations that are too old or too many by the settings; never one a memory rests on."""
+        db, settings = self._store.db, self._settings
+        now = self._clock()
+        oldest = moments.written(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
+        excess = sessions.weight(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
+        going = list(_too_old_or_too_many(sessions.droppable(db), oldest, excess))
+        for page in _pages([] if dry_run else going):
+            fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
+            self._record([self._pen.event(fact, Scope.USER, "")])
+        return Pruned(observations=len(going), bytes=sum(one.size for one in going))
 
     def _placed(self, arriving: Iterable[intake.Arrival], *, here: bool) -> Iterator[tuple[intake.Arrival, str]]:
         """Each with its repository, which is looked up once for a directory."""
@@ -119,6 +160,15 @@ def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:
     rest = iter(things)
     while page := list(islice(rest, EVENTS_AT_ONCE)):
         yield page
+
+
+def _too_old_or_too_many(
+    oldest_first: Iterable[sessions.Droppable], oldest: str, excess: int
+) -> Iterator[sessions.Droppable]:
+    for one in oldest_first:
+        if one.at < oldest or excess > 0:
+            excess -= one.size
+            yield one
 
 
 def _repository(directory: str) -> str:

@@ -94,5 +94,3 @@ class Pruned:
 
     observations: int
     bytes: int
-    kept: int
-    """Old enough to go, but a memory rests on them."""

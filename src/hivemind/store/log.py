@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from hivemind.model.events import Event, MemoryErased, decode, encode
+from hivemind.model.events import Event, MemoryErased, ObservationsDropped, decode, encode
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel
 from hivemind.model.plain import plain
@@ -265,14 +265,15 @@ def _device(db: Database, device: str) -> tuple[int, int, str]:
 
 def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
     """Store what the entry says, unless an erasure has already taken it; an erasure takes what it names."""
-    if isinstance(event.fact, MemoryErased):
+    if isinstance(event.fact, MemoryErased | ObservationsDropped):
         db.execute(
             "DELETE FROM bodies WHERE position IN ("
             "SELECT position FROM events WHERE about = :memory AND about <> '' AND fact <> 'memory.erased'"
             f" UNION SELECT position FROM events WHERE id IN (SELECT value FROM json_each(:others)) AND {REPEATING})",
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
-        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in (event.about, *event.fact.bodies)])
+        gone = filter(None, (event.about, *event.fact.bodies))
+        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in gone])
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
@@ -285,7 +286,8 @@ def _erased_bodies(db: Database) -> set[str]:
     """Ids of entries whose content may be gone, by the erasures that the log itself records."""
     allowed: set[str] = set()
     rows = db.execute(
-        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'memory.erased'"
+        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact IN ('memory.erased', 'observations.dropped')"
     )
     for memory, content in rows:
         allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
