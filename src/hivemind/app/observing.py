@@ -1,7 +1,7 @@
 """The verbs about what agents did: taking it in, looking at it again, learning from it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -14,21 +14,26 @@ from hivemind.app.core import Core, Progress, quietly
 from hivemind.capture import backfill, intake, spool
 from hivemind.codebase import history
 from hivemind.codebase.repository import identify
-from hivemind.curate import commits, distil
+from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
+from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound
 from hivemind.model import moments
 from hivemind.model.events import Event, ObservationsDropped
+from hivemind.model.ids import derived
 from hivemind.model.memory import Channel
-from hivemind.model.reports import Backfilled, Pruned
+from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
-from hivemind.store import log
+from hivemind.store import followers, log
 from hivemind.store.projections import sessions
 
 Thing = TypeVar("Thing")
 
+DISTILLING = "distil"
+RESTED = timedelta(minutes=10)
+"""A session nobody has heard of for so long has come to rest, whether or not it said so."""
 EVENTS_AT_ONCE = 500
 """How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
 
@@ -72,7 +77,7 @@ class Observing(Core):
             observations += len(page)
             seen |= {one.fact.session_id for one, _ in page}
             new += self._new(pen, page, dry_run=dry_run)
-        learned = 0
+        learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
             skipped=tuple(skipped.most_common()), batch=pen.batch,
@@ -95,6 +100,48 @@ class Observing(Core):
                     self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
                 )
         return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
+
+    def distil(self, session: str = "", *, progress: Progress = quietly) -> Distilled:
+        """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
+        if session:
+            found, _ = self.session(session, everywhere=True)
+            return self._distilled([found.id], self._pen)
+        return self._distil_what_rests(self._pen, progress)
+
+    def _distil_what_rests(self, pen: Pen, progress: Progress = quietly) -> Distilled:
+        """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
+        db = self._store.db
+        end = log.end(db)
+        waiting = log.observed_after(db, followers.position(db, DISTILLING, detectors.VERSION))
+        rested = moments.written(self._clock() - RESTED)
+        going_on = sessions.heard_of_since(db, rested)
+        resting = [session for session, _ in waiting if session not in going_on]
+        done = self._distilled(resting, pen, progress)
+        begun = [position for session, position in waiting if session in going_on]
+        with db.transaction():
+            followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+        return done
+
+    def _distilled(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> Distilled:
+        looking = detectors.chosen(self._settings.detectors.split())
+        outcome = distil.Outcome()
+        root = cache(_root)
+        for number, session_id in enumerate(ids, start=1):
+            session = sessions.get(self._store.db, session_id, Sight.of(self.repository, everywhere=True))
+            # Without a repository nobody could say where the lesson holds.
+            if session.repo:
+                trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
+                batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
+                with self._store.db.transaction():
+                    distil.propose(
+                        self._store, replace(pen, batch=batch), detectors.found(trail, looking),
+                        owner=self._settings.person, repo=session.repo, outcome=outcome,
+                    )  # fmt: skip
+            progress(number, len(ids))
+        return Distilled(
+            sessions=len(ids), proposed=outcome.proposed.total(), known=outcome.known, refused=outcome.refused,
+            by_detector=tuple(sorted(outcome.proposed.items())),
+        )  # fmt: skip
 
     def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
         """Sessions of agents in this repository, the one last heard of first."""
@@ -169,6 +216,10 @@ def _too_old_or_too_many(
         if one.at < oldest or excess > 0:
             excess -= one.size
             yield one
+
+
+def _root(directory: str) -> str:
+    return identify(Path(directory)).root if directory else ""
 
 
 def _repository(directory: str) -> str:

@@ -32,16 +32,16 @@ def proposals(commit: Commit) -> Iterator[Proposal]:
     """What a commit teaches, if anything: a fix that says what was wrong, or a change that says why."""
     subject, _, body = commit.message.partition("\n")
     subject = LINK.sub("", subject).strip()
-    reasons = _reasons(body)
+    why = reasons(body)
     if len(commit.files) > MOST_FILES or TRIVIAL.search(subject):
         return
-    if FIX.match(subject) and (reasons or len(subject) >= SHORTEST):
-        yield _proposal("git-fixes", Kind.FIX, commit, subject, reasons or _first(body))
-    elif reasons:
-        yield _proposal("git-decisions", Kind.DECISION, commit, subject, reasons)
+    if FIX.match(subject) and (why or len(subject) >= SHORTEST):
+        yield _proposal("git-fixes", Kind.FIX, commit, subject, why or _first(body))
+    elif why:
+        yield _proposal("git-decisions", Kind.DECISION, commit, subject, why)
 
 
-def _reasons(body: str) -> str:
+def reasons(body: str) -> str:
     """The sentences of a message that say why."""
     told = [" ".join(part.split()) for part in SENTENCE.split(TRAILER.sub("", body))]
     return " ".join(part for part in told if REASON.search(part))[:LONGEST]

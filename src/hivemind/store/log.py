@@ -216,8 +216,8 @@ def told_by_hooks(db: Database, session: str) -> bool:
 def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
     """The sessions in which something was observed since, each with where in the log that begins."""
     rows = db.execute(
-        "SELECT about, min(position) FROM events WHERE position > ? AND fact = 'observation.made'"
-        " GROUP BY about ORDER BY 2",
+        "SELECT about, min(position) FROM events JOIN bodies USING (position)"
+        " WHERE position > ? AND fact = 'observation.made' GROUP BY about ORDER BY 2",
         position,
     )
     return [(row[0], row[1]) for row in rows]

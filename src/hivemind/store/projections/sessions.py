@@ -142,6 +142,16 @@ def get(db: Database, prefix: str, sight: Sight) -> Session:
     return exact[0]
 
 
+def heard_of_since(db: Database, moment: str) -> set[str]:
+    """The sessions that did something after the moment and have not ended since."""
+    rows = db.execute(
+        "SELECT s.id FROM sessions s WHERE s.last_seen_at > ? AND NOT EXISTS (SELECT 1 FROM observations o"
+        " WHERE o.session_id = s.id AND o.seen = 'ended' AND o.at = s.last_seen_at)",
+        moment,
+    )
+    return {row[0] for row in rows}
+
+
 def trace(db: Database, session: Session) -> list[Observation]:
     """What was observed in a session, in order."""
     rows = db.execute(
