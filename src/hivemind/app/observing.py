@@ -66,17 +66,22 @@ class Observing(Core):
         found = backfill.transcripts(
             home or Path.home(), list(names) or agents.NAMES, moments.read(begin) if begin else None
         )
-        # What arrives here has been redacted already, before it was trimmed.
+        # What is recorded here has been redacted already, before it was trimmed.
         pen = replace(self._new_batch("backfill"), redact=str)
+        redact = backfill.looking_once(self._pen.redact)
         skipped: Counter[str] = Counter()
         seen: set[str] = set()
         observations = new = 0
-        arriving = backfill.arrivals(found, self._pen.redact, self._told_by_hooks, begin, _share(found, progress))
-        wanted = self._placed(_counted(arriving, skipped), here=here)
-        for page in _pages(wanted):
+        telling = backfill.observations(found, self._told_by_hooks, begin, _share(found, progress))
+        for page in _pages(self._placed(_counted(telling, skipped), here=here)):
             observations += len(page)
-            seen |= {one.fact.session_id for one, _ in page}
-            new += self._new(pen, page, dry_run=dry_run)
+            seen |= {one.session_id for one, _ in page}
+            known = log.known(self._store.db, [one.source_id for one, _ in page])
+            unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
+            if not dry_run:
+                arrived = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+                self._store.record(arrived)
+            new += len(unknown)
         learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
@@ -180,19 +185,12 @@ class Observing(Core):
             self._record([self._pen.event(fact, Scope.USER, "")])
         return Pruned(observations=len(going), bytes=sum(one.size for one in going))
 
-    def _placed(self, arriving: Iterable[intake.Arrival], *, here: bool) -> Iterator[tuple[intake.Arrival, str]]:
+    def _placed(self, telling: Iterable[Observation], *, here: bool) -> Iterator[tuple[Observation, str]]:
         """Each with its repository, which is looked up once for a directory."""
         repository = cache(_repository)
         names_here = (self.repository.id, *self.repository.known_as)
-        placed = ((one, repository(one.directory)) for one in arriving)
+        placed = ((one, repository(one.directory)) for one in telling)
         return ((one, repo) for one, repo in placed if not here or repo in names_here)
-
-    def _new(self, pen: Pen, page: list[tuple[intake.Arrival, str]], *, dry_run: bool) -> int:
-        """How many of these nobody had told; they are recorded, unless this is only a rehearsal."""
-        if dry_run:
-            ids = {one.id for one, _ in page}
-            return len(ids - log.known(self._store.db, ids))
-        return len(self._store.record([self._observed(pen, one, repo) for one, repo in page]))
 
     def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
         return pen.event(
@@ -227,8 +225,8 @@ def _repository(directory: str) -> str:
     return identify(Path(directory)).id if directory else ""
 
 
-def _counted(arriving: Iterable[intake.Arrival | Skipped], skipped: Counter[str]) -> Iterator[intake.Arrival]:
-    for one in arriving:
+def _counted(telling: Iterable[Observation | Skipped], skipped: Counter[str]) -> Iterator[Observation]:
+    for one in telling:
         if isinstance(one, Skipped):
             skipped[backfill.reason(one)] += 1
         else:

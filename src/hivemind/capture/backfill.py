@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.capture.intake import Arrival, arrival
 from hivemind.model.session import Observation, Skipped
+
+SHORT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,24 +30,21 @@ def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> lis
     ]
 
 
-def arrivals(
+def observations(
     found: Iterable[Transcript],
-    redact: Callable[[str], str],
     told_by_hooks: Callable[[str], bool],
     since: str = "",
     progress: Callable[[int], None] = lambda size: None,
-) -> Iterator[Arrival | Skipped]:
-    """What transcripts tell that hooks have not told, without its secrets.
+) -> Iterator[Observation | Skipped]:
+    """What transcripts tell, file by file, with their secrets.
 
     Where hooks and transcripts name the same step differently, a session that hooks told of is left out.
     """
     for transcript in found:
         same_ids = agents.of(transcript.agent).SAME_IDS
         for seen in _told(transcript):
-            if isinstance(seen, Skipped):
+            if isinstance(seen, Skipped) or (seen.at >= since and (same_ids or not told_by_hooks(seen.session_id))):
                 yield seen
-            elif seen.at >= since and (same_ids or not told_by_hooks(seen.session_id)):
-                yield arrival(seen, redact)
         progress(transcript.size)
 
 
@@ -59,3 +58,9 @@ def _told(transcript: Transcript) -> Iterator[Observation | Skipped]:
 def reason(skipped: Skipped) -> str:
     """Why a line was left out, without what is different in every line."""
     return skipped.reason.partition(":")[0]
+
+
+def looking_once(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """The same redaction, which remembers short texts: directories, tools and models stand in every line."""
+    remembered = lru_cache(maxsize=10_000)(redact)
+    return lambda text: remembered(text) if len(text) <= SHORT else redact(text)
