@@ -9,7 +9,8 @@ from hivemind.model.proposal import Proposal
 
 FIX = re.compile(r"\A(?:[\w,/() -]{1,40}: ?)?\[?(?:bug)?fix(?:es|ed)?\b|\A(?:resolves?|repair)\b", re.IGNORECASE)
 TRIVIAL = re.compile(
-    r"\A(?:docs?|deps|chore|style|build|ci|release|changelog|readme|copyright)\b"
+    r"\A(?:docs?|deps|chore|style|build|ci|release|changelog|readme|copyright|tests?)\b|\(deps\)|\bdigest\b"
+    r"|\b(?:merge )?conflicts?\b|\breview (?:feedback|comments?|findings)|\brebase\b|\bflaky\b|_test\.\w+\b"
     r"|\b(?:typos?|lint(?:er|ing)?|format(?:ting)?|whitespace|spelling|changelog|bump|merge|release|wording|grammar"
     r"|comments?|warnings?|nits?|broken links?)\b",
     re.IGNORECASE,
@@ -22,7 +23,7 @@ REASON = re.compile(
 TRAILER = re.compile(
     r"^[A-Za-z-]+(?:-by|-to|-id|-with|-checkpoint): .*$|^(?:closes|fixes|refs?|see) #\d+.*$", re.I | re.M
 )
-LINK = re.compile(r"\s*\(?#\d+\)?")
+LINK = re.compile(r"\s*\((?:[a-z]+ )?#\d+(?:, ?(?:[a-z]+ )?#\d+)*\)|\s*#\d+", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n|\n(?=\s*[-*] )")
 LONGEST, SHORTEST, MOST_FILES = 600, 25, 25
 """Commits that touch more files are sweeping changes, whose messages say little about any of them."""

@@ -15,6 +15,7 @@ RUNNER = re.compile(
 )
 PURPOSES = {
     "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
+    "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
     "checks style": re.compile(
         r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b|\b(?:fmt|format)\S*check"
     ),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.commits import TRIVIAL, reasons
+from hivemind.curate.commits import FIX, TRIVIAL, reasons
 from hivemind.curate.trail import Trail, sentences, source
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
@@ -53,8 +53,9 @@ def _committed(seen: Observation) -> Iterator[Proposal]:
         subject, _, body = message.partition("\n")
         why = reasons(body)
         if why and not TRIVIAL.search(subject):
-            yield _decision(seen, f"{subject.strip().rstrip('.')}. {why}", subject.strip())
+            kind = Kind.FIX if FIX.match(subject) else Kind.DECISION
+            yield _decision(seen, f"{subject.strip().rstrip('.')}. {why}", subject.strip(), kind)
 
 
-def _decision(seen: Observation, text: str, quote: str) -> Proposal:
-    return Proposal(detector="decisions", kind=Kind.DECISION, text=text, sources=(source(seen, quote),), tags=("why",))
+def _decision(seen: Observation, text: str, quote: str, kind: Kind = Kind.DECISION) -> Proposal:
+    return Proposal(detector="decisions", kind=kind, text=text, sources=(source(seen, quote),), tags=("why",))

@@ -49,6 +49,7 @@ TELLING = re.compile(
 RAISED = re.compile(r"(?:E +)?(?:panic|error\[\w+\]|[\w.]*(?:Error|Exception))\b[^:]*: \S")
 NOISE = re.compile(
     r"\b(?:INFO|DEBUG|WARN)\b|\+0x[0-9a-f]+\Z|\A\s*at |output: |\AExit code|exited with code|task failed"
+    r"|Error Context|\b\d+ \| "
 )
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_FILES, LONGEST = 3, 240
