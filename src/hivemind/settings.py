@@ -36,6 +36,13 @@ class Settings:
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
 
+    detectors: str = "fixes commands corrections decisions"
+    """Which detectors learn from sessions; off, as too often wrong: exploration, dead_ends."""
+    keep_days: int = 0
+    """How long observations are kept; 0 for as long as there is room."""
+    keep_megabytes: int = 1000
+    """How much room observations may take before the oldest go; 0 for any. What a memory rests on always stays."""
+
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """The settings of this user."""

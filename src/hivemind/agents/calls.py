@@ -169,6 +169,8 @@ def _output(came_back: Any) -> str:
         ):
             if came_back.get(name):
                 return _output(came_back[name])
+        if "output" in came_back:
+            return ""
     return _dumped(came_back)
 
 

@@ -1,8 +1,8 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``judging`` and ``caring``; if a method needs a second paragraph, that paragraph belongs in
-a package below.
+``writing``, ``reading``, ``judging``, ``observing`` and ``caring``; if a method needs a second paragraph, that
+paragraph belongs in a package below.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ from types import TracebackType
 from hivemind.app.caring import Caring
 from hivemind.app.core import Clock, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
+from hivemind.app.observing import Observing
 from hivemind.app.reading import Reading
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
@@ -26,7 +27,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Reading, Judging, Caring):
+class Hivemind(Writing, Reading, Judging, Observing, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hivemind.app.core import Core, head_commit
-from hivemind.capture import intake, spool
-from hivemind.codebase.repository import identify
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
 from hivemind.curate.learn import learn, refuse_what_stays_out
@@ -187,16 +185,3 @@ class Writing(Core):
             events.append(pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=reason)))
         self._record(events)
         return Synced(said=len(said), new=len(events) - len(gone), gone=len(gone))
-
-    def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new."""
-        with spool.taken(str(self._settings.home)) as lines:
-            events = [
-                self._pen.event(
-                    arrival.fact, Scope.PROJECT, identify(Path(arrival.directory)).id, channel=Channel.TOOL,
-                    id=arrival.id, at=arrival.at, actor=arrival.fact.agent,
-                )
-                for arrival in intake.arrivals(lines)
-                if isinstance(arrival, intake.Arrival)
-            ]  # fmt: skip
-            return len(self._store.record(events)) if events else 0

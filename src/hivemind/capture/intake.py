@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from hivemind import agents
-from hivemind.model.events import ObservationMade
+from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
 from hivemind.model.session import Observation, Skipped
 
@@ -38,18 +39,24 @@ def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | S
             yield arrival(seen) if isinstance(seen, Observation) else seen
 
 
-def arrival(seen: Observation) -> Arrival:
-    """An observation on its way, trimmed to what is worth keeping."""
-    fields = {field.name: getattr(seen, field.name) for field in dataclasses.fields(ObservationMade)}
-    trimmed = {name: _middle_out(fields[name]) for name in ("text", "input", "output", "diff")}
-    return Arrival(
-        id=EventId(seen.source_id), at=seen.at, directory=seen.directory, fact=ObservationMade(**fields | trimmed)
-    )
+def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
+    """An observation on its way, without its secrets, trimmed to what is worth keeping."""
+    told = ObservationMade(**{field.name: getattr(seen, field.name) for field in dataclasses.fields(ObservationMade)})
+    # Secrets go first: one that trimming cut in two would not be recognised. Twice the length is enough to look at,
+    # because the place where that is cut is trimmed away afterwards.
+    clean = strings_changed(_trimmed(told, 2 * LONGEST_OUTPUT), redact)
+    assert isinstance(clean, ObservationMade)
+    fact = _trimmed(clean, LONGEST_OUTPUT)
+    return Arrival(id=EventId(seen.source_id), at=seen.at, directory=seen.directory, fact=fact)
 
 
-def _middle_out(text: str) -> str:
+def _trimmed(fact: ObservationMade, longest: int) -> ObservationMade:
+    said = {name: getattr(fact, name) for name in ("text", "input", "output", "diff")}
+    long: dict[str, Any] = {name: _middle_out(text, longest) for name, text in said.items() if len(text) > longest}
+    return dataclasses.replace(fact, **long) if long else fact
+
+
+def _middle_out(text: str, longest: int) -> str:
     """Beginning and end of what is too long: a build log says its errors there."""
-    if len(text) <= LONGEST_OUTPUT:
-        return text
-    half = LONGEST_OUTPUT // 2
+    half = longest // 2
     return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"

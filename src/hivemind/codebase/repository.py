@@ -88,15 +88,18 @@ def _first_commit(directory: Path) -> str | None:
     return min(roots.split()) if roots else None
 
 
+def quiet_environment() -> dict[str, str]:
+    """What git is told by its environment: to ask nobody, lock nothing, and look where we say."""
+    quiet = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return {name: value for name, value in quiet.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
+
+
 def _git(directory: Path, *arguments: str) -> str | None:
     """What git answers, or nothing where it cannot."""
-    quiet = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    for name in ("GIT_DIR", "GIT_WORK_TREE"):
-        quiet.pop(name, None)
     try:
         done = subprocess.run(
             ["git", *WITHOUT_SIDE_EFFECTS, "-C", str(directory), *arguments],
-            capture_output=True, encoding="utf-8", errors="surrogateescape", env=quiet,
+            capture_output=True, encoding="utf-8", errors="surrogateescape", env=quiet_environment(),
             stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):

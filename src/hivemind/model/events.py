@@ -228,6 +228,15 @@ class ObservationMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationsDropped:
+    """Observations were let go, because they were old or took too much room."""
+
+    bodies: tuple[EventId, ...]
+    """The entries of the log whose content went."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositorySeen:
     """A working tree was met under a name; later it may have a better one."""
 
@@ -262,6 +271,7 @@ Fact = (
     | WriteRefused
     | MemoriesRecalled
     | ObservationMade
+    | ObservationsDropped
     | RepositorySeen
     | UnknownFact
 )
@@ -285,6 +295,7 @@ FACTS: dict[str, type[Any]] = {
     "write.refused": WriteRefused,
     "memories.recalled": MemoriesRecalled,
     "observation.made": ObservationMade,
+    "observations.dropped": ObservationsDropped,
     "repository.seen": RepositorySeen,
 }
 NAMES = {shape: name for name, shape in FACTS.items()}

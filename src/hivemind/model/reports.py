@@ -78,3 +78,42 @@ class Stats:
     observations: int
     events: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfilled:
+    """What the past had to tell."""
+
+    batch: str
+    """Names what was learned, for a rollback."""
+    learned: int
+    """Proposals made from it."""
+    transcripts: int = 0
+    sessions: int = 0
+    observations: int = 0
+    new: int = 0
+    """Of the observations, those nobody had told before."""
+    commits: int = 0
+    skipped: tuple[tuple[str, int], ...] = ()
+    """Why lines could not be read, and how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distilled:
+    """What was learned from sessions."""
+
+    sessions: int
+    proposed: int
+    known: int
+    """Said before, here or by another session."""
+    refused: int
+    """Rejected or erased before, so they stay out."""
+    by_detector: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """Observations that were let go, to keep within the settings."""
+
+    observations: int
+    bytes: int

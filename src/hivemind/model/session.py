@@ -57,3 +57,73 @@ class Skipped:
 
     reason: str
     where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One run of an agent, as a line of a list."""
+
+    id: SessionId
+    agent: str
+    repo: str
+    directory: str
+    started_at: str
+    last_seen_at: str
+    observations: int
+    task: str
+    """What a person first asked for in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """A file that a session changed."""
+
+    file: str
+    edits: int
+    added: int
+    """Lines, over all edits; and removed."""
+    removed: int
+    why: str
+    """What the agent last said before its last edit, or what it was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A command, how it ended, and the end of what it printed."""
+
+    command: str
+    exit_code: int | None
+    failed: bool
+    at: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """Where a session stands: the short-term memory beside the long-term one."""
+
+    session: Session
+    task: str
+    """What a person asked for last."""
+    edited: tuple[Edited, ...]
+    """In the order in which they were last changed, the newest first."""
+    outputs: tuple[Ran, ...]
+    """The last commands, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What another agent needs to go on where this session stopped."""
+
+    session: Session
+    asked: tuple[str, ...]
+    """What a person asked for, in order."""
+    edited: tuple[Edited, ...]
+    failed: tuple[Ran, ...]
+    """Commands that failed when they were last run."""
+    open: tuple[str, ...]
+    """What was planned and not done, or asked and not answered."""
+    last_said: str
+    """How the agent ended."""
+    text: str = ""
+    """All of it as an agent reads it."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from hivemind.model.events import Event, MemoryErased, decode, encode
+from hivemind.model.events import Event, MemoryErased, ObservationsDropped, decode, encode
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel
 from hivemind.model.plain import plain
@@ -201,6 +201,28 @@ def ids_about(db: Database, things: Iterable[str]) -> list[EventId]:
     return [EventId(row[0]) for row in rows]
 
 
+def known(db: Database, ids: Iterable[str]) -> set[str]:
+    """Which of these entries are there already."""
+    found = db.execute("SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    return {row[0] for row in found}
+
+
+def told_by_hooks(db: Database, session: str) -> bool:
+    """Whether hooks told of a session; what a backfill tells is part of a learning run."""
+    found = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'observation.made' AND batch = '' LIMIT 1"
+    return db.one(found, session) is not None
+
+
+def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
+    """The sessions in which something was observed since, each with where in the log that begins."""
+    rows = db.execute(
+        "SELECT about, min(position) FROM events JOIN bodies USING (position)"
+        " WHERE position > ? AND fact = 'observation.made' GROUP BY about ORDER BY 2",
+        position,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def erasure_of(db: Database, thing: str) -> Event | None:
     """The entry that says a memory was erased, if it was."""
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
@@ -243,14 +265,15 @@ def _device(db: Database, device: str) -> tuple[int, int, str]:
 
 def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
     """Store what the entry says, unless an erasure has already taken it; an erasure takes what it names."""
-    if isinstance(event.fact, MemoryErased):
+    if isinstance(event.fact, MemoryErased | ObservationsDropped):
         db.execute(
             "DELETE FROM bodies WHERE position IN ("
             "SELECT position FROM events WHERE about = :memory AND about <> '' AND fact <> 'memory.erased'"
             f" UNION SELECT position FROM events WHERE id IN (SELECT value FROM json_each(:others)) AND {REPEATING})",
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
-        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in (event.about, *event.fact.bodies)])
+        gone = filter(None, (event.about, *event.fact.bodies))
+        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in gone])
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
@@ -263,7 +286,8 @@ def _erased_bodies(db: Database) -> set[str]:
     """Ids of entries whose content may be gone, by the erasures that the log itself records."""
     allowed: set[str] = set()
     rows = db.execute(
-        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'memory.erased'"
+        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact IN ('memory.erased', 'observations.dropped')"
     )
     for memory, content in rows:
         allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}

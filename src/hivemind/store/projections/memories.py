@@ -120,7 +120,9 @@ def _tell(db: Database, *mates: Memory | None) -> None:
         before, after = _session_mates(db, mate)
         key = db.value("SELECT key FROM memories WHERE id = ?", mate.id)
         life = steps(log.about(db, mate.id))
-        words.put(db, key, life, before.text if before else "", after.text if after else "")
+        # A rollback of both is in the log already; the mate's own turn comes next, and it goes as a whole.
+        if life:
+            words.put(db, key, life, before.text if before else "", after.text if after else "")
 
 
 def get(db: Database, memory_id: MemoryId) -> Memory:

@@ -2,10 +2,17 @@
 
 import json
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from hivemind.model.events import Event, MemoryErased, ObservationMade
+from hivemind.errors import AmbiguousId, NotFound
+from hivemind.model.events import Event, MemoryErased, ObservationMade, ObservationsDropped
+from hivemind.model.ids import EventId, SessionId
+from hivemind.model.scope import Sight
+from hivemind.model.session import Observation, Seen, Session
+from hivemind.model.text import first_line
 from hivemind.store import log
-from hivemind.store.database import Database
+from hivemind.store.database import Database, Row
+from hivemind.store.projections.filters import seen_from
 
 TABLES = ("observations", "sessions")
 SCHEMA = """
@@ -39,13 +46,38 @@ CREATE TABLE observations (
 CREATE INDEX observations_session ON observations (session_id, at);
 """
 
+IN_SIGHT = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
+LINE = (
+    "SELECT s.id, s.agent, s.repo, s.directory, s.started_at, s.last_seen_at,"
+    " (SELECT count(*) FROM observations o WHERE o.session_id = s.id),"
+    " coalesce((SELECT o.text FROM observations o WHERE o.session_id = s.id AND o.seen = 'prompt' AND o.subagent = ''"
+    " ORDER BY o.at LIMIT 1), '') FROM sessions s"
+)
+OBSERVED = (
+    "seen", "text", "tool", "input", "output", "command", "exit_code", "failed", "file", "diff", "before", "after",
+    "subagent", "model",
+)  # fmt: skip
+SIZE = " + ".join(f"octet_length(o.{name})" for name in ("text", "input", "output", "command", "diff"))
+HELD = (
+    "o.id IN (SELECT r.value ->> 'event' FROM memories m, json_each(m.sources) r WHERE r.value ->> 'event' IS NOT NULL)"
+)
+"""That a memory rests on the observation."""
+
+
+class Droppable(NamedTuple):
+    """An observation that may be let go, and what that frees."""
+
+    id: EventId
+    at: str
+    size: int
+
 
 def apply(db: Database, event: Event) -> None:
     """Add the observation, and stretch its session to hold it; what an erasure names goes."""
     match event.fact:
         case ObservationMade() as seen:
             _add(db, event, seen)
-        case MemoryErased() as fact:
+        case MemoryErased() | ObservationsDropped() as fact:
             _remove(db, fact.bodies)
         case _:
             return
@@ -83,6 +115,81 @@ def _remove(db: Database, ids: Iterable[str]) -> None:
         db.execute("DELETE FROM sessions WHERE id = ?", session)
         for event in log.about(db, session):
             apply(db, event)
+
+
+def listed(db: Database, sight: Sight, *, limit: int, agent: str = "") -> list[Session]:
+    """Sessions in sight, the one last heard of first."""
+    rows = db.execute(
+        f"{LINE} WHERE {IN_SIGHT} AND (:agent = '' OR s.agent = :agent)"
+        " ORDER BY s.last_seen_at DESC, s.id LIMIT :limit",
+        {**seen_from(sight), "agent": agent, "limit": limit},
+    )
+    return [_session(row) for row in rows]
+
+
+def get(db: Database, prefix: str, sight: Sight) -> Session:
+    """The session in sight that an id stands for, which may be shortened."""
+    rows = db.execute(
+        f"{LINE} WHERE {IN_SIGHT} AND substr(s.id, 1, length(:prefix)) = :prefix ORDER BY s.id LIMIT 10",
+        {**seen_from(sight), "prefix": prefix},
+    )
+    found = [_session(row) for row in rows]
+    exact = [one for one in found if one.id == prefix] or found
+    if len(exact) > 1:
+        raise AmbiguousId(prefix, [f"{one.id}  {first_line(one.task, 60)}" for one in exact])
+    if not exact:
+        raise NotFound(f"there is no session {prefix!r} here; 'hivemind sessions' shows what there is")
+    return exact[0]
+
+
+def heard_of_since(db: Database, moment: str) -> set[str]:
+    """The sessions that did something after the moment and have not ended since."""
+    rows = db.execute(
+        "SELECT s.id FROM sessions s WHERE s.last_seen_at > ? AND NOT EXISTS (SELECT 1 FROM observations o"
+        " WHERE o.session_id = s.id AND o.seen = 'ended' AND o.at = s.last_seen_at)",
+        moment,
+    )
+    return {row[0] for row in rows}
+
+
+def trace(db: Database, session: Session) -> list[Observation]:
+    """What was observed in a session, in order."""
+    rows = db.execute(
+        f"SELECT o.id, o.at, {', '.join(f'o.{name}' for name in OBSERVED)} FROM observations o"
+        " JOIN events e ON e.id = o.id WHERE o.session_id = ? ORDER BY o.at, e.position",
+        session.id,
+    )
+    return [_observation(session, row) for row in rows]
+
+
+def droppable(db: Database) -> list[Droppable]:
+    """Observations that no memory rests on, the oldest first."""
+    rows = db.execute(f"SELECT o.id, o.at, {SIZE} FROM observations o WHERE NOT {HELD} ORDER BY o.at, o.id")
+    return [Droppable(EventId(row[0]), row[1], row[2]) for row in rows]
+
+
+def weight(db: Database) -> int:
+    """How many bytes everything observed takes."""
+    return int(db.value(f"SELECT coalesce(sum({SIZE}), 0) FROM observations o"))
+
+
+def _session(row: Row) -> Session:
+    return Session(
+        id=SessionId(row[0]), agent=row[1], repo=row[2], directory=row[3], started_at=row[4], last_seen_at=row[5],
+        observations=row[6], task=row[7],
+    )  # fmt: skip
+
+
+def _observation(session: Session, row: Row) -> Observation:
+    held = dict(zip(OBSERVED, row[2:], strict=True))
+    return Observation(
+        agent=session.agent,
+        session_id=session.id,
+        source_id=row[0],
+        directory=session.directory,
+        at=row[1],
+        **held | {"seen": Seen(held["seen"]), "failed": bool(held["failed"])},
+    )
 
 
 def count(db: Database) -> tuple[int, int]:

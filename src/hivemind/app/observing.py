@@ -1,0 +1,245 @@
+"""The verbs about what agents did: taking it in, looking at it again, learning from it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from hivemind import agents
+from hivemind.app.core import Core, Progress, quietly
+from hivemind.capture import backfill, intake, spool
+from hivemind.codebase import history
+from hivemind.codebase.repository import identify
+from hivemind.curate import commits, detectors, distil
+from hivemind.curate.pen import Pen
+from hivemind.curate.trail import Trail
+from hivemind.errors import NotFound
+from hivemind.model import moments
+from hivemind.model.events import Event, ObservationsDropped
+from hivemind.model.ids import derived
+from hivemind.model.memory import Channel
+from hivemind.model.reports import Backfilled, Distilled, Pruned
+from hivemind.model.scope import Scope, Sight
+from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
+from hivemind.recall import handover as handing_over
+from hivemind.store import followers, log
+from hivemind.store.projections import sessions
+
+Thing = TypeVar("Thing")
+
+DISTILLING = "distil"
+RESTED = timedelta(minutes=10)
+"""A session nobody has heard of for so long has come to rest, whether or not it said so."""
+EVENTS_AT_ONCE = 500
+"""How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
+
+
+class Observing(Core):
+    """What was seen of agents at work."""
+
+    def take_in_spool(self) -> int:
+        """Record what hooks have left since the store was last open; return how much was new."""
+        with spool.taken(str(self._settings.home)) as lines:
+            arrived = (one for one in intake.arrivals(lines) if isinstance(one, intake.Arrival))
+            events = [self._observed(self._pen, one, identify(Path(one.directory)).id) for one in arrived]
+            return len(self._store.record(events)) if events else 0
+
+    def backfill(
+        self,
+        names: Iterable[str] = (),
+        *,
+        since: str = "",
+        here: bool = False,
+        dry_run: bool = False,
+        home: Path | None = None,
+        progress: Progress = quietly,
+    ) -> Backfilled:
+        """Take in what agents kept of their sessions, and learn from it; doing it twice changes nothing.
+
+        ``here`` takes only sessions in the repository at hand.
+        """
+        begin = moments.parse_past(since, self._clock()) if since else ""
+        found = backfill.transcripts(
+            home or Path.home(), list(names) or agents.NAMES, moments.read(begin) if begin else None
+        )
+        # What is recorded here has been redacted already, before it was trimmed.
+        pen = replace(self._new_batch("backfill"), redact=str)
+        redact = backfill.looking_once(self._pen.redact)
+        skipped: Counter[str] = Counter()
+        seen: set[str] = set()
+        observations = new = 0
+        telling = backfill.observations(found, self._told_by_hooks, begin, _share(found, progress))
+        for page in _pages(self._placed(_counted(telling, skipped), here=here)):
+            observations += len(page)
+            seen |= {one.session_id for one, _ in page}
+            known = log.known(self._store.db, [one.source_id for one, _ in page])
+            unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
+            if not dry_run:
+                arrived = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+                self._store.record(arrived)
+            new += len(unknown)
+        learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
+        return Backfilled(
+            transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
+            skipped=tuple(skipped.most_common()), batch=pen.batch,
+        )  # fmt: skip
+
+    def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
+        """Learn from this repository's commits: what was fixed, and what was decided and why."""
+        begin = moments.parse_past(since, self._clock()) if since else ""
+        told = list(history.commits(Path(self.repository.root), begin))
+        found = [proposal for commit in reversed(told) for proposal in commits.proposals(commit)]
+        pen = self._new_batch("backfill-git")
+        outcome = distil.Outcome()
+        if dry_run:
+            known = {one.memory_id for one in found if log.ids_about(self._store.db, [one.memory_id])}
+            return Backfilled(batch=pen.batch, learned=len(found) - len(known), commits=len(told))
+        for page in _pages(found):
+            with self._store.db.transaction():
+                self._record([])
+                distil.propose(
+                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
+                )
+        return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
+
+    def distil(self, session: str = "", *, progress: Progress = quietly) -> Distilled:
+        """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
+        if session:
+            found, _ = self.session(session, everywhere=True)
+            return self._distilled([found.id], self._pen)
+        return self._distil_what_rests(self._pen, progress)
+
+    def _distil_what_rests(self, pen: Pen, progress: Progress = quietly) -> Distilled:
+        """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
+        db = self._store.db
+        end = log.end(db)
+        waiting = log.observed_after(db, followers.position(db, DISTILLING, detectors.VERSION))
+        rested = moments.written(self._clock() - RESTED)
+        going_on = sessions.heard_of_since(db, rested)
+        resting = [session for session, _ in waiting if session not in going_on]
+        done = self._distilled(resting, pen, progress)
+        begun = [position for session, position in waiting if session in going_on]
+        with db.transaction():
+            followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+        return done
+
+    def _distilled(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> Distilled:
+        looking = detectors.chosen(self._settings.detectors.split())
+        outcome = distil.Outcome()
+        root = cache(_root)
+        for number, session_id in enumerate(ids, start=1):
+            session = sessions.get(self._store.db, session_id, Sight.of(self.repository, everywhere=True))
+            # Without a repository nobody could say where the lesson holds.
+            if session.repo:
+                trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
+                batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
+                with self._store.db.transaction():
+                    distil.propose(
+                        self._store, replace(pen, batch=batch), detectors.found(trail, looking),
+                        owner=self._settings.person, repo=session.repo, outcome=outcome,
+                    )  # fmt: skip
+            progress(number, len(ids))
+        return Distilled(
+            sessions=len(ids), proposed=outcome.proposed.total(), known=outcome.known, refused=outcome.refused,
+            by_detector=tuple(sorted(outcome.proposed.items())),
+        )  # fmt: skip
+
+    def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
+        """Sessions of agents in this repository, the one last heard of first."""
+        sight = Sight.of(self.repository, everywhere=everywhere)
+        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent))
+
+    def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
+        """A session, by its id or the last one here, and what was observed in it, in order."""
+        sight = Sight.of(self.repository, everywhere=everywhere)
+        if session:
+            found = sessions.get(self._store.db, session, sight)
+        else:
+            newest = sessions.listed(self._store.db, sight, limit=1)
+            if not newest:
+                raise NotFound("no session was seen in this repository; 'hivemind backfill' takes in the past")
+            found = newest[0]
+        return found, tuple(sessions.trace(self._store.db, found))
+
+    def session_state(self, session: str = "", *, everywhere: bool = False) -> SessionState:
+        """Where a session stands: its current task, the files it edited, its last outputs."""
+        return handing_over.state(*self.session(session, everywhere=everywhere))
+
+    def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
+        """What another agent needs to go on where a session stopped."""
+        return handing_over.handover(*self.session(session, everywhere=everywhere))
+
+    def prune(self, *, dry_run: bool = False) -> Pruned:
+        """Let go of observations that are too old or too many by the settings; never one a memory rests on."""
+        db, settings = self._store.db, self._settings
+        now = self._clock()
+        oldest = moments.written(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
+        excess = sessions.weight(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
+        going = list(_too_old_or_too_many(sessions.droppable(db), oldest, excess))
+        for page in _pages([] if dry_run else going):
+            fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
+            self._record([self._pen.event(fact, Scope.USER, "")])
+        return Pruned(observations=len(going), bytes=sum(one.size for one in going))
+
+    def _placed(self, telling: Iterable[Observation], *, here: bool) -> Iterator[tuple[Observation, str]]:
+        """Each with its repository, which is looked up once for a directory."""
+        repository = cache(_repository)
+        names_here = (self.repository.id, *self.repository.known_as)
+        placed = ((one, repository(one.directory)) for one in telling)
+        return ((one, repo) for one, repo in placed if not here or repo in names_here)
+
+    def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
+        return pen.event(
+            one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
+        )
+
+    def _told_by_hooks(self, session: str) -> bool:
+        return log.told_by_hooks(self._store.db, session)
+
+
+def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:
+    rest = iter(things)
+    while page := list(islice(rest, EVENTS_AT_ONCE)):
+        yield page
+
+
+def _too_old_or_too_many(
+    oldest_first: Iterable[sessions.Droppable], oldest: str, excess: int
+) -> Iterator[sessions.Droppable]:
+    for one in oldest_first:
+        if one.at < oldest or excess > 0:
+            excess -= one.size
+            yield one
+
+
+def _root(directory: str) -> str:
+    return identify(Path(directory)).root if directory else ""
+
+
+def _repository(directory: str) -> str:
+    """The repository of a directory an agent worked in; none where the agent did not say."""
+    return identify(Path(directory)).id if directory else ""
+
+
+def _counted(telling: Iterable[Observation | Skipped], skipped: Counter[str]) -> Iterator[Observation]:
+    for one in telling:
+        if isinstance(one, Skipped):
+            skipped[backfill.reason(one)] += 1
+        else:
+            yield one
+
+
+def _share(found: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:
+    """Progress by bytes, told a file at a time."""
+    total, done = sum(one.size for one in found), 0
+
+    def finished(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    return finished

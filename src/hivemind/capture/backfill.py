@@ -1,0 +1,66 @@
+"""The past: what agents kept of their sessions before anybody listened, and what they kept while we did."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from hivemind import agents
+from hivemind.model.session import Observation, Skipped
+
+SHORT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A file in which an agent kept one session or several."""
+
+    agent: str
+    path: Path
+    size: int
+
+
+def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> list[Transcript]:
+    """What the named agents kept below a home, leaving out what was last touched before the moment."""
+    return [
+        Transcript(agent=name, path=path, size=path.stat().st_size)
+        for name in names
+        for path in agents.of(name).transcripts(home, since)
+    ]
+
+
+def observations(
+    found: Iterable[Transcript],
+    told_by_hooks: Callable[[str], bool],
+    since: str = "",
+    progress: Callable[[int], None] = lambda size: None,
+) -> Iterator[Observation | Skipped]:
+    """What transcripts tell, file by file, with their secrets.
+
+    Where hooks and transcripts name the same step differently, a session that hooks told of is left out.
+    """
+    for transcript in found:
+        same_ids = agents.of(transcript.agent).SAME_IDS
+        for seen in _told(transcript):
+            if isinstance(seen, Skipped) or (seen.at >= since and (same_ids or not told_by_hooks(seen.session_id))):
+                yield seen
+        progress(transcript.size)
+
+
+def _told(transcript: Transcript) -> Iterator[Observation | Skipped]:
+    try:
+        yield from agents.of(transcript.agent).read_transcript(transcript.path)
+    except OSError as error:
+        yield Skipped(reason=f"a file that cannot be read: {error.strerror}", where=str(transcript.path))
+
+
+def reason(skipped: Skipped) -> str:
+    """Why a line was left out, without what is different in every line."""
+    return skipped.reason.partition(":")[0]
+
+
+def looking_once(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """The same redaction, which remembers short texts: directories, tools and models stand in every line."""
+    remembered = lru_cache(maxsize=10_000)(redact)
+    return lambda text: remembered(text) if len(text) <= SHORT else redact(text)

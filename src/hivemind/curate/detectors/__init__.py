@@ -1,0 +1,43 @@
+"""LEARN from sessions: each detector a function from a trail to proposals.
+
+How often each is right was counted by hand on public sessions: docs/explanation/learning.md.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from hivemind.curate.detectors.commands import commands
+from hivemind.curate.detectors.corrections import corrections
+from hivemind.curate.detectors.dead_ends import dead_ends
+from hivemind.curate.detectors.decisions import decisions
+from hivemind.curate.detectors.exploration import exploration
+from hivemind.curate.detectors.fixes import fixes
+from hivemind.curate.trail import Trail
+from hivemind.errors import InvalidInput
+from hivemind.model.proposal import Proposal
+
+Detector = Callable[[Trail], Iterator[Proposal]]
+
+DETECTORS: dict[str, Detector] = {
+    "fixes": fixes,
+    "commands": commands,
+    "corrections": corrections,
+    "decisions": decisions,
+    "exploration": exploration,
+    "dead_ends": dead_ends,
+}
+VERSION = 1
+"""Raised when detectors learn to see more; sessions are then distilled again."""
+
+
+def chosen(names: Iterable[str]) -> list[Detector]:
+    """The detectors of these names."""
+    unknown = [name for name in names if name not in DETECTORS]
+    if unknown:
+        raise InvalidInput(f"{unknown[0]!r} is not a detector; choose from {', '.join(DETECTORS)}")
+    return [DETECTORS[name] for name in names]
+
+
+def found(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
+    """What the detectors make of a session."""
+    for detector in detectors:
+        yield from detector(trail)

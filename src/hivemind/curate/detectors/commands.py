@@ -1,0 +1,63 @@
+"""Commands that work: how to test, check, build and run here."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from hivemind.curate.trail import Run, Trail, source
+from hivemind.model.memory import Kind
+from hivemind.model.proposal import Proposal
+
+RUNNER = re.compile(
+    r"\A(?:\./)?(?:npm|pnpm|yarn|bun|npx|bunx|mise|make|just|task|go|cargo|pytest|python3? -m|uv run|poetry run|hatch"
+    r"|pdm|tox|nox|gradlew?|mvnw?|dotnet|rake|bundle exec|mix|swift|bazel|deno|composer|php artisan|ruff|mypy|eslint"
+    r"|biome|tsc|golangci-lint|pre-commit|turbo|nx|ctest|cmake|sbt|zig|dev/\w+|scripts?/\w+)(?:\s|\Z)"
+)
+PURPOSES = {
+    "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
+    "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
+    "checks style": re.compile(
+        r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b|\b(?:fmt|format)\S*check"
+    ),
+    "formats the code": re.compile(r"\b(?:fmt|format|prettier|gofmt)\b"),
+    "checks types": re.compile(r"\b(?:typecheck|type-check|tsc|mypy|pyright|check-types)\b"),
+    "builds": re.compile(r"\b(?:build|compile)\b"),
+    "generates code": re.compile(r"\b(?:generate|codegen)\b"),
+}
+PARTICULAR = re.compile(
+    r"[\"'$*<>{}~\\]|\s-(?:run|k|t|tags?|c)[\s=]|--(?:filter|grep|testNamePattern|only)\b|\S+\.\w{1,4}(?:\s|:|\Z)|::"
+    r"|\s(?!\./\.\.\.)\S*/|\d{3,}|_\w+_|linters\b|--help|--version|\s-h\b|--dry-run"
+)
+"""About one file, one test or one machine; not how it is done here."""
+MOST_WORDS = 5
+
+
+def commands(trail: Trail) -> Iterator[Proposal]:
+    """For each purpose the general command that passed most often in the session."""
+    for purpose, pattern in PURPOSES.items():
+        passed = [run for run in trail.runs if _is_general(run) and _purpose(run.what) is pattern]
+        if not passed:
+            continue
+        best, _ = Counter(run.what for run in passed).most_common(1)[0]
+        proof = next(run.seen for run in passed if run.what == best)
+        yield Proposal(
+            detector="commands",
+            kind=Kind.PROCEDURE,
+            text=f"`{best}` {purpose} here",
+            sources=(source(proof, best),),
+            tags=("command",),
+        )
+
+
+def _is_general(run: Run) -> bool:
+    return (
+        not run.failed
+        and run.seen.exit_code == 0
+        and len(run.what.split()) <= MOST_WORDS
+        and bool(RUNNER.match(run.what))
+        and not PARTICULAR.search(run.what)
+    )
+
+
+def _purpose(what: str) -> re.Pattern[str] | None:
+    return next((pattern for pattern in PURPOSES.values() if pattern.search(what)), None)

@@ -1,0 +1,56 @@
+"""From what was observed to what is proposed: detectors look, and what they find is recorded once."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hivemind.curate.learn import learn
+from hivemind.curate.pen import Pen
+from hivemind.curate.values import value
+from hivemind.model.events import MemoryRemembered
+from hivemind.model.ids import EventId, derived
+from hivemind.model.memory import Channel
+from hivemind.model.proposal import Proposal
+from hivemind.model.scope import Scope
+from hivemind.model.text import checked, neutral
+from hivemind.store import Store, log
+from hivemind.store.projections import tombstones
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of proposals."""
+
+    proposed: Counter[str] = field(default_factory=Counter)
+    """How many are new, by detector."""
+    known: int = 0
+    refused: int = 0
+
+
+def propose(store: Store, pen: Pen, found: Iterable[Proposal], *, owner: str, repo: str, outcome: Outcome) -> None:
+    """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing."""
+    for proposal in found:
+        fact = _stated(proposal, owner)
+        if log.ids_about(store.db, [fact.memory_id]):
+            outcome.known += 1
+        elif tombstones.refusal(store.db, value(fact.text, store.secret), repo):
+            outcome.refused += 1
+        else:
+            born = EventId(derived("proposed", fact.memory_id))
+            said_by = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born)
+            outcome.known += said_by != fact.memory_id
+            outcome.proposed[proposal.detector] += said_by == fact.memory_id
+
+
+def _stated(proposal: Proposal, owner: str) -> MemoryRemembered:
+    return MemoryRemembered(
+        memory_id=proposal.memory_id,
+        kind=proposal.kind,
+        # What agents and programs print may hold anything; a memory holds text.
+        text=checked(neutral(proposal.text)),
+        owner=owner,
+        tags=proposal.tags,
+        sources=proposal.sources,
+        links=proposal.links,
+        confidence=proposal.confidence,
+    )

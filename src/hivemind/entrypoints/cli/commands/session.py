@@ -1,0 +1,121 @@
+"""``hivemind session show``, ``replay`` and ``resume``."""
+
+import json
+import time
+from itertools import pairwise
+
+import click
+
+from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.output import as_json_option, heading, on_terminal, say, say_json
+from hivemind.model.moments import minute, read
+from hivemind.model.plain import plain
+from hivemind.model.session import Observation, Seen
+from hivemind.model.text import first_line, neutral
+
+LONGEST_PAUSE_SECONDS = 3.0
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+everywhere_option = click.option("--everywhere", is_flag=True, help="Also look in other repositories.")
+
+
+@click.group("session")
+def command() -> None:
+    """One run of an agent: where it stands, what happened in it, how to go on from it."""
+
+
+@command.command("show")
+@click.argument("session", default="")
+@everywhere_option
+@as_json_option
+def show(session: str, everywhere: bool, as_json: bool) -> None:
+    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
+    with open_mind() as mind:
+        state = mind.session_state(session, everywhere=everywhere)
+    if as_json:
+        say_json(state)
+        return
+    one = state.session
+    say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}  {one.observations:,} steps")
+    say(one.directory)
+    heading("Task")
+    say(state.task)
+    if state.edited:
+        heading("Edited")
+    for edited in state.edited:
+        say(f"{edited.file}  +{edited.added} -{edited.removed}  {edited.why}")
+    if state.outputs:
+        heading("Last commands")
+    for ran in state.outputs:
+        say(f"{'failed' if ran.failed else 'ok':<7}{first_line(ran.command, 100)}")
+
+
+@command.command("replay")
+@click.argument("session", default="")
+@click.option("--speed", type=float, default=0, metavar="N", help="Pause as then, N times as fast; 0 does not pause.")
+@click.option("--step", is_flag=True, help="Wait for a key after each step.")
+@everywhere_option
+@as_json_option
+def replay(session: str, speed: float, step: bool, everywhere: bool, as_json: bool) -> None:
+    """Step through a session: prompts, calls, edits and results, as they came. With --json, a line for each."""
+    with open_mind() as mind:
+        _, trace = mind.session(session, everywhere=everywhere)
+    if as_json:
+        for seen in trace:
+            click.echo(json.dumps(plain(seen, terse=True), ensure_ascii=False))
+        return
+    pauses = [_pause(before, after, speed) for before, after in pairwise(trace)]
+    for seen, pause in zip(trace, [*pauses, 0.0], strict=True):
+        _tell(seen)
+        if step and on_terminal():
+            click.pause("")
+        elif pause:
+            time.sleep(pause)
+
+
+@command.command("resume")
+@click.argument("session", default="")
+@everywhere_option
+@as_json_option
+def resume(session: str, everywhere: bool, as_json: bool) -> None:
+    """A hand-over that another agent can start from. Without an id, of the last session here."""
+    with open_mind() as mind:
+        told = mind.handover(session, everywhere=everywhere)
+    if as_json:
+        say_json(told)
+    else:
+        click.echo(told.text)
+
+
+def _pause(before: Observation, after: Observation, speed: float) -> float:
+    if not speed:
+        return 0.0
+    return min(max((read(after.at) - read(before.at)).total_seconds(), 0) / speed, LONGEST_PAUSE_SECONDS)
+
+
+def _tell(seen: Observation) -> None:
+    """One step, as a person would retell it."""
+    who = f"{seen.seen}{f' {seen.tool}' if seen.tool else ''}{' (subagent)' if seen.subagent else ''}"
+    click.echo(click.style(f"{seen.at[11:19]}  {neutral(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
+    if seen.text:
+        _indented(seen.text)
+    if seen.command:
+        _indented(f"$ {seen.command}")
+    elif seen.file:
+        _indented(seen.file)
+    elif seen.input:
+        _indented(first_line(seen.input, 160))
+    if seen.diff:
+        for line in neutral(seen.diff).splitlines():
+            click.echo(f"    {click.style(line, fg=COLOURS.get(line[:1]))}")
+    elif seen.output:
+        _indented(_ends(seen.output), colour="red" if seen.failed else None)
+
+
+def _indented(text: str, colour: str | None = None) -> None:
+    click.echo(click.style("    " + neutral(text).replace("\n", "\n    "), fg=colour))
+
+
+def _ends(output: str) -> str:
+    """The first and the last lines of what was printed."""
+    lines = output.splitlines()
+    return output if len(lines) <= 12 else "\n".join([*lines[:4], f"… {len(lines) - 10} lines …", *lines[-6:]])

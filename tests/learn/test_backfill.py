@@ -1,0 +1,234 @@
+"""The past: transcripts and commits become observations and proposals, once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivemind import Hivemind
+from hivemind.capture import spool
+from hivemind.model.memory import Channel, Kind, Status, Trust
+from hivemind.model.rollback import Selection
+from tests.conftest import Open, git
+from tests.doors import residue, run, run_json
+
+T = "2026-03-01T10:00:0{}.000Z"
+
+
+def lines(path: Path, *told: dict[str, Any] | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in told))
+    return path
+
+
+def said(number: int, role: str, *content: Any, session: str = "s1", cwd: str = "/repo") -> dict[str, Any]:
+    return {
+        "type": role,
+        "message": {"role": role, "content": list(content)},
+        "sessionId": session,
+        "cwd": cwd,
+        "timestamp": T.format(number),
+        "promptId": "p1",
+    }
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def ran(number: int, command: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": command}}
+
+
+def printed(number: int, output: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": f"t{number}", "content": output}
+
+
+def claude_session(user: Path, cwd: str, output: str = "2 passed") -> Path:
+    return lines(
+        user / ".claude" / "projects" / "-repo" / "s1.jsonl",
+        said(1, "user", words("Build it"), cwd=cwd),
+        said(2, "assistant", words("On it."), ran(1, "make"), cwd=cwd),
+        said(3, "user", printed(1, output), cwd=cwd),
+        '{"type": "user", "broken',
+        {"type": "something-new", "sessionId": "s1"},
+    )
+
+
+def cursor_session(user: Path) -> Path:
+    return lines(
+        user / ".cursor" / "projects" / "repo" / "agent-transcripts" / "c1" / "c1.jsonl",
+        {"role": "user", "message": {"content": [words("Rename the flag")]}},
+    )
+
+
+def test_a_transcript_is_taken_in_once_and_says_what_could_not_be_read(mind: Hivemind, tmp_path: Path) -> None:
+    claude_session(tmp_path / "user", str(tmp_path))
+
+    first = mind.backfill(home=tmp_path / "user")
+    second = mind.backfill(home=tmp_path / "user")
+
+    assert (first.transcripts, first.sessions, first.observations, first.new) == (1, 1, 3, 3)
+    assert first.skipped == (("not JSON", 1), ("a line of type 'something-new'", 1))
+    assert (second.observations, second.new) == (3, 0)
+    assert mind.stats().observations == 3
+
+
+def test_a_dry_run_counts_and_changes_nothing(mind: Hivemind, tmp_path: Path) -> None:
+    claude_session(tmp_path / "user", str(tmp_path))
+
+    planned = mind.backfill(home=tmp_path / "user", dry_run=True)
+
+    assert planned.new == 3
+    assert mind.stats().observations == 0
+
+
+def test_what_hooks_told_is_not_told_again_by_the_transcript(open_mind: Open, home: Path, tmp_path: Path) -> None:
+    claude_session(tmp_path / "user", str(tmp_path))
+    payload = {
+        "session_id": "s1",
+        "cwd": str(tmp_path),
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make"},
+        "tool_response": {"stdout": "2 passed"},
+        "tool_use_id": "t1",
+    }
+    spool.append(str(home), "claude-code", "PostToolUse", "2026-03-01T10:00:03.000000Z", json.dumps(payload))
+    mind = open_mind()
+
+    done = mind.backfill(home=tmp_path / "user")
+
+    assert (done.observations, done.new) == (3, 2)
+    assert mind.stats().observations == 3
+
+
+def test_where_ids_differ_a_session_that_hooks_told_of_is_left_out(open_mind: Open, home: Path, tmp_path: Path) -> None:
+    cursor_session(tmp_path / "user")
+    payload = {"conversation_id": "c1", "hook_event_name": "beforeSubmitPrompt", "prompt": "Rename the flag"}
+    spool.append(str(home), "cursor", "beforeSubmitPrompt", "2026-03-01T10:00:03.000000Z", json.dumps(payload))
+    mind = open_mind()
+
+    hooked = mind.backfill(["cursor"], home=tmp_path / "user")
+    elsewhere = open_mind(home=tmp_path / "other").backfill(["cursor"], home=tmp_path / "user")
+
+    assert (mind.stats().observations, hooked.new) == (1, 0)
+    assert elsewhere.new == 1
+
+
+def test_secrets_in_a_transcript_do_not_reach_the_store_even_where_it_is_trimmed(
+    mind: Hivemind, home: Path, tmp_path: Path
+) -> None:
+    secret = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0SaQwEr"
+    half = 32 * 1024
+    output = "x" * (half - 20) + f" {secret} " + "y" * (3 * half) + "all fine"
+    claude_session(tmp_path / "user", str(tmp_path), output)
+
+    mind.backfill(home=tmp_path / "user")
+
+    mind.close()
+    assert residue(home, secret[:16].encode()) == []
+    assert residue(home, b"all fine") != []
+
+
+def test_only_sessions_of_this_repository_when_asked(open_mind: Open, make_repository: Any, tmp_path: Path) -> None:
+    here, there = make_repository("here"), make_repository("there")
+    claude_session(tmp_path / "user", str(there))
+    lines(
+        tmp_path / "user" / ".claude" / "projects" / "-here" / "s2.jsonl",
+        said(1, "user", words("And this"), session="s2", cwd=str(here)),
+    )
+    mind = open_mind(here)
+
+    done = mind.backfill(home=tmp_path / "user", here=True)
+
+    assert (done.sessions, done.new) == (1, 1)
+
+
+def test_since_leaves_out_what_was_before(mind: Hivemind, tmp_path: Path) -> None:
+    claude_session(tmp_path / "user", str(tmp_path))
+
+    done = mind.backfill(home=tmp_path / "user", since="2026-03-01T10:00:02Z")
+
+    assert done.new == 2
+
+
+def commit(root: Path, message: str, file: str = "a.py", content: str = "") -> str:
+    (root / file).write_text(content or message)
+    git(root, "add", ".")
+    git(root, "commit", "-m", message)
+    return git(root, "rev-parse", "HEAD")
+
+
+FIXED = "fix: retry the upload when the token has expired\n\nIt failed because the token lives five minutes."
+DECIDED = (
+    "Use sqlite for the queue\n\nWe chose sqlite instead of redis so that nothing else has to run.\n\nReviewed-by: X"
+)
+
+
+def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repository: Any) -> None:
+    root = make_repository("api")
+    fixed = commit(root, FIXED)
+    commit(root, DECIDED, "queue.py")
+    commit(root, "fix typo because it hurts", "b.py")
+    mind = open_mind(root)
+
+    done = mind.backfill_git()
+    again = mind.backfill_git()
+    found = {memory.kind: memory for memory in mind.list()}
+
+    assert (done.commits, done.learned, again.learned) == (4, 2, 0)
+    assert set(found) == {Kind.FIX, Kind.DECISION}
+    fix, decision = found[Kind.FIX], found[Kind.DECISION]
+    assert (fix.status, fix.trust, fix.channel) == (Status.PROPOSED, Trust.LOW, Channel.DERIVED)
+    assert (fix.sources[0].commit, fix.links, fix.batch) == (fixed, ("a.py",), done.batch)
+    assert "token lives five minutes" in fix.text
+    assert "instead of redis" in decision.text
+    assert "Reviewed-by" not in decision.text
+
+
+def test_what_commits_taught_can_be_rolled_back_as_a_whole_and_stays_so(open_mind: Open, make_repository: Any) -> None:
+    root = make_repository("api")
+    commit(root, FIXED)
+    mind = open_mind(root)
+    done = mind.backfill_git()
+
+    mind.rollback(Selection(batch=done.batch))
+    again = mind.backfill_git()
+
+    assert done.learned == 1
+    assert again.learned == 0
+    assert mind.list() == ()
+
+
+def test_a_rejected_lesson_from_a_commit_stays_out(open_mind: Open, make_repository: Any) -> None:
+    root = make_repository("api")
+    commit(root, FIXED)
+    mind = open_mind(root)
+    mind.backfill_git()
+    mind.reject(mind.list()[0].id)
+    commit(root, FIXED, content="again")
+
+    again = mind.backfill_git()
+
+    assert again.learned == 0
+    assert [memory.status for memory in mind.list()] == [Status.RETRACTED]
+
+
+def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repository("api")
+    commit(root, FIXED)
+    claude_session(tmp_path / "user", str(root))
+    monkeypatch.chdir(root)
+
+    planned = run("backfill", "--dry-run")
+    taken = run_json("backfill", "claude-code", "--project")
+    from_git = run("backfill", "git")
+    unknown = run("backfill", "nobody")
+
+    assert "Would take in 3 new of 3 observations" in planned.output
+    assert taken["new"] == 3
+    assert "Took in 2 commits; 1 new proposals." in from_git.output
+    assert unknown.exit_code == 2
+    assert "not an agent we know" in unknown.output

@@ -1,0 +1,182 @@
+"""What each detector finds, and what it must leave alone."""
+
+from pathlib import Path
+
+import pytest
+
+from hivemind import agents
+from hivemind.curate.detectors import DETECTORS, chosen
+from hivemind.curate.trail import Trail
+from hivemind.errors import InvalidInput
+from hivemind.model.commands import essence, is_looking
+from hivemind.model.memory import Channel, Kind
+from hivemind.model.proposal import Proposal
+from hivemind.model.session import Observation
+from tests.learn.sessions import Told, told
+
+
+def found(detector: str, session: Told) -> list[Proposal]:
+    read = agents.of("claude-code").read_transcript(session.keep())
+    steps = [one for one in read if isinstance(one, Observation)]
+    return list(DETECTORS[detector](Trail(steps=steps, root=str(session.directory))))
+
+
+ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
+
+
+def broken(session: Told) -> Told:
+    return session.asked("Make login work again").ran("pytest -q", ERROR, failed=True)
+
+
+def test_a_failure_that_was_mended_is_a_fix_with_its_error_cause_and_file(tmp_path: Path) -> None:
+    session = broken(told(tmp_path))
+    session.said("The token check fails because the clock of the test is in another time zone.")
+    session.edited("src/auth.py", "now()", "now(UTC)").ran("pytest -q 2>&1 | tail -5", "3 passed")
+
+    [fix] = found("fixes", session)
+
+    assert fix.kind is Kind.FIX
+    assert "`pytest -q` failed with: " + ERROR in fix.text
+    assert "Mended in src/auth.py: The token check fails because the clock" in fix.text
+    assert fix.links == ("src/auth.py",)
+    assert all(one.session_id == "s1" and one.event and one.channel is Channel.DERIVED for one in fix.sources)
+    assert fix.sources[0].quote == ERROR
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("The test fails as expected, because nothing is implemented yet.", ERROR),
+        ("I need to update the test because the message changed.", ERROR),
+        ("This needs the import that I forgot to add to the module.", "a.go:3:1: undefined: strings"),
+        ("It might be that the clock needs to be set, I will try something.", ERROR),
+        ("", ERROR),
+    ],
+)
+def test_slips_plans_and_guesses_are_no_fixes(tmp_path: Path, said: str, error: str) -> None:
+    session = told(tmp_path).ran("pytest -q", error, failed=True)
+    if said:
+        session.said(said)
+    session.edited("src/auth.py", "a", "b").ran("pytest -q", "3 passed")
+
+    assert found("fixes", session) == []
+
+
+def test_without_an_edit_or_a_pass_nothing_was_fixed(tmp_path: Path) -> None:
+    why = "The token check fails because the clock of the test is in another time zone."
+    flaky = broken(told(tmp_path)).said(why).ran("pytest -q", "3 passed")
+    unmended = broken(told(tmp_path)).said(why).edited("src/auth.py", "a", "b").ran("pytest -q", ERROR, failed=True)
+
+    assert found("fixes", flaky) == []
+    assert found("fixes", unmended) == []
+
+
+def test_commands_that_passed_tell_how_things_are_done_here(tmp_path: Path) -> None:
+    session = told(tmp_path)
+    for command in ("cd api && make test", "make test", "make lint 2>&1 | tail -3", "ls -la", "go test ./a/b -run X"):
+        session.ran(command, "fine")
+    session.ran("make build", "error: no", failed=True)
+
+    assert {one.text for one in found("commands", session)} == {
+        "`make test` runs the tests here",
+        "`make lint` checks style here",
+    }
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Always run the formatter before you commit.",
+        "No, we use pnpm here, not npm.",
+        "From now on put migrations into their own commit.",
+        "I'd prefer dataclasses over dictionaries.",
+        "Don't wrap lines in Markdown, because GitHub shows the breaks.",
+        "The handlers should never touch the database directly.",
+    ],
+)
+def test_what_a_person_wants_in_general_is_kept_in_their_words(tmp_path: Path, said: str) -> None:
+    [wanted] = found("corrections", told(tmp_path).asked(f"Thanks. {said}"))
+
+    assert wanted.text == said
+    assert wanted.kind in (Kind.CONVENTION, Kind.PREFERENCE)
+    assert wanted.sources[0].quote == said
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Should we always use pnpm?",
+        "Don't worry about the tests.",
+        "It should not be in the header.",
+        "Never mind the last remark then.",
+        "Maybe we should never retry uploads.",
+        "Implement the following plan:\nAlways run the formatter before you commit.",
+        "Fix the login page please.",
+    ],
+)
+def test_questions_asides_and_pasted_plans_are_not_wishes(tmp_path: Path, said: str) -> None:
+    assert found("corrections", told(tmp_path).asked(said)) == []
+
+
+def test_a_decision_is_kept_only_with_its_reason(tmp_path: Path) -> None:
+    session = told(tmp_path)
+    session.said("I chose SQLite rather than Redis, so that nothing else has to run. I kept the names as they were.")
+    message = "Queue jobs in SQLite\n\nInstead of Redis, because nothing else may run.\n\nCo-Authored-By: X"
+    session.ran(f"git commit -m \"$(cat <<'EOF'\n{message}\nEOF\n)\"", "1 file changed")
+    session.ran('git commit -m "Fix typo"', "1 file changed")
+
+    assert [one.text for one in found("decisions", session)] == [
+        "I chose SQLite rather than Redis, so that nothing else has to run.",
+        "Queue jobs in SQLite. Instead of Redis, because nothing else may run.",
+    ]
+
+
+def test_files_that_changed_together_for_a_task_are_named_with_what_was_read(tmp_path: Path) -> None:
+    task = "Show the author of each checkpoint in the list and in the detail view"
+    session = told(tmp_path).asked(task).read("src/model.py")
+    session.edited("src/list.py", "a", "b").edited("src/detail.py", "a", "b").edited("/etc/hosts", "a", "b")
+
+    [seen] = found("exploration", session)
+
+    assert seen.links == ("src/list.py", "src/detail.py")
+    assert f"“{task}”" in seen.text
+    assert "Read for it: src/model.py." in seen.text
+    assert "hosts" not in seen.text
+    assert found("exploration", told(tmp_path).asked("yes").edited("a.py", "a", "b").edited("b.py", "a", "b")) == []
+
+
+def test_an_approach_taken_back_is_a_dead_end_if_the_agent_said_why(tmp_path: Path) -> None:
+    why = "The registry can't import the agents because they import the registry."
+    session = told(tmp_path).edited("src/registry.py", "a", "b").said(why).ran("git checkout -- src/registry.py")
+    silent = told(tmp_path).edited("src/registry.py", "a", "b").ran("git checkout -- src/registry.py")
+
+    [end] = found("dead_ends", session)
+
+    assert end.text == f"Tried in src/registry.py and taken back: {why}"
+    assert found("dead_ends", silent) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [
+        ("cd /repo && FOO=1 pytest -q 2>&1 | tail -20", "pytest -q"),
+        ("make test; echo done", "make test"),
+        ('go test -run "A|B" ./...', 'go test -run "A|B" ./...'),
+        ("make test && make lint", ""),
+        ("python - <<'E'\nprint(1)\nE", ""),
+        ("make test | ./report", ""),
+    ],
+)
+def test_a_command_line_is_known_by_what_it_runs(command: str, meant: str) -> None:
+    assert essence(command) == meant
+
+
+def test_looking_around_is_told_from_doing_something() -> None:
+    assert is_looking("rg -n needle src")
+    assert not is_looking("make needle")
+
+
+def test_an_unknown_detector_is_refused_by_name() -> None:
+    assert chosen(["fixes"]) == [DETECTORS["fixes"]]
+    with pytest.raises(InvalidInput, match="'nobody' is not a detector"):
+        chosen(["nobody"])
