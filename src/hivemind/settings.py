@@ -30,6 +30,11 @@ class Settings:
     recall_tokens: int = 1200
     """How many tokens a recall may spend at most."""
 
+    brief_tokens: int = 1200
+    """How many tokens may be said at the start of a session and after compaction; 0 says nothing."""
+    prompt_tokens: int = 500
+    """How many tokens may be said on a prompt; 0 says nothing."""
+
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
 

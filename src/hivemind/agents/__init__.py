@@ -8,16 +8,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, cast
 
-from hivemind.agents.callers import ANSWERED, calling, who_calls
+from hivemind.agents.callers import ANSWERED, calling, connected, who_calls
 from hivemind.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from hivemind.agents.asking import Asked
     from hivemind.agents.base import Agent, Told
 
-__all__ = ["ANSWERED", "NAMES", "calling", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
 
 MODULES = {
     "claude-code": "claude_code",
@@ -40,6 +41,12 @@ def of(name: str) -> Agent:
     if name not in MODULES:
         raise InvalidInput(f"{name!r} is not an agent we know; these are: {', '.join(NAMES)}")
     return cast("Agent", importlib.import_module(f"hivemind.agents.{MODULES[name]}"))
+
+
+def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
+    """Which session asks, where, and what the person said."""
+    found = importlib.import_module("hivemind.agents.asking").asked(of(name).decode(event, payload, ""), payload)
+    return cast("Asked", found)
 
 
 def read(name: str, event: str, payload: Mapping[str, Any], at: str) -> Told:

@@ -1,6 +1,7 @@
 """The verbs that put something in."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from hivemind.app.core import Core, head_commit
@@ -190,10 +191,11 @@ class Writing(Core):
 
     def take_in_spool(self) -> int:
         """Record what hooks have left since the store was last open; return how much was new."""
+        where = cache(lambda directory: identify(Path(directory)).id)
         with spool.taken(str(self._settings.home)) as lines:
             events = [
                 self._pen.event(
-                    arrival.fact, Scope.PROJECT, identify(Path(arrival.directory)).id, channel=Channel.TOOL,
+                    arrival.fact, Scope.PROJECT, where(arrival.directory), channel=Channel.TOOL,
                     id=arrival.id, at=arrival.at, actor=arrival.fact.agent,
                 )
                 for arrival in intake.arrivals(lines)
