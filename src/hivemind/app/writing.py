@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from hivemind.app.core import Core, head_commit
-from hivemind.capture import intake, spool
+from hivemind.capture import intake, spool, unread
 from hivemind.codebase.repository import identify
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
@@ -18,6 +18,7 @@ from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.reports import Imported, Synced
 from hivemind.model.scope import Scope
+from hivemind.model.session import Skipped
 from hivemind.model.text import checked, checked_label
 from hivemind.model.text import tags as tags_from
 from hivemind.store import log
@@ -193,12 +194,18 @@ class Writing(Core):
         """Record what hooks have left since the store was last open; return how much was new."""
         where = cache(lambda directory: identify(Path(directory)).id)
         with spool.taken(str(self._settings.home)) as lines:
+            arrived = list(intake.arrivals(lines))
             events = [
                 self._pen.event(
                     arrival.fact, Scope.PROJECT, where(arrival.directory), channel=Channel.TOOL,
                     id=arrival.id, at=arrival.at, actor=arrival.fact.agent,
                 )
-                for arrival in intake.arrivals(lines)
+                for arrival in arrived
                 if isinstance(arrival, intake.Arrival)
             ]  # fmt: skip
-            return len(self._store.record(events)) if events else 0
+            new = len(self._store.record(events)) if events else 0
+            now = moments.written(self._clock())
+            skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
+            if skipped:
+                unread.note(self._settings.home, skipped)
+            return new
