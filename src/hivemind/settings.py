@@ -33,6 +33,11 @@ class Settings:
 
     model: str = ""
     """What turns text into vectors: empty for the built-in model, else a folder, an address, or none."""
+    brief_tokens: int = 1200
+    """How many tokens may be said at the start of a session and after compaction; 0 says nothing."""
+    prompt_tokens: int = 500
+    """How many tokens may be said on a prompt; 0 says nothing."""
+
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
 

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from hivemind import Hivemind
 from hivemind.capture import spool
+from hivemind.entrypoints import hook as hook_file
+from hivemind.model.memory import Kind
+from tests.conftest import Open
 from tests.doors import residue, run_json
 
 
 def hook(payload: str | bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     raw = payload.encode() if isinstance(payload, str) else payload
-    command = [sys.executable, "-c", "from hivemind.entrypoints.hook import main; main()", *arguments]
+    command = [sys.executable, "-I", "-S", str(hook_file.__file__), *arguments]
     return subprocess.run(command, input=raw, capture_output=True, check=False)
 
 
@@ -97,4 +101,101 @@ def test_what_was_taken_by_a_process_that_died_is_not_lost(home: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         die_while_taking(home)
 
+    assert run_json("stats")["observations"] == 1
+
+
+def test_a_passage_marked_private_is_dropped_and_the_rest_arrives(home: Path) -> None:
+    hook(tool_use(1, "all fine <private>my diary is in the attic"), "claude-code", "PostToolUse")
+
+    said = run_json("sql", "SELECT output FROM tool_outputs")
+
+    assert "all fine" in said[0]["output"]
+    assert residue(home, b"attic") == []
+
+
+def test_the_agent_that_really_calls_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_SESSION_ID", "g1")
+    hook(tool_use(1).replace("s1", "g1"), "claude-code", "PostToolUse")
+    monkeypatch.delenv("GEMINI_SESSION_ID")
+    hook(tool_use(2), "claude-code", "PostToolUse")
+
+    agents = run_json("sql", "SELECT id, agent FROM sessions ORDER BY id")
+
+    assert agents == [{"id": "g1", "agent": "gemini"}, {"id": "s1", "agent": "claude-code"}]
+
+
+def start(session: str, source: str = "startup") -> str:
+    return json.dumps(
+        {"session_id": session, "cwd": str(Path.cwd()), "hook_event_name": "SessionStart", "source": source}
+    )
+
+
+def prompt(session: str, text: str) -> str:
+    told = {"session_id": session, "cwd": str(Path.cwd()), "hook_event_name": "UserPromptSubmit", "prompt": text}
+    return json.dumps(told | {"prompt_id": text[:20]})
+
+
+def context(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What Claude Code puts before its model, of what the hook printed."""
+    assert (done.returncode, done.stderr) == (0, b"")
+    if not done.stdout:
+        return ""
+    said: str = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    return said
+
+
+def knowing(open_mind: Open) -> Hivemind:
+    mind = open_mind(Path.cwd())
+    mind.remember("Deploys run on Fridays, from main only", kind=Kind.DECISION)
+    mind.remember("The staging database is called heron", kind=Kind.FACT)
+    return mind
+
+
+def test_a_session_starts_with_the_brief_and_hears_it_again_only_after_compaction(open_mind: Open) -> None:
+    knowing(open_mind).close()
+
+    first = context(hook(start("s1"), "claude-code", "SessionStart"))
+    resumed = context(hook(start("s1", "resume"), "claude-code", "SessionStart"))
+    compacted = context(hook(start("s1", "compact"), "claude-code", "SessionStart"))
+
+    assert "Deploys run on Fridays" in first
+    assert "heron" not in first
+    assert "Receipt " in first
+    assert resumed == ""
+    assert "Deploys run on Fridays" in compacted
+
+
+def test_a_prompt_gets_what_it_calls_for_once(open_mind: Open) -> None:
+    knowing(open_mind).close()
+    hook(start("s1"), "claude-code", "SessionStart")
+
+    called_for = context(hook(prompt("s1", "connect to the staging database"), "claude-code", "UserPromptSubmit"))
+    again = context(hook(prompt("s1", "use the staging database once more"), "claude-code", "UserPromptSubmit"))
+    briefed = context(hook(prompt("s1", "do deploys run on Fridays?"), "claude-code", "UserPromptSubmit"))
+    unrelated = context(hook(prompt("s1", "rename the button"), "claude-code", "UserPromptSubmit"))
+    other = context(hook(prompt("s2", "connect to the staging database"), "claude-code", "UserPromptSubmit"))
+
+    assert "heron" in called_for
+    assert (again, briefed, unrelated) == ("", "", "")
+    assert "heron" in other
+
+
+def test_each_agent_is_answered_in_its_own_form(open_mind: Open) -> None:
+    knowing(open_mind).close()
+    told = {"sessionId": "c1", "cwd": str(Path.cwd()), "timestamp": 1_780_000_000_000, "source": "new"}
+    task = {"taskId": "l1", "workspaceRoots": [str(Path.cwd())], "hookName": "tool_call"}
+
+    copilot = hook(json.dumps(told), "copilot", "sessionStart")
+    cline = hook(json.dumps(task), "cline", "PreToolUse")
+    cline_again = hook(json.dumps(task), "cline", "PreToolUse")
+
+    assert "Fridays" in json.loads(copilot.stdout)["additionalContext"]
+    assert "Fridays" in json.loads(cline.stdout)["context"]
+    assert cline_again.stdout == b""
+
+
+def test_where_nothing_is_known_nothing_is_said() -> None:
+    done = hook(start("s1"), "claude-code", "SessionStart")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert run_json("stats")["observations"] == 1

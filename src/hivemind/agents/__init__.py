@@ -1,23 +1,23 @@
 """WHO we listen to: what differs from one coding agent to the next, a module each.
 
-The modules are imported when they are asked for: hook and command line pass here at every start.
+The modules are imported when they are asked for: hook and command line pass here at every start, and importing
+typing would cost the hook more than its work.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, cast
-
-from hivemind.agents.callers import ANSWERED, calling, who_calls
+from hivemind.agents.callers import ANSWERED, calling, connected, who_calls
 from hivemind.errors import InvalidInput
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from hivemind.agents.asking import Asked
     from hivemind.agents.base import Agent, Told
 
-__all__ = ["ANSWERED", "NAMES", "calling", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
 
 MODULES = {
     "claude-code": "claude_code",
@@ -39,9 +39,22 @@ def of(name: str) -> Agent:
     """The agent of this name."""
     if name not in MODULES:
         raise InvalidInput(f"{name!r} is not an agent we know; these are: {', '.join(NAMES)}")
-    return cast("Agent", importlib.import_module(f"hivemind.agents.{MODULES[name]}"))
+    agent: Agent = _module(MODULES[name])
+    return agent
+
+
+def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
+    """Which session asks, where, and what the person said."""
+    found: Asked = _module("asking").asked(of(name).decode(event, payload, ""), payload)
+    return found
 
 
 def read(name: str, event: str, payload: Mapping[str, Any], at: str) -> Told:
     """What a hook payload says happened, and what of it could not be read."""
     return of(name).decode(event, payload, at)
+
+
+def _module(name: str) -> Any:
+    import importlib
+
+    return importlib.import_module(f"hivemind.agents.{name}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 SIGNS = (
     ("CLAUDECODE", "claude-code", "CLAUDE_CODE_SESSION_ID"),
@@ -33,6 +34,22 @@ MARKS = (
     ("", "GEMINI_SESSION_ID", "gemini"),
 )
 """Words in a payload and variables around a hook that only one agent leaves."""
+
+CLIENTS = (
+    ("claude", "claude-code"),
+    ("codex", "codex"),
+    ("qwen", "qwen"),
+    ("gemini", "gemini"),
+    ("opencode", "opencode"),
+    ("copilot", "copilot"),
+    ("cline", "cline"),
+    ("continue", "continue"),
+    ("cursor", "cursor"),
+    ("windsurf", "windsurf"),
+    ("cascade", "windsurf"),
+    ("zed", "zed"),
+)
+"""A word in the name by which an agent introduces itself to a server, and the agent."""
 
 ANSWERED = {
     *("SessionStart", "UserPromptSubmit", "BeforeAgent", "PreToolUse", "sessionStart", "userPromptSubmitted"),
@@ -65,3 +82,19 @@ def who_calls(named: str, environ: Mapping[str, str], payload: str) -> str:
             return agent
     is_codex = '"turn_id"' in payload and '"prompt_id"' not in payload and '"permission_mode"' in payload
     return "codex" if is_codex and not environ.get("CLAUDECODE") else named
+
+
+def connected(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) -> tuple[str, str]:
+    """The agent and session that speak to our server; what introduces itself under no name we know keeps its own.
+
+    The name comes first: an agent started from another's shell inherits that one's variables.
+    """
+    around = calling(environ)
+    named = next((agent for word, agent in CLIENTS if word in client.lower()), "")
+    agent = named or (around[0] if around else "") or client or "agent"
+    told = meta.get("x-codex-turn-metadata")
+    session = str(told.get("session_id") or "") if isinstance(told, dict) else str(meta.get("threadId") or "")
+    for _, known, variable in SIGNS:
+        if not session and known == agent and variable:
+            session = environ.get(variable, "")
+    return agent, session

@@ -1,18 +1,19 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``judging``, ``observing`` and ``caring``; if a method needs a second paragraph, that
-paragraph belongs in a package below.
+``writing``, ``reading``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a method needs a
+second paragraph, that paragraph belongs in a package below.
 """
 
 from pathlib import Path
 from types import TracebackType
 
+from hivemind.app.briefing import Briefing
 from hivemind.app.caring import Caring
-from hivemind.app.core import Clock, utc_now, when_called, who_calls
+from hivemind.app.connecting import Connecting
+from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
 from hivemind.app.observing import Observing
-from hivemind.app.reading import Reading
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.model.writer import Writer
@@ -20,14 +21,14 @@ from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.store.reader import Reader
 
-__all__ = ["Hivemind", "connect"]
+__all__ = ["Hivemind", "client_of", "connect"]
 
 VECTOR_FUNCTIONS = {
     name: when_called("hivemind.recall.functions", name) for name in ("embed", "cosine_similarity", "unpack_vector")
 }
 
 
-class Hivemind(Writing, Reading, Judging, Observing, Caring):
+class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

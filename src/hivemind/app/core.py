@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -55,6 +55,11 @@ class Core:
         """Why recall goes by words alone, if it does."""
         earlier = repositories_on_disk.earlier_names(repository, repositories.names_of(store.db, repository.root))
         self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
+
+    @property
+    def speaker(self) -> str:
+        """The person or agent on whose behalf this is open."""
+        return self._writer.actor
 
     def _record(self, events: Iterable[Event]) -> list[Event]:
         return self._store.record([*self._introduction(), *events])
@@ -144,6 +149,14 @@ def who_calls(settings: Settings) -> Writer:
     if agent is None:
         return Writer(actor=settings.person, channel=Channel.PERSON)
     return Writer(actor=agent[0], channel=Channel.AGENT, session_id=agent[1])
+
+
+def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
+    """Where a client of our server works and who it is: what it writes is an agent's word, whatever it calls itself."""
+    agent, session = agents.connected(client, os.environ, meta)
+    named = (os.environ.get(name, "") for name in ("CLAUDE_PROJECT_DIR", "QWEN_CODE_PROJECT_DIR"))
+    directory = next((Path(path) for path in named if path and Path(path).is_dir()), Path.cwd())
+    return directory, Writer(actor=agent, channel=Channel.AGENT, session_id=session)
 
 
 def when_called(module: str, name: str) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hivemind import agents
 from hivemind.app.core import Core, Progress, quietly
-from hivemind.capture import backfill, intake, spool
+from hivemind.capture import backfill, intake, spool, unread
 from hivemind.codebase import history
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
@@ -43,10 +43,17 @@ class Observing(Core):
 
     def take_in_spool(self) -> int:
         """Record what hooks have left since the store was last open; return how much was new."""
+        where = cache(lambda directory: identify(Path(directory)).id)
+        now = moments.written(self._clock())
         with spool.taken(str(self._settings.home)) as lines:
-            arrived = (one for one in intake.arrivals(lines) if isinstance(one, intake.Arrival))
-            events = [self._observed(self._pen, one, identify(Path(one.directory)).id) for one in arrived]
-            return len(self._store.record(events)) if events else 0
+            arrived = list(intake.arrivals(lines))
+            known = [one for one in arrived if isinstance(one, intake.Arrival)]
+            events = [self._observed(self._pen, one, where(one.directory)) for one in known]
+            new = len(self._store.record(events)) if events else 0
+            skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
+            if skipped:
+                unread.note(self._settings.home, skipped)
+            return new
 
     def backfill(
         self,

@@ -36,7 +36,10 @@ def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | S
             yield Skipped(reason="from nobody we know", where=f"{agent} {event} at {at}")
             continue
         for seen in agents.read(agent, event, told, at):
-            yield arrival(seen) if isinstance(seen, Observation) else seen
+            if isinstance(seen, Observation):
+                yield arrival(seen)
+            else:
+                yield dataclasses.replace(seen, where=f"{agent} {event} at {at}")
 
 
 def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:

@@ -42,6 +42,13 @@ def redact(text: str, known: Collection[str] = ()) -> str:
     return text
 
 
+def redact_payload(text: str, known: Collection[str] = ()) -> str:
+    """The same for JSON as agents send it: a `<private>` that is never closed ends with the string it stands in."""
+    if _compiled(rules.PRIVATE_TAG).search(text):
+        text = _compiled(rules.JSON_STRING).sub(lambda string: f'"{_without_private(string[1])}"', text)
+    return redact(text, known)
+
+
 def secrets_in(environ: Mapping[str, str]) -> frozenset[str]:
     """The values of an environment that are secret by their name, and the passwords in its addresses."""
     found: set[str] = set()

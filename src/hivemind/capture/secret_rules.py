@@ -11,6 +11,8 @@ MARKER = r"\[redacted:[a-z0-9-]{1,40}\]"
 PRIVATE_TAG = r"(?i:(?:<|\\u003c)(/?)private(?:\s[^<>]{0,200})?(?:>|\\u003e))"
 """Some agents write JSON with `<` escaped."""
 
+JSON_STRING = r'"([^"\\]*(?:\\[\s\S][^"\\]*)*)"'
+
 JWT = (
     r"eyJ(?:(?<![\w=-]eyJ)|(?<=\\[nrt]eyJ)|(?<=[\d;]meyJ))"
     r"[\w=-]{10,4000}\.[\w=-]{10,}(?:\.[\w=-]*){0,3}"

@@ -1,27 +1,52 @@
 """What agents run on every event: payload on standard input, never in the agent's way.
 
-``hivemind-hook AGENT EVENT`` redacts, leaves one line in the spool and exits 0, whatever happens.
+``hivemind-hook AGENT EVENT`` redacts, leaves one line in the spool, answers where the event takes an answer, and
+exits 0, whatever happens. Agents run this file by its path, ``python -I -S …/hook.py``: that leaves out what a
+console script or ``python -m`` would load first.
 """
 
 import os
 import sys
 import time
 
+if not __package__:
+    # Last, so that nothing beside us can stand in for the standard library.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from hivemind.agents.callers import ANSWERED, who_calls
 from hivemind.capture import spool
-from hivemind.capture.redact import redact, secrets_in
+from hivemind.capture.redact import redact_payload, secrets_in
 from hivemind.model.home import data_directory
 
 LONGEST_PAYLOAD = 1024 * 1024
 
 
 def main() -> None:
-    """Spool the event; a guest in someone's session neither fails nor talks."""
+    """Spool the event and answer it; a guest in someone's session neither fails nor talks out of turn."""
     try:
-        agent, event = [*sys.argv[1:3], "", ""][:2]
+        named, event = [*sys.argv[1:3], "", ""][:2]
         payload = sys.stdin.buffer.read(LONGEST_PAYLOAD).decode("utf-8", "replace")
+        agent = who_calls(named, os.environ, payload)
         seconds = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
-        spool.append(data_directory(os.environ), agent, event, at, redact(payload, secrets_in(os.environ)))
+        clean = redact_payload(payload, secrets_in(os.environ))
+        spool.append(data_directory(os.environ), agent, event, at, clean)
+        if event in ANSWERED:
+            answer(agent, event, clean)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
     sys.exit(0)
+
+
+def answer(agent: str, event: str, payload: str) -> None:
+    """Print what memory has to say, loading all that takes; no other event pays for it."""
+    import importlib
+
+    if "site" not in sys.modules:
+        # Without -S Python would have done this at the start: it is how what we depend on is found.
+        importlib.import_module("site").main()
+    print(importlib.import_module("hivemind.app.answering").answer(agent, event, payload), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -69,6 +69,23 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What memory cost a session."""
+
+    actor: str
+    session_id: str
+    briefs: int
+    prompts: int
+    recalls: int
+    memories: int
+    """How many were put before it, each time counted."""
+    told_before: int
+    """How many of them an earlier session had been told: found out once, and not again."""
+    unasked_tokens: int
+    asked_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """How much there is."""
 

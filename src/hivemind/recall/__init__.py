@@ -13,7 +13,7 @@ from hivemind.store.database import Database
 if TYPE_CHECKING:
     from hivemind.recall.meaning import Meaning
 
-__all__ = ["answer"]
+__all__ = ["answer", "fit"]
 
 
 def answer(db: Database, query: Query, meaning: "Meaning | None" = None) -> Recall:

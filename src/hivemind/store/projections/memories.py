@@ -209,6 +209,18 @@ def overdue(db: Database, query: Query) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
+    """Memories in sight that are tied to one of these files or symbols, newest first."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING} AND EXISTS ("
+        "SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
+        " WHERE l.value = p.value OR l.value LIKE replace(p.value, '_', '!_') || '::%' ESCAPE '!')"
+        " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
+        {**bound(query), "places": json.dumps(list(places)), "limit": query.limit},
+    )
+    return [_memory(row) for row in rows]
+
+
 def of_files(db: Database, repo: str) -> list[Memory]:
     """What the instruction files of a repository said, whether or not they still do."""
     rows = db.execute(f"SELECT {COLUMNS} FROM memories WHERE repo = ? AND channel = 'file'", repo)

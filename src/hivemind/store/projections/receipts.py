@@ -5,6 +5,7 @@ import json
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.recall import Receipt
+from hivemind.model.reports import Spent
 from hivemind.store.database import Database, Row
 
 TABLES = ("receipts",)
@@ -65,6 +66,21 @@ def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]
         {"session": session_id, "limit": limit},
     )
     return [_receipt(row) for row in rows]
+
+
+def spent(db: Database, limit: int = 200) -> list[Spent]:
+    """What was put before each session and what it cost, newest session first."""
+    rows = db.execute(
+        "SELECT actor, session_id, count(DISTINCT iif(query = '', id, NULL)),"
+        " count(DISTINCT iif(query <> '' AND why LIKE 'unasked%', id, NULL)),"
+        " count(DISTINCT iif(query <> '' AND why NOT LIKE 'unasked%', id, NULL)), count(*),"
+        " sum(EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
+        " AND e.session_id <> r.session_id)),"
+        " sum(iif(why LIKE 'unasked%', tokens, 0)), sum(iif(why LIKE 'unasked%', 0, tokens))"
+        " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
+        limit,
+    )
+    return [Spent(**dict(zip(Spent.__dataclass_fields__, row, strict=True))) for row in rows]
 
 
 def _receipt(row: Row) -> Receipt:

@@ -192,6 +192,21 @@ def _observation(session: Session, row: Row) -> Observation:
     )
 
 
+def last_compacted(db: Database, session_id: str) -> str:
+    """When the context of a session was last cut down; empty if never."""
+    moment = db.value(
+        "SELECT max(at) FROM observations WHERE session_id = ?"
+        " AND (seen = 'compacted' OR (seen = 'started' AND text IN ('compact', 'clear')))",
+        session_id,
+    )
+    return str(moment or "")
+
+
+def last_seen(db: Database) -> dict[str, str]:
+    """When each agent was last heard of."""
+    return {row[0]: row[1] for row in db.execute("SELECT agent, max(last_seen_at) FROM sessions GROUP BY agent")}
+
+
 def count(db: Database) -> tuple[int, int]:
     """How many sessions and how many observations there are."""
     row = db.one("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM observations)")

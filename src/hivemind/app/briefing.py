@@ -1,0 +1,77 @@
+"""The verbs that speak before being asked, within a budget, and never twice in a session."""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hivemind import recall
+from hivemind.app.reading import Reading
+from hivemind.model.recall import Hit, Query, Recall, Receipt
+from hivemind.model.reports import Spent
+from hivemind.model.text import checked
+from hivemind.recall import brief as briefs
+from hivemind.store.projections import receipts, sessions
+
+LONGEST_PROMPT = 2000
+"""Characters of a prompt that are looked at: the task stands at its beginning."""
+
+
+class Briefing(Reading):
+    """What an agent is told at the start, on a prompt, and about a task."""
+
+    def brief(self) -> Recall:
+        """What holds here; nothing if this session has it before its eyes already."""
+        query = self._query(limit=1, max_tokens=max(self._settings.brief_tokens, 1))
+        if self._settings.brief_tokens < 1 or self._was_briefed():
+            return Recall(query=query, hits=(), text="")
+        return self._told(query, briefs.standing(self._store.db, query))
+
+    def on_prompt(self, prompt: str) -> Recall:
+        """What a prompt calls for and this session was not told yet."""
+        text = prompt.strip()[:LONGEST_PROMPT]
+        query = self._query(text, max_tokens=max(self._settings.prompt_tokens, 1))
+        if self._settings.prompt_tokens < 1 or not text:
+            return Recall(query=query, hits=(), text="")
+        return self._told(query, briefs.on_prompt(self._store.db, query, self._given()))
+
+    def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
+        """What bears on a task and the files it touches, and what holds here as far as it was not told yet."""
+        text = " ".join(filter(None, (task.strip(), *files)))
+        query = self._query(checked(text, "the task") if text else "", max_tokens=self._settings.brief_tokens)
+        tied = briefs.about(self._store.db, query, files)
+        found = recall.answer(self._store.db, query, self._meaning).hits if text else ()
+        asked = [hit.memory.id for hit in (*tied, *found)]
+        given = self._given() if text else ()
+        holding = [one for one in briefs.standing(self._store.db, query) if one.memory.id not in given]
+        wanted = {hit.memory.id: hit for hit in (*holding, *found, *tied)}
+        in_order = [wanted[one] for one in dict.fromkeys([*asked, *wanted])]
+        return self._told(query, recall.fit(in_order, len(in_order) or 1, query.max_tokens - briefs.FRAME), asked)
+
+    def tokens_spent(self) -> tuple[Spent, ...]:
+        """What memory cost each session in tokens, newest first, and how much of it was told before."""
+        return tuple(receipts.spent(self._store.db))
+
+    def _told(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = ()) -> Recall:
+        while hits and briefs.cost(hits) > query.max_tokens - briefs.FRAME:
+            hits = hits[:-1]
+        found = self._with_receipt(Recall(query=query, hits=hits, text=""))
+        said = "\n".join(hit.memory.id + hit.passage for hit in hits)
+        # Unknown to whoever wrote the memories, and the same each time they are told.
+        mark = hmac.new(self._store.secret, said.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:8]
+        frame = briefs.Frame(mark=mark, receipt=found.receipt or "")
+        return replace(found, text=briefs.rendered(hits, frame, asked=asked))
+
+    def _was_briefed(self) -> bool:
+        return any(not line.query for line in self._lines_in_session())
+
+    def _given(self) -> tuple[str, ...]:
+        return tuple(line.memory_id for line in self._lines_in_session())
+
+    def _lines_in_session(self) -> Sequence[Receipt]:
+        """What was put before this session since its context was last cut down."""
+        session = self._writer.session_id
+        if not session:
+            return ()
+        since = sessions.last_compacted(self._store.db, session)
+        return [line for line in receipts.of_session(self._store.db, session, 10_000) if line.at > since]

@@ -1,0 +1,171 @@
+"""The verbs that connect agents, take them back, and say how each of them stands."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import hivemind
+from hivemind import agents
+from hivemind.agents import changes, connection
+from hivemind.agents.pieces import Launch, Place, Plan
+from hivemind.app.core import Core
+from hivemind.capture import unread
+from hivemind.errors import InvalidInput
+from hivemind.model import moments
+from hivemind.store.checkup import Finding
+from hivemind.store.projections import sessions
+
+SERVER_SECONDS = 10
+LATELY = timedelta(days=7)
+"""What could not be read longer ago is no longer worth a warning."""
+HERE_ONLY = "these files name this machine's Python: keep them out of version control"
+
+HELLO = (
+    {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "clientInfo": {"name": "doctor"}}},
+    {"id": 2, "method": "tools/list"},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What connecting an agent, or taking it back, would change."""
+
+    agent: str
+    title: str
+    plan: Plan
+
+    @property
+    def diffs(self) -> tuple[str, ...]:
+        """Each file's change as a unified diff."""
+        return tuple(changes.shown(change) for change in self.plan.changes)
+
+
+class Connecting(Core):
+    """What stands between us and the agents."""
+
+    def connect_agents(
+        self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False
+    ) -> tuple[Connection, ...]:
+        """What would connect these agents, or all on this machine; ``make`` does it."""
+        chosen = names or connection.detect(Path.home())
+        if not chosen:
+            raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
+        place, view = _place(project), View()
+        planned = []
+        for name in chosen:
+            plan = view.seen(connection.install(name, place, _launch(), trust=trust_codex_hooks, read=view))
+            notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
+            planned.append(_connection(name, Plan(changes=plan.changes, notes=notes)))
+        return tuple(planned)
+
+    def disconnect_agents(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
+        """What would take back all we added, for these agents or for every one; ``make`` does it."""
+        place, view = _place(project), View()
+        planned = [
+            _connection(name, view.seen(connection.uninstall(name, place, view))) for name in names or agents.NAMES
+        ]
+        return tuple(one for one in planned if names or one.plan.changes)
+
+    def make(self, planned: Iterable[Connection]) -> None:
+        """Make the changes, unless a file is no longer what the plan was made for."""
+        for one in planned:
+            changes.apply(one.plan.changes)
+
+    def agents_health(self) -> tuple[Finding, ...]:
+        """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
+        place = _place(None)
+        stand = [connection.health(name, place) for name in agents.NAMES]
+        heard = sessions.last_seen(self._store.db)
+        found = [_finding(one, heard.get(one.agent, "")) for one in stand if one.present or one.server or one.hooks]
+        if any(one.server for one in stand):
+            found.append(_server())
+        return (*found, self._unread())
+
+    def _unread(self) -> Finding:
+        """What hooks left that nobody could read."""
+        since = moments.written(self._clock() - LATELY)
+        lately = [line for line in unread.read(self._settings.home) if line.at >= since]
+        if not lately:
+            return Finding(what="hooks", is_well=True, detail="everything they left could be read")
+        why, times = Counter(line.why for line in lately).most_common(1)[0]
+        detail = f"{len(lately):,} things could not be read this week, {times:,} of them: {why}"
+        return Finding(
+            what="hooks", is_well=False, detail=detail, remedy="upgrade hivemind, or report it with this line"
+        )
+
+
+class View:
+    """The files as they will be once what is planned so far is made: two agents may share one."""
+
+    def __init__(self) -> None:
+        self._planned: dict[Path, str | None] = {}
+
+    def __call__(self, path: Path) -> str | None:
+        """What the file will hold."""
+        return self._planned[path] if path in self._planned else changes.on_disk(path)
+
+    def seen(self, plan: Plan) -> Plan:
+        """Take a plan for made."""
+        self._planned |= {change.path: change.after for change in plan.changes}
+        return plan
+
+
+def _connection(name: str, plan: Plan) -> Connection:
+    return Connection(agent=name, title=agents.of(name).TITLE, plan=plan)
+
+
+def _place(project: Path | None) -> Place:
+    return Place(home=Path.home(), project=project.resolve() if project else None)
+
+
+def _launch() -> Launch:
+    """By absolute paths, as agents run us with whatever PATH they have; -P keeps a repository's files from us."""
+    hook = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
+    return Launch(
+        hook=(sys.executable, "-I", "-S", str(hook)),
+        server=(sys.executable, "-P", "-m", "hivemind", "mcp"),
+    )
+
+
+def _finding(health: connection.Health, heard: str) -> Finding:
+    connect = f"hivemind install {health.agent}"
+    if not (health.server or health.hooks):
+        return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
+    parts = list(_parts(health))
+    wrong = [said for said, is_well in parts if not is_well]
+    stale = connection.install(health.agent, _place(None), _launch()).changes
+    if stale and not wrong:
+        wrong.append("names another installation of hivemind")
+    seen = f"last heard of {moments.minute(heard)}" if heard else "not heard of yet"
+    detail = " · ".join([*(said for said, is_well in parts if is_well), *wrong, seen])
+    remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
+    return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
+
+
+def _parts(health: connection.Health) -> Iterator[tuple[str, bool]]:
+    yield ("registered", True) if health.server else ("server not registered", False)
+    if health.hooks:
+        yield "hooks in place", True
+    elif health.missing:
+        yield f"no hook for {', '.join(health.missing)}", False
+    if health.trusted is not None:
+        yield ("hooks trusted", True) if health.trusted else ("hooks not trusted: none of them runs", False)
+
+
+def _server() -> Finding:
+    """Start the server as an agent would, and have it list its tools."""
+    asked = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
+    command, begun = _launch().server, time.monotonic()
+    try:
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False)
+        names = [tool["name"] for tool in json.loads(done.stdout.splitlines()[-1])["result"]["tools"]]
+    except (OSError, subprocess.TimeoutExpired, ValueError, LookupError) as error:
+        return Finding(what="server", is_well=False, detail=f"does not answer: {error}", remedy=" ".join(command))
+    took = time.monotonic() - begun
+    return Finding(what="server", is_well=True, detail=f"answers in {took:.1f} s with {', '.join(names)}")

@@ -1,0 +1,32 @@
+"""What people see of a change to their agents' files before it is made."""
+
+from collections.abc import Sequence
+
+import click
+
+from hivemind.app.connecting import Connection
+from hivemind.entrypoints.cli.output import heading, note, warn
+from hivemind.model.text import neutral
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def show(planned: Sequence[Connection], *, nothing: str) -> None:
+    """Every line that would change, and what to know about it."""
+    for one in planned:
+        if not one.plan.changes:
+            note(f"{one.title} {nothing}.")
+        else:
+            heading(one.title)
+        for diff in one.diffs:
+            for line in diff.splitlines():
+                click.echo(click.style(neutral(line), fg=COLOURS.get(line[:1])))
+        for remark in one.plan.notes:
+            warn(remark)
+
+
+def confirmed(planned: Sequence[Connection], question: str, *, yes: bool) -> bool:
+    """Whether there is something to change and the person wants it."""
+    if not any(one.plan.changes for one in planned):
+        return False
+    return yes or click.confirm(question, default=True, abort=True)

@@ -1,0 +1,155 @@
+"""What the tools do: each call becomes one or two verbs of ``Hivemind`` and a short text for the model."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hivemind.app import Hivemind, client_of
+from hivemind.model.ids import short
+from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.moments import day
+from hivemind.model.scope import Scope
+from hivemind.model.text import first_line, neutral
+
+Arguments = Mapping[str, Any]
+
+NOTHING = "Nothing is known about that."
+WAITING_SHOWN = 20
+
+
+class Desk:
+    """The memory of one client, opened at its first call and open until it hangs up."""
+
+    def __init__(self, store: str | None) -> None:
+        self._store = store
+        self._mind: Hivemind | None = None
+        self._client = ("", "")
+
+    def mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
+        """The memory as this client sees it, with what hooks have left since the last call."""
+        directory, writer = client_of(client, meta)
+        who = (writer.actor, writer.session_id)
+        if self._mind is None or who != self._client:
+            self.close()
+            self._mind, self._client = Hivemind.open(self._store, directory=directory, writer=writer), who
+        else:
+            self._mind.take_in_spool()
+        return self._mind
+
+    def close(self) -> None:
+        """Give the store back."""
+        if self._mind:
+            self._mind.close()
+            self._mind = None
+
+
+def recall(mind: Hivemind, given: Arguments) -> str:
+    """What is known."""
+    found = mind.recall(
+        given["query"],
+        kinds=[Kind(kind) for kind in given.get("kinds") or ()],
+        tags=given.get("tags") or (),
+        limit=given.get("limit"),
+        as_of=given.get("as_of") or "",
+        everywhere=bool(given.get("everywhere")),
+    )
+    return found.text or NOTHING
+
+
+def remember(mind: Hivemind, given: Arguments) -> str:
+    """Keep one claim, and say what it contradicts while the model can still settle it."""
+    memory = mind.remember(
+        given["text"],
+        kind=Kind(given.get("kind") or Kind.FACT),
+        scope=Scope(given.get("scope") or Scope.PROJECT),
+        tags=given.get("tags") or (),
+        subject=given.get("subject") or "",
+        links=given.get("links") or (),
+        replaces=given.get("replaces") or (),
+        expires=given.get("expires") or "",
+    )
+    said = [f"Kept as {short(memory.id)}{_standing(memory)}."]
+    for other in memory.contradicts:
+        against = mind.show(other)
+        said.append(f"It contradicts {short(other)}: {_line(against)} Ask the user which holds.")
+    return "\n".join([*said, *filter(None, [mind.sharing(memory)])])
+
+
+def context(mind: Hivemind, given: Arguments) -> str:
+    """What holds here, and what is known about the task and its files."""
+    return mind.context(given.get("task") or "", files=given.get("files") or ()).text or NOTHING
+
+
+def trace(mind: Hivemind, given: Arguments) -> str:
+    """Keep what was done."""
+    memory = mind.store_trace(
+        agent=mind.speaker,
+        action=given["action"],
+        reasoning=given.get("reasoning") or "",
+        result=given.get("result") or "",
+        tags=given.get("tags") or (),
+        links=given.get("links") or (),
+    )
+    return f"Kept as {short(memory.id)}."
+
+
+def review(mind: Hivemind, given: Arguments) -> str:
+    """What waits for a person, or a verdict where agents may give one."""
+    if given.get("decide"):
+        decide = mind.approve if given["decide"] == "approve" else mind.reject
+        judged = decide(given.get("id") or "", reason=given.get("reason") or "")
+        return f"{short(judged.id)} is now {judged.status}."
+    waiting = mind.review(limit=WAITING_SHOWN)
+    lines = [f"[{short(one.memory.id)} · {one.why}] {_line(one.memory)}" for one in waiting]
+    return "\n".join(lines) or "Nothing waits for review."
+
+
+def forget(mind: Hivemind, given: Arguments) -> str:
+    """Take a memory back."""
+    gone = mind.retract(given["id"], reason=given.get("reason") or "")
+    return f"Taken back: {short(gone.id)}. 'hivemind restore {short(gone.id)}' brings it again."
+
+
+def explain(mind: Hivemind, given: Arguments) -> str:
+    """Why a memory is believed."""
+    known = mind.explain(given["id"])
+    memory = known.memory
+    lines = [
+        f"{short(memory.id)} · {memory.kind} · {memory.scope} · {memory.status} · trust {memory.trust}",
+        neutral(memory.text),
+        *(f"source: {_source(source)}" for source in memory.sources),
+        *(f"{day(step.event.at)} {step.event.actor} ({step.event.channel}): {step.what}" for step in known.history),
+    ]
+    if memory.contradicts:
+        lines.append(f"contradicts: {', '.join(map(short, memory.contradicts))}")
+    return "\n".join(neutral(line) for line in [*lines, f"shown {len(known.receipts)} times"])
+
+
+CALLS: dict[str, Callable[[Hivemind, Arguments], str]] = {
+    "recall": recall,
+    "remember": remember,
+    "context": context,
+    "trace": trace,
+    "review": review,
+    "forget": forget,
+    "explain": explain,
+}
+
+
+def _line(memory: Memory) -> str:
+    return neutral(first_line(memory.text, 160))
+
+
+def _standing(memory: Memory) -> str:
+    match memory.status:
+        case Status.ACTIVE:
+            return ""
+        case Status.PROPOSED:
+            return ", proposed: a person has to approve it"
+        case other:
+            return f", {other}"
+
+
+def _source(source: Any) -> str:
+    place = source.file + (f":{source.lines}" if source.lines else "")
+    said_in = f"session {source.session_id}" if source.session_id else ""
+    return " ".join(filter(None, (source.channel.value, source.actor, place, said_in)))

@@ -1,0 +1,119 @@
+"""What is said unasked: within its budget, in a steady order, never what is not sure or not from here."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hivemind import Hivemind
+from hivemind.model.memory import Channel, Kind
+from hivemind.model.scope import Scope
+from hivemind.model.writer import Writer
+from hivemind.recall.budget import tokens
+from tests.conftest import AGENT, Open
+from tests.doors import run, run_json
+
+
+def without_receipt(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if "Receipt" not in line)
+
+
+def test_the_brief_says_what_holds_here_and_nothing_else(open_mind: Open, make_repository: Callable[..., Path]) -> None:
+    here, elsewhere = make_repository("here"), make_repository("elsewhere")
+    open_mind(elsewhere).remember("Elsewhere we use tabs", kind=Kind.CONVENTION)
+    mind = open_mind(here)
+    mind.remember("Deploys run from main", kind=Kind.DECISION)
+    mind.remember("Four spaces", kind=Kind.CONVENTION)
+    mind.remember("Answer in English", kind=Kind.PREFERENCE, scope=Scope.USER)
+    mind.remember("Maybe use yarn", kind=Kind.CONVENTION, propose=True)
+    mind.remember("The sky was grey", kind=Kind.FACT)
+    mind.retract(mind.remember("Six spaces", kind=Kind.CONVENTION).id)
+
+    said = mind.brief().text
+
+    headings = [line for line in said.splitlines() if line.startswith("##")]
+    assert headings == ["## Conventions", "## Decisions", "## Preferences"]
+    assert all(text in said for text in ("Deploys run from main", "Four spaces", "Answer in English"))
+    assert not any(text in said for text in ("tabs", "yarn", "grey", "Six"))
+
+
+def test_what_is_in_doubt_is_said_to_be(mind: Hivemind) -> None:
+    one = mind.remember("Builds run with make", kind=Kind.PROCEDURE)
+    other = mind.remember("Never call make, use ninja", kind=Kind.PROCEDURE)
+    mind.dispute(one.id, other.id)
+    mind.remember("Four spaces", kind=Kind.CONVENTION)
+
+    before, doubts = mind.brief().text.split("## In doubt: verify before acting")
+
+    assert "Four spaces" in before
+    assert "Builds" not in before
+    assert f"disputed by {other.id[:8]}" in doubts
+    assert "ninja" in doubts
+
+
+def test_the_brief_is_the_same_each_time_but_for_its_receipt(mind: Hivemind) -> None:
+    for number in range(5):
+        mind.remember(f"Rule {number} about {'abcde'[number] * 5}", kind=Kind.CONVENTION)
+
+    first, second = mind.brief(), mind.brief()
+
+    assert without_receipt(first.text) == without_receipt(second.text)
+    assert first.receipt != second.receipt
+    assert str(first.receipt) in first.text
+
+
+def test_the_brief_keeps_its_budget_and_what_is_trusted_most(open_mind: Open) -> None:
+    agent = open_mind(writer=AGENT)
+    for number in range(80):
+        agent.remember(
+            f"Agents noted detail {number:03d} of module {number * 7919}: " + "word " * 20, kind=Kind.CONVENTION
+        )
+    person = open_mind()
+    person.remember("The person's own rule: never push to main", kind=Kind.DECISION)
+
+    said = person.brief().text
+
+    assert "never push to main" in said
+    assert 800 < tokens(said) <= 1200
+
+
+def test_a_session_is_not_told_twice_and_receipts_say_what_it_was_told(open_mind: Open) -> None:
+    person = open_mind()
+    decision = person.remember("Deploys run on Fridays from main", kind=Kind.DECISION)
+    fact = person.remember("The staging database is called heron")
+    agent = open_mind(writer=replace(AGENT, session_id="s9"))
+
+    agent.brief()
+    agent.on_prompt("connect to the staging database")
+    silent = [agent.brief().text, agent.on_prompt("is the staging database heron?").text]
+    agent.recall("staging database")
+
+    shown = [line.memory_id for line in agent.receipts("s9")]
+    assert silent == ["", ""]
+    assert sorted(shown) == sorted([decision.id, fact.id, fact.id])
+
+
+def test_nothing_is_said_where_the_settings_say_so(open_mind: Open, home: Path) -> None:
+    open_mind(Path.cwd()).remember("Deploys run on Fridays from main", kind=Kind.DECISION)
+    loud = run("brief").stdout
+
+    (home / "config.toml").write_text("brief_tokens = 0\nprompt_tokens = 0\n")
+
+    assert "Fridays" in loud
+    assert run("brief").stdout == ""
+    assert run("brief", "--prompt", "deploys on Fridays from main").stdout == ""
+
+
+def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
+    open_mind().remember("Deploys run on Fridays from main", kind=Kind.DECISION)
+    for session in ("a1", "b2"):
+        agent = open_mind(writer=Writer(actor="codex", channel=Channel.AGENT, session_id=session))
+        agent.brief()
+        agent.recall("when do deploys run")
+
+    spent = {one["session_id"]: one for one in run_json("stats", "--tokens")}
+
+    assert (spent["a1"]["briefs"], spent["a1"]["prompts"], spent["a1"]["recalls"]) == (1, 0, 1)
+    assert (spent["a1"]["told_before"], spent["b2"]["told_before"]) == (0, 2)
+    assert spent["b2"]["unasked_tokens"] > 0
+    assert spent["b2"]["asked_tokens"] > 0
+    assert "2 times something an earlier session had found" in run("stats", "--tokens").stdout

@@ -1,0 +1,154 @@
+"""Connecting agents from the command line, and leaving."""
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hivemind.capture import spool
+from tests.doors import run, run_json
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with Claude Code and Codex in it, each with settings of the user's."""
+    user = tmp_path / "user"
+    (user / ".claude").mkdir(parents=True)
+    (user / ".claude" / "settings.json").write_text('{\n  "theme": "dark" // mine\n}\n')
+    (user / ".codex").mkdir()
+    (user / ".codex" / "config.toml").write_text('model = "o9"\n')
+    monkeypatch.chdir(tmp_path)
+    return user
+
+
+def files(user: Path) -> dict[str, str]:
+    return {str(path.relative_to(user)): path.read_text() for path in user.rglob("*") if path.is_file()}
+
+
+def test_agents_on_the_machine_are_connected_shown_first_and_taken_back(user: Path) -> None:
+    before = files(user)
+
+    shown = run("install", "--dry-run")
+    untouched = files(user)
+    done = run("install", "--yes")
+    connected = files(user)
+    again = run("install")
+    gone = run("uninstall", "--yes")
+
+    assert "+++ " in shown.stdout
+    assert '+    "hivemind": {' in shown.stdout
+    assert untouched == before
+    assert done.exit_code == again.exit_code == gone.exit_code == 0
+    assert set(connected) - set(before) == {".claude.json", ".codex/hooks.json"}
+    assert "// mine" in connected[".claude/settings.json"]
+    assert "hooks.state" not in connected[".codex/config.toml"]
+    assert "Codex runs none of these hooks until you trust them" in done.stderr
+    assert "Claude Code is connected already." in again.stderr
+    assert files(user) == before
+
+
+def test_nothing_is_changed_without_a_yes(user: Path) -> None:
+    before = files(user)
+
+    said_no = run("install", "claude-code", stdin="n\n")
+    untouched = files(user)
+    said_yes = run("install", "claude-code", stdin="y\n")
+
+    assert (said_no.exit_code, untouched) == (1, before)
+    assert said_yes.exit_code == 0
+    assert ".claude.json" in files(user)
+    assert ".codex/hooks.json" not in files(user)
+
+
+def test_what_is_installed_runs_by_absolute_path(user: Path, tmp_path: Path) -> None:
+    run("install", "claude-code", "--yes")
+    settings = json.loads(files(user)[".claude/settings.json"].replace("// mine", ""))
+    hook = settings["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    server = json.loads(files(user)[".claude.json"])["mcpServers"]["hivemind"]
+
+    told = json.dumps({"session_id": "s1", "cwd": str(tmp_path), "hook_event_name": "SessionStart"})
+    hooked = subprocess.run(hook, shell=True, input=told, capture_output=True, text=True, check=False)
+    asked = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    command = [server["command"], *server["args"]]
+    served = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
+
+    assert Path(shlex.split(hook)[0]).is_absolute()
+    assert Path(server["command"]).is_absolute()
+    assert (hooked.returncode, hooked.stderr) == (0, "")
+    assert run_json("stats")["sessions"] == 1
+    assert '"remember"' in served.stdout
+
+
+def test_a_project_is_connected_by_itself(user: Path, tmp_path: Path) -> None:
+    before = files(user)
+    project = tmp_path / "project"
+    project.mkdir()
+
+    done = run("install", "claude-code", "--project", str(project), "--yes")
+    connected = files(project)
+    run("uninstall", "--project", str(project), "--yes")
+
+    assert set(connected) == {".mcp.json", ".claude/settings.json"}
+    assert "keep them out of version control" in done.stderr
+    assert (files(project), files(user)) == ({}, before)
+
+
+def test_codex_hooks_are_trusted_only_when_the_user_asks_for_it(user: Path) -> None:
+    run("install", "codex", "--yes")
+    unasked = {one["what"]: one for one in json.loads(run("doctor", "--json").stdout)}
+
+    run("install", "codex", "--yes", "--trust-codex-hooks")
+    asked = {one["what"]: one for one in run_json("doctor")}
+
+    assert not unasked["codex"]["is_well"]
+    assert "not trusted" in unasked["codex"]["detail"]
+    assert "/hooks" in unasked["codex"]["remedy"]
+    assert asked["codex"]["is_well"]
+    assert "hooks trusted" in asked["codex"]["detail"]
+
+
+def test_doctor_starts_the_server_and_says_when_an_agent_was_last_heard_of(user: Path, home: Path) -> None:
+    before = {one["what"]: one["detail"] for one in run_json("doctor")}
+    run("install", "claude-code", "--yes")
+    told = json.dumps({"session_id": "s1", "cwd": str(user), "hook_event_name": "SessionStart"})
+    spool.append(str(home), "claude-code", "SessionStart", "2026-03-01T12:00:00.000000Z", told)
+
+    after = {one["what"]: one["detail"] for one in run_json("doctor")}
+
+    assert "server" not in before
+    assert before["claude-code"] == "not connected; 'hivemind install claude-code' does it"
+    assert after["claude-code"] == "registered · hooks in place · last heard of 2026-03-01 12:00"
+    assert "recall, remember" in after["server"]
+
+
+def test_doctor_notices_an_installation_that_moved(user: Path) -> None:
+    run("install", "claude-code", "--yes")
+    servers = user / ".claude.json"
+    servers.write_text(servers.read_text().replace('"command": "/', '"command": "/elsewhere/'))
+
+    found = {one["what"]: one for one in json.loads(run("doctor", "--json").stdout)}
+
+    assert not found["claude-code"]["is_well"]
+    assert found["claude-code"]["remedy"] == "hivemind install claude-code"
+
+
+def test_doctor_counts_what_hooks_left_and_nobody_could_read(home: Path, tmp_path: Path) -> None:
+    well = {one["what"]: one for one in run_json("doctor")}
+    for payload in ("not json", "still not", '{"session_id": "s1", "hook_event_name": "Unheard"}'):
+        spool.append(str(home), "claude-code", "Stop", "2026-03-01T12:00:00.000000Z", payload)
+
+    ill = {one["what"]: one for one in json.loads(run("doctor", "--json").stdout)}
+
+    assert well["hooks"]["is_well"]
+    assert not ill["hooks"]["is_well"]
+    assert ill["hooks"]["detail"].startswith("3 things could not be read this week, 2 of them: not JSON")
+    assert "still not" not in (home / "spool.unread").read_text()
+
+
+def test_a_machine_without_agents_says_which_could_be_named() -> None:
+    done = run("install")
+
+    assert done.exit_code == 2
+    assert "claude-code, codex" in done.stderr
