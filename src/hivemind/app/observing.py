@@ -44,8 +44,9 @@ class Observing(Core):
     def take_in_spool(self) -> int:
         """Record what hooks have left since the store was last open; return how much was new."""
         with spool.taken(str(self._settings.home)) as lines:
+            repository = cache(_repository)
             arrived = (one for one in intake.arrivals(lines) if isinstance(one, intake.Arrival))
-            events = [self._observed(self._pen, one, identify(Path(one.directory)).id) for one in arrived]
+            events = [self._observed(self._pen, one, repository(one.directory)) for one in arrived]
             return len(self._store.record(events)) if events else 0
 
     def backfill(
