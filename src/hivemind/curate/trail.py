@@ -74,7 +74,7 @@ class Trail:
             above = top.replace("\\", "/").rstrip("/") + "/"
             if path.startswith(above):
                 return path[len(above) :]
-        return "" if ABSOLUTE.search(path) else path
+        return "" if ABSOLUTE.search(path) or ".." in path.split("/") else path
 
 
 def source(seen: Observation, quote: str = "") -> Source:
