@@ -29,12 +29,13 @@ COMMITS = 1000
 def main() -> None:
     """Print the counts, or a sample."""
     folder, *sample = sys.argv[1:]
-    found = list(of_commits(Path(folder)) if is_repository(Path(folder)) else of_sessions(Path(folder)))
+    of_git = is_repository(Path(folder))
+    found = list((of_commits if of_git else of_sessions)(Path(folder)))
     if sample:
         print_sample([one for one, _ in found if one.detector == sample[0]], int(sample[1]))
         return
     print(f"{'detector':14} {'proposals':>9} {'distinct':>9} {'places':>9}")
-    for name in dict.fromkeys([one.detector for one, _ in found]):
+    for name in ("git-fixes", "git-decisions") if of_git else DETECTORS:
         texts = [one.text for one, _ in found if one.detector == name]
         places = {place for one, place in found if one.detector == name}
         print(f"{name:14} {len(texts):9} {len(set(texts)):9} {len(places):9}")

@@ -95,6 +95,20 @@ def test_the_same_lesson_of_another_session_counts_for_the_first_and_is_not_kept
     assert mind.stats().events == events
 
 
+def test_a_lesson_of_many_sessions_does_not_grow_for_ever(
+    open_mind: Open, make_repository: Any, tmp_path: Path
+) -> None:
+    root = make_repository("api")
+    for number in range(25):
+        told(root, f"s{number}", tmp_path / "user").ran("make test", "3 passed").keep()
+    mind = open_mind(root)
+
+    mind.backfill(home=tmp_path / "user")
+
+    [procedure] = mind.list()
+    assert len(procedure.sources) == 20
+
+
 def test_a_session_that_goes_on_is_distilled_when_it_rests(
     open_mind: Open, make_repository: Any, tmp_path: Path, clock: Clock
 ) -> None:

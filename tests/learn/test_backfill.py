@@ -8,6 +8,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.capture import spool
+from hivemind.errors import Unavailable
 from hivemind.model.memory import Channel, Kind, Status, Trust
 from hivemind.model.rollback import Selection
 from tests.conftest import Open, git
@@ -146,6 +147,16 @@ def test_only_sessions_of_this_repository_when_asked(open_mind: Open, make_repos
     assert (done.sessions, done.new) == (1, 1)
 
 
+def test_a_session_without_a_directory_belongs_to_no_repository(open_mind: Open, tmp_path: Path) -> None:
+    cursor_session(tmp_path / "user")
+    mind = open_mind()
+
+    mind.backfill(home=tmp_path / "user")
+
+    assert mind.sessions() == ()
+    assert [one.repo for one in mind.sessions(everywhere=True)] == [""]
+
+
 def test_since_leaves_out_what_was_before(mind: Hivemind, tmp_path: Path) -> None:
     claude_session(tmp_path / "user", str(tmp_path))
 
@@ -186,6 +197,11 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
     assert "token lives five minutes" in fix.text
     assert "instead of redis" in decision.text
     assert "Reviewed-by" not in decision.text
+
+
+def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="git cannot tell the history"):
+        open_mind(tmp_path).backfill_git()
 
 
 def test_what_commits_taught_can_be_rolled_back_as_a_whole_and_stays_so(open_mind: Open, make_repository: Any) -> None:

@@ -43,12 +43,12 @@ class Observing(Core):
 
     def take_in_spool(self) -> int:
         """Record what hooks have left since the store was last open; return how much was new."""
-        where = cache(lambda directory: identify(Path(directory)).id)
+        repository = cache(_repository)
         now = moments.written(self._clock())
         with spool.taken(str(self._settings.home)) as lines:
             arrived = list(intake.arrivals(lines))
             known = [one for one in arrived if isinstance(one, intake.Arrival)]
-            events = [self._observed(self._pen, one, where(one.directory)) for one in known]
+            events = [self._observed(self._pen, one, repository(one.directory)) for one in known]
             new = len(self._store.record(events)) if events else 0
             skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
             if skipped:

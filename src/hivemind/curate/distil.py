@@ -16,6 +16,8 @@ from hivemind.model.text import checked, neutral
 from hivemind.store import Store, log
 from hivemind.store.projections import tombstones
 
+LONGEST = 2000
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -46,8 +48,8 @@ def _stated(proposal: Proposal, owner: str) -> MemoryRemembered:
     return MemoryRemembered(
         memory_id=proposal.memory_id,
         kind=proposal.kind,
-        # What agents and programs print may hold anything; a memory holds text.
-        text=checked(neutral(proposal.text)),
+        # What agents and programs print may hold anything, at any length; a memory is a short text.
+        text=checked(neutral(proposal.text)[:LONGEST]),
         owner=owner,
         tags=proposal.tags,
         sources=proposal.sources,

@@ -18,6 +18,9 @@ from hivemind.model.scope import Scope
 from hivemind.store import Store
 from hivemind.store.projections import memories, tombstones
 
+ENOUGH = 20
+"""What so many sessions taught is no better founded by one more."""
+
 
 def learn(
     store: Store,
@@ -61,7 +64,7 @@ def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.US
 def _said_again(pen: Pen, known: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:
     """Another source counts once; the same one repeating itself does not."""
     source = fact.sources[0]
-    if source in known.sources:
+    if source in known.sources or (channel is Channel.DERIVED and len(known.sources) >= ENOUGH):
         return []
     said = pen.event(MemoryCorroborated(memory_id=known.id, source=source), known.scope, known.repo, channel=channel)
     return [said]

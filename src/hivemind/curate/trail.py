@@ -10,7 +10,9 @@ from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, Seen
 
 LONGEST_QUOTE = 300
-ABSOLUTE = re.compile(r"\A(?:/|~)|[A-Za-z]:/")
+ABSOLUTE = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
+DRIVES = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
+"""A Windows path read elsewhere looks relative, and was put below the directory it was used in."""
 NOT_THE_PROGRAMS = re.compile(
     r"The user doesn't want to proceed|\[Request interrupted|This command requires approval|Permission to use"
     r"|was blocked|rejected by (?:the )?user|Cancelled:|tool_use_error",
@@ -67,12 +69,12 @@ class Trail:
 
     def named(self, file: str) -> str:
         """A file as the repository names it; empty where it lies elsewhere."""
-        path = file.replace("\\", "/")
+        path = DRIVES.sub("", file.replace("\\", "/"))
         for top in filter(None, (self.root, self.steps[0].directory if self.steps else "")):
             above = top.replace("\\", "/").rstrip("/") + "/"
             if path.startswith(above):
                 return path[len(above) :]
-        return "" if ABSOLUTE.search(path) else path
+        return "" if ABSOLUTE.search(path) or ".." in path.split("/") else path
 
 
 def source(seen: Observation, quote: str = "") -> Source:

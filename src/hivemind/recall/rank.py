@@ -14,8 +14,8 @@ BY_WORDS = 0.35
 """How much words count against meaning."""
 UNRELATED, SAME = 0.5, 0.8
 """How near texts are that have nothing to do with each other, and that say nearly the same, by the model's measure."""
-CROWDED = 0.08
-"""What a text loses for each e-fold of its passages that were found: many passages have many chances."""
+CROWDED, CROWD = 0.2, 3
+"""What a text loses, by the logarithm of its passages that were found, up to three: many have many chances."""
 PASTED = 400
 """Characters; a question longer than this is a text itself, and long texts are its equals."""
 TAIL = 0.2
@@ -53,7 +53,7 @@ def _best(of_one: list[Ranked], query: Query) -> Ranked:
     best = max(of_one, key=lambda one: one.score)
     if len(of_one) == 1 or len(query.text) > PASTED:
         return best
-    return replace(best, score=round(best.score - CROWDED * math.log(len(of_one)), 4))
+    return replace(best, score=round(best.score - CROWDED * math.log(min(len(of_one), CROWD)), 4))
 
 
 def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:

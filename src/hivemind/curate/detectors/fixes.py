@@ -8,6 +8,7 @@ from hivemind.curate.trail import Run, Trail, sentences, source
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
+from hivemind.model.text import first_line
 
 SLIP = re.compile(
     r"undefined\b|not used|unused|is not a type|no new variables|not enough arguments|too many arguments|SyntaxError"
@@ -72,7 +73,7 @@ def _fix(trail: Trail, failed: Run, passed: Run) -> Iterator[Proposal]:
     why = _explanation(trail, failed, edits)
     if not files or len(files) > MOST_FILES or not error or not why or SLIP.search(error):
         return
-    text = f"`{failed.what}` failed with: {error}\nMended in {', '.join(files)}: {why}"
+    text = f"`{first_line(failed.what, LONGEST)}` failed with: {error}\nMended in {', '.join(files)}: {why}"
     yield Proposal(
         detector="fixes",
         kind=Kind.FIX,
