@@ -15,7 +15,7 @@ from tests.mcp.client import MODERN, Client, connected
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("CLAUDE_PROJECT_DIR", "QWEN_CODE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID"):
+    for variable in ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
