@@ -39,9 +39,9 @@ MORE = "More: the `recall` tool or `hivemind recall QUESTION`."
 
 UNASKED = "unasked"
 """The first reason on the receipt of what an agent got without asking."""
-CLEAR_SHARE = 0.5
-FEWEST_SHARED = 2
-"""One word in common is chance."""
+SAME_QUESTION, SAME_CLAIM = (0.5, 2), (0.6, 3)
+"""The share of telling words that must stand in the other text, and how many of them: a few in common are chance, and
+a long prompt has many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,10 @@ def _holds(memory: Memory, now: str) -> bool:
 
 
 def _bears_on(prompt: str, passage: str) -> bool:
-    """Most of the prompt's telling words stand in the memory, or most of the memory's in the prompt."""
-    shared = max(coverage(prompt, passage) * len(terms(prompt)), coverage(passage, prompt) * len(terms(passage)))
-    return shared >= FEWEST_SHARED and max(coverage(prompt, passage), coverage(passage, prompt)) >= CLEAR_SHARE
+    """Half of the prompt's telling words stand in the memory, or most of the memory's in the prompt."""
+    return _stands_in(prompt, passage, *SAME_QUESTION) or _stands_in(passage, prompt, *SAME_CLAIM)
+
+
+def _stands_in(one: str, other: str, share: float, fewest: int) -> bool:
+    covered = coverage(one, other)
+    return covered >= share and round(covered * len(terms(one))) >= fewest
