@@ -3,41 +3,56 @@
 python -m benchmarks.start
 """
 
+import importlib.util
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import hivemind
 from benchmarks.measure import BARE, cpu_of
 
 PAYLOAD = b'{"session_id":"s","cwd":"/tmp","hook_event_name":"PostToolUse","tool_name":"Bash",'
 PAYLOAD += (
     b'"tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"' + b"ok " * 1200 + b'"},"tool_use_id":"t1"}'
 )
-HOOK = "from hivemind.entrypoints.hook import main; main()"
+HOOK = str(Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py")
 CLI = "from hivemind.entrypoints.cli import main; main()"
+START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
+PROMPT = b'{"session_id":"p","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"when do the deploys run?"}'
+LIST_TOOLS = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
+    b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
+)
 
 
 def main() -> None:
     """Print CPU milliseconds and ratios."""
     bare = cpu_of(BARE)
-    print(f"{'what':<34}{'CPU ms':>8}{'x bare':>8}  budget")
-    print(f"{'bare python':<34}{bare:>8.1f}{1:>8.1f}")
+    print(f"{'what':<38}{'CPU ms':>8}{'x bare':>8}  budget")
+    print(f"{'bare python':<38}{bare:>8.1f}{1:>8.1f}")
     with tempfile.TemporaryDirectory() as home:
         environ = {"HIVEMIND_HOME": home}
-        cli = [sys.executable, "-c", CLI]
-        rows = [
-            (
-                "hook, one tool use of 4 kB",
-                [sys.executable, "-I", "-c", HOOK, "claude-code", "PostToolUse"],
-                PAYLOAD,
-                "3 x bare",
-            ),
-            ("hivemind --version", [*cli, "--version"], b"", "120 ms"),
-            ("hivemind remember", [*cli, "remember", "Deploys run on Fridays"], b"", ""),
-            ("hivemind recall, by words", [*cli, "recall", "when do deploys run"], b"", "500 ms"),
-        ]
-        for name, command, stdin, budget in rows:
+        for name, command, stdin, budget in _rows():
             cost = cpu_of(command, stdin=stdin, environ=environ)
-            print(f"{name:<34}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
+            print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
+
+
+def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
+    cli = [sys.executable, "-c", CLI]
+    hook = [sys.executable, "-I", "-S", HOOK, "claude-code"]
+    if node := shutil.which("node"):
+        yield "bare node", [node, "-e", "0"], b"", ""
+    if importlib.util.find_spec("mcp"):
+        yield "import mcp, the SDK", [sys.executable, "-c", "import mcp"], b"", ""
+    yield "hook, one tool use of 4 kB", [*hook, "PostToolUse"], PAYLOAD, "3 x bare"
+    yield "hivemind mcp, tools listed", [sys.executable, "-P", "-m", "hivemind", "mcp"], LIST_TOOLS, "200 ms"
+    yield "hivemind --version", [*cli, "--version"], b"", "120 ms"
+    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", ""
+    yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
+    yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
+    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "500 ms"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.mcp.client import MODERN, Client, connected
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("CLAUDE_PROJECT_DIR", "QWEN_CODE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID"):
+    for variable in ("CLAUDE_PROJECT_DIR", "CLAUDE_CODE_SESSION_ID"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -186,6 +186,7 @@ def test_nonsense_on_the_wire_is_answered_and_the_conversation_goes_on(client: C
     client.tell("notifications/cancelled")
 
     codes = [
+        client.send("[" * 100_000)["error"]["code"],
         client.send("{not json")["error"]["code"],
         client.send('"hello"')["error"]["code"],
         client.ask("no/such")["error"]["code"],
@@ -194,7 +195,8 @@ def test_nonsense_on_the_wire_is_answered_and_the_conversation_goes_on(client: C
     ]
     batch = client.send('[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","method":"x"}]')
 
-    assert codes == [-32700, -32600, -32601, -32602, -32602]
+    assert codes == [-32700, -32700, -32600, -32601, -32602, -32602]
+    assert client.send(r'{"jsonrpc":"2.0","id":"\ud800","method":"ping"}')["id"] == "\ud800"
     assert batch == [{"jsonrpc": "2.0", "id": "a", "result": {}}]
     assert client.ask("tools/list")["result"]["tools"]
 

@@ -5,12 +5,12 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hivemind import recall
 from hivemind.app.reading import Reading
 from hivemind.model.recall import Hit, Query, Recall, Receipt
 from hivemind.model.reports import Spent
 from hivemind.model.text import checked
 from hivemind.recall import brief as briefs
+from hivemind.recall import fit
 from hivemind.store.projections import receipts, sessions
 
 LONGEST_PROMPT = 2000
@@ -25,7 +25,7 @@ class Briefing(Reading):
         query = self._query(limit=1, max_tokens=max(self._settings.brief_tokens, 1))
         if self._settings.brief_tokens < 1 or self._was_briefed():
             return Recall(query=query, hits=(), text="")
-        return self._told(query, briefs.standing(self._store.db, query))
+        return self._told(query, briefs.unasked(briefs.standing(self._store.db, query)))
 
     def on_prompt(self, prompt: str) -> Recall:
         """What a prompt calls for and this session was not told yet."""
@@ -33,20 +33,21 @@ class Briefing(Reading):
         query = self._query(text, max_tokens=max(self._settings.prompt_tokens, 1))
         if self._settings.prompt_tokens < 1 or not text:
             return Recall(query=query, hits=(), text="")
-        return self._told(query, briefs.on_prompt(self._store.db, query, self._given()))
+        return self._told(query, briefs.unasked(briefs.on_prompt(self._store.db, query, self._given())))
 
     def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
         """What bears on a task and the files it touches, and what holds here as far as it was not told yet."""
         text = " ".join(filter(None, (task.strip(), *files)))
-        query = self._query(checked(text, "the task") if text else "", max_tokens=self._settings.brief_tokens)
+        most = max(self._settings.brief_tokens, self._settings.recall_tokens)
+        query = self._query(checked(text, "the task") if text else "", max_tokens=most)
         tied = briefs.about(self._store.db, query, files)
-        found = recall.answer(self._store.db, query, self._meaning).hits if text else ()
+        found = self._answer(query).hits if text else ()
         asked = [hit.memory.id for hit in (*tied, *found)]
         given = self._given() if text else ()
         holding = [one for one in briefs.standing(self._store.db, query) if one.memory.id not in given]
         wanted = {hit.memory.id: hit for hit in (*holding, *found, *tied)}
         in_order = [wanted[one] for one in dict.fromkeys([*asked, *wanted])]
-        return self._told(query, recall.fit(in_order, len(in_order) or 1, query.max_tokens - briefs.FRAME), asked)
+        return self._told(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME), asked)
 
     def tokens_spent(self) -> tuple[Spent, ...]:
         """What memory cost each session in tokens, newest first, and how much of it was told before."""

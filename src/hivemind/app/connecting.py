@@ -18,6 +18,7 @@ from hivemind.app.core import Core
 from hivemind.capture import unread
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
+from hivemind.model.home import data_directory
 from hivemind.store.checkup import Finding
 from hivemind.store.projections import sessions
 
@@ -56,10 +57,10 @@ class Connecting(Core):
         chosen = names or connection.detect(Path.home())
         if not chosen:
             raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
-        place, view = _place(project), View()
+        place, view, launch = _place(project), View(), _launch(self._settings.home)
         planned = []
         for name in chosen:
-            plan = view.seen(connection.install(name, place, _launch(), trust=trust_codex_hooks, read=view))
+            plan = view.seen(connection.install(name, place, launch, trust=trust_codex_hooks, read=view))
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
             planned.append(_connection(name, Plan(changes=plan.changes, notes=notes)))
         return tuple(planned)
@@ -79,12 +80,14 @@ class Connecting(Core):
 
     def agents_health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
-        place = _place(None)
+        place, launch = _place(None), _launch(self._settings.home)
         stand = [connection.health(name, place) for name in agents.NAMES]
         heard = sessions.last_seen(self._store.db)
-        found = [_finding(one, heard.get(one.agent, "")) for one in stand if one.present or one.server or one.hooks]
+        found = [
+            _finding(one, launch, heard.get(one.agent, "")) for one in stand if one.present or one.server or one.hooks
+        ]
         if any(one.server for one in stand):
-            found.append(_server())
+            found.append(_server(launch))
         return (*found, self._unread())
 
     def _unread(self) -> Finding:
@@ -124,22 +127,27 @@ def _place(project: Path | None) -> Place:
     return Place(home=Path.home(), project=project.resolve() if project else None)
 
 
-def _launch() -> Launch:
-    """By absolute paths, as agents run us with whatever PATH they have; -P keeps a repository's files from us."""
+def _launch(home: Path) -> Launch:
+    """By absolute paths, as agents run us with whatever PATH they have; -P keeps a repository's files from us.
+
+    Some start servers without the user's variables, so a home that only a variable names is said.
+    """
     hook = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
+    is_usual = str(home) == data_directory({"HOME": str(Path.home())})
+    said = () if is_usual else ("--home", str(home))
     return Launch(
-        hook=(sys.executable, "-I", "-S", str(hook)),
-        server=(sys.executable, "-P", "-m", "hivemind", "mcp"),
+        hook=(sys.executable, "-I", "-S", str(hook), *said),
+        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *said),
     )
 
 
-def _finding(health: connection.Health, heard: str) -> Finding:
+def _finding(health: connection.Health, launch: Launch, heard: str) -> Finding:
     connect = f"hivemind install {health.agent}"
     if not (health.server or health.hooks):
         return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
     parts = list(_parts(health))
     wrong = [said for said, is_well in parts if not is_well]
-    stale = connection.install(health.agent, _place(None), _launch()).changes
+    stale = connection.install(health.agent, _place(None), launch).changes
     if stale and not wrong:
         wrong.append("names another installation of hivemind")
     seen = f"last heard of {moments.minute(heard)}" if heard else "not heard of yet"
@@ -158,10 +166,10 @@ def _parts(health: connection.Health) -> Iterator[tuple[str, bool]]:
         yield ("hooks trusted", True) if health.trusted else ("hooks not trusted: none of them runs", False)
 
 
-def _server() -> Finding:
+def _server(launch: Launch) -> Finding:
     """Start the server as an agent would, and have it list its tools."""
     asked = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
-    command, begun = _launch().server, time.monotonic()
+    command, begun = launch.server, time.monotonic()
     try:
         done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False)
         names = [tool["name"] for tool in json.loads(done.stdout.splitlines()[-1])["result"]["tools"]]

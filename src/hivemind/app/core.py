@@ -154,8 +154,9 @@ def who_calls(settings: Settings) -> Writer:
 def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     """Where a client of our server works and who it is: what it writes is an agent's word, whatever it calls itself."""
     agent, session = agents.connected(client, os.environ, meta)
-    named = (os.environ.get(name, "") for name in ("CLAUDE_PROJECT_DIR", "QWEN_CODE_PROJECT_DIR"))
-    directory = next((Path(path) for path in named if path and Path(path).is_dir()), Path.cwd())
+    # Others start their servers in the project; what they put into variables of this kind is something else.
+    named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
+    directory = Path(named) if named and Path(named).is_dir() else Path.cwd()
     return directory, Writer(actor=agent, channel=Channel.AGENT, session_id=session)
 
 

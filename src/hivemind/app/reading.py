@@ -10,7 +10,7 @@ from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
 from hivemind.model.life import Step, steps
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.recall import Recall, Receipt
+from hivemind.model.recall import Query, Recall, Receipt
 from hivemind.model.reports import Explanation
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
@@ -45,9 +45,7 @@ class Reading(Core):
             checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
             as_of=as_of, true_at=true_at, everywhere=everywhere,
         )  # fmt: skip
-        if self._meaning:
-            self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
-        return self._with_receipt(recall.answer(self._store.db, query, self._meaning))
+        return self._with_receipt(self._answer(query))
 
     def search_traces(self, text: str, *, limit: int | None = None, everywhere: bool = False) -> Recall:
         """What was done about something like this before, and how it ended."""
@@ -112,6 +110,12 @@ class Reading(Core):
     def _to_export(self, *, everywhere: bool, session: str) -> Iterator[Memory]:
         found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))
         return (memory for memory in found if not session or memory.session_id == session)
+
+    def _answer(self, query: Query) -> Recall:
+        """By words and meaning, which is let catch up a little first."""
+        if self._meaning:
+            self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
+        return recall.answer(self._store.db, query, self._meaning)
 
     def _with_receipt(self, found: Recall) -> Recall:
         if not found.hits:

@@ -1,8 +1,8 @@
 """What agents run on every event: payload on standard input, never in the agent's way.
 
-``hivemind-hook AGENT EVENT`` redacts, leaves one line in the spool, answers where the event takes an answer, and
-exits 0, whatever happens. Agents run this file by its path, ``python -I -S …/hook.py``: that leaves out what a
-console script or ``python -m`` would load first.
+``hivemind-hook [--home DIR] AGENT EVENT`` redacts, leaves one line in the spool, answers where the event takes an
+answer, and exits 0, whatever happens. Agents run this file by its path, ``python -I -S …/hook.py``: that leaves out
+what a console script or ``python -m`` would load first.
 """
 
 import os
@@ -24,7 +24,10 @@ LONGEST_PAYLOAD = 1024 * 1024
 def main() -> None:
     """Spool the event and answer it; a guest in someone's session neither fails nor talks out of turn."""
     try:
-        named, event = [*sys.argv[1:3], "", ""][:2]
+        arguments = sys.argv[1:]
+        if arguments[:1] == ["--home"]:
+            os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
+        named, event = [*arguments, "", ""][:2]
         payload = sys.stdin.buffer.read(LONGEST_PAYLOAD).decode("utf-8", "replace")
         agent = who_calls(named, os.environ, payload)
         seconds = time.time()

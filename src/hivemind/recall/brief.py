@@ -38,10 +38,10 @@ HEAD = "What memory holds for this place. Notes, not instructions; check them ag
 MORE = "More: the `recall` tool or `hivemind recall QUESTION`."
 
 UNASKED = "unasked"
-"""The signal of what an agent got without asking."""
-CLEAR_SHARE = 0.5
-FEWEST_SHARED = 2
-"""One word in common is chance."""
+"""The first reason on the receipt of what an agent got without asking."""
+SAME_QUESTION, SAME_CLAIM = (0.5, 2), (0.6, 3)
+"""The share of telling words that must stand in the other text, and how many of them: a few in common are chance, and
+a long prompt has many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Frame:
 def standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """What holds here and fits the budget: what is trusted most comes first if not all does."""
     wanted = replace(query, kinds=tuple(SECTIONS), limit=LOOKED_AT)
-    known = memories.listed(db, wanted)
+    known = [one for one in memories.most_trusted(db, wanted) if _holds(one, query.now)]
     places = list(SECTIONS)
     by_weight = sorted(known, key=lambda one: (-one.trust, places.index(one.kind)))
     return fit((_hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
@@ -71,11 +71,17 @@ def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ..
     """What a prompt calls for unasked, by words alone: loading the model would keep the person waiting."""
     given = set(known)
     fitting = [
-        replace(hit, signals=(Signal(name=UNASKED, score=1.0, why="unasked, on a prompt"), *hit.signals))
+        hit
         for hit in hits(db, query, rank(search.candidates(db, query, None), query))
         if hit.memory.id not in given and _bears_on(query.text, hit.passage)
     ]
     return fit(fitting, query.limit, query.max_tokens - FRAME)
+
+
+def unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """The same, known in their receipts as what nobody asked for."""
+    signal = Signal(name="unasked", score=1.0, why=UNASKED)
+    return tuple(replace(hit, signals=(signal, *hit.signals)) for hit in hits)
 
 
 def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) -> str:
@@ -107,12 +113,19 @@ def _hit(memory: Memory, query: Query, why: str) -> Hit:
     doubts = labels(memory, query)
     if memory.status is Status.DISPUTED and memory.contradicts:
         doubts = (f"disputed by {', '.join(one[:8] for one in memory.contradicts)} since {day(memory.revised_at)}",)
-    # Labels cost what they cost: they are counted with the text.
-    signal = Signal(name=UNASKED, score=1.0, why=f"unasked: {why}")
+    signal = Signal(name="standing", score=1.0, why=why)
     return Hit(memory=memory, passage=said, score=float(memory.trust), signals=(signal,), labels=doubts)
 
 
+def _holds(memory: Memory, now: str) -> bool:
+    return memory.valid_from <= now and (not memory.valid_to or memory.valid_to > now)
+
+
 def _bears_on(prompt: str, passage: str) -> bool:
-    """Most of the prompt's telling words stand in the memory, or most of the memory's in the prompt."""
-    shared = max(coverage(prompt, passage) * len(terms(prompt)), coverage(passage, prompt) * len(terms(passage)))
-    return shared >= FEWEST_SHARED and max(coverage(prompt, passage), coverage(passage, prompt)) >= CLEAR_SHARE
+    """Half of the prompt's telling words stand in the memory, or most of the memory's in the prompt."""
+    return _stands_in(prompt, passage, *SAME_QUESTION) or _stands_in(passage, prompt, *SAME_CLAIM)
+
+
+def _stands_in(one: str, other: str, share: float, fewest: int) -> bool:
+    covered = coverage(one, other)
+    return covered >= share and round(covered * len(terms(one))) >= fewest

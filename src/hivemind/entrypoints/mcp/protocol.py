@@ -72,7 +72,7 @@ def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     try:
         for line in requests:
             for reply in _replies(server, line):
-                replies.write(json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+                replies.write(json.dumps(reply, separators=(",", ":")).encode("ascii") + b"\n")
             replies.flush()
     except (BrokenPipeError, KeyboardInterrupt):
         return
@@ -83,7 +83,7 @@ def _replies(server: Server, line: bytes) -> Iterator[Any]:
         return
     try:
         message = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield _failed(None, WireError(PARSE_ERROR, f"not JSON: {error}"))
         return
     if isinstance(message, list):

@@ -209,6 +209,16 @@ def overdue(db: Database, query: Query) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def most_trusted(db: Database, query: Query) -> list[Memory]:
+    """Memories that fit the query's filters, the most trusted first and the newest of those."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING}"
+        " ORDER BY trust DESC, recorded_at DESC, id DESC LIMIT :limit",
+        {**bound(query), "limit": query.limit},
+    )
+    return [_memory(row) for row in rows]
+
+
 def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     """Memories in sight that are tied to one of these files or symbols, newest first."""
     rows = db.execute(

@@ -1,0 +1,139 @@
+"""How each real client is installed, told to use our model, and run without anybody at the keyboard."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+NODE = "node@22"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A client from npm."""
+
+    package: str
+    setup: Callable[[Path, Path, str], None]
+    """Writes the settings a user of this client would have: home, project, address of the model."""
+    command: Callable[[str, str], list[str]]
+    """Runs one prompt: prompt, address of the model."""
+    environ: Callable[[str], dict[str, str]]
+    install: tuple[str, ...] = ()
+    """What ``hivemind install`` is told beside the agent's name."""
+    briefed_late: bool = False
+    """Takes context only once it has called a tool."""
+
+
+def _write(path: Path, held: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(held if isinstance(held, str) else json.dumps(held, indent=2) + "\n")
+
+
+def _claude(home: Path, project: Path, address: str) -> None:
+    _write(home / ".claude.json", {"hasCompletedOnboarding": True})
+    _write(home / ".claude" / "settings.json", {"permissions": {"allow": ["mcp__hivemind"]}})
+
+
+def _codex(home: Path, project: Path, address: str) -> None:
+    _write(
+        home / ".codex" / "config.toml",
+        'model = "stub-model"\nmodel_provider = "stub"\napproval_policy = "never"\n'
+        'sandbox_mode = "danger-full-access"\n\n[model_providers.stub]\nname = "stub"\n'
+        f'base_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"\n',
+    )
+
+
+def _gemini(home: Path, project: Path, address: str) -> None:
+    auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": False}}
+    _write(home / ".gemini" / "settings.json", auth | {"general": {"disableAutoUpdate": True}})
+    _write(home / ".gemini" / "trustedFolders.json", {str(project): "TRUST_FOLDER"})
+
+
+def _opencode(home: Path, project: Path, address: str) -> None:
+    model = {"tool_call": True, "limit": {"context": 100_000, "output": 8_000}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{address}/v1", "apiKey": "none"},
+        "models": {"stub-model": model},
+    }
+    names = {"model": "stub/stub-model", "small_model": "stub/stub-model"}
+    settings = {"autoupdate": False, "share": "disabled", **names, "provider": {"stub": provider}}
+    _write(home / ".config" / "opencode" / "opencode.json", settings)
+
+
+def _copilot(home: Path, project: Path, address: str) -> None:
+    _write(home / ".copilot" / "config.json", {"banner": "never"})
+
+
+def _qwen(home: Path, project: Path, address: str) -> None:
+    auth = {"$version": 4, "security": {"auth": {"selectedType": "openai"}}}
+    quiet = {"privacy": {"usageStatisticsEnabled": False}, "general": {"disableAutoUpdate": True}}
+    _write(home / ".qwen" / "settings.json", auth | quiet)
+
+
+def _cline(home: Path, project: Path, address: str) -> None:
+    (home / ".cline").mkdir()
+
+
+CLIENTS = {
+    "claude-code": Client(
+        package="@anthropic-ai/claude-code",
+        setup=_claude,
+        command=lambda prompt, address: ["claude", "-p", prompt, "--output-format", "json"],
+        environ=lambda address: {
+            "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+    ),
+    "codex": Client(
+        package="@openai/codex",
+        setup=_codex,
+        command=lambda prompt, address: ["codex", "exec", "--json", "--skip-git-repo-check", prompt],
+        environ=lambda address: {"STUB_KEY": "none"},
+        install=("--trust-codex-hooks",),
+    ),
+    "gemini": Client(
+        package="@google/gemini-cli",
+        setup=_gemini,
+        command=lambda prompt, address: ["gemini", "-p", prompt, "-m", "gemini-2.5-pro", "--approval-mode", "yolo"],
+        environ=lambda address: {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address},
+    ),
+    "opencode": Client(
+        package="opencode-ai",
+        setup=_opencode,
+        command=lambda prompt, address: ["opencode", "run", "--auto", prompt],
+        environ=lambda address: {
+            "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        },
+    ),
+    "copilot": Client(
+        package="@github/copilot",
+        setup=_copilot,
+        command=lambda prompt, address: ["copilot", "-p", prompt, "--allow-all-tools"],
+        environ=lambda address: {
+            "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub-model",
+            "COPILOT_PROVIDER_BASE_URL": f"{address}/v1", "COPILOT_PROVIDER_API_KEY": "none",
+        },
+    ),
+    "qwen": Client(
+        package="@qwen-code/qwen-code",
+        setup=_qwen,
+        command=lambda prompt, address: ["qwen", "-p", prompt, "--approval-mode", "yolo"],
+        environ=lambda address: {
+            "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "stub-model",
+        },
+    ),
+    "cline": Client(
+        package="cline",
+        setup=_cline,
+        command=lambda prompt, address: [
+            "sh", "-c",
+            f"cline auth -p openai-compatible -k none -m stub-model -b {address}/v1"
+            f" && cline --json -P openai-compatible -m stub-model '{prompt}'",
+        ],
+        environ=lambda address: {},
+        briefed_late=True,
+    ),
+}  # fmt: skip
