@@ -33,6 +33,16 @@ CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 
 FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, words.text, words.context"
 
+SEARCH = (
+    "WITH best AS MATERIALIZED ("
+    "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
+    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at)"
+    f" SELECT {FOUND}, best.score FROM best JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
+    f" JOIN words ON words.rowid = p.key WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    " ORDER BY best.score DESC, m.id LIMIT :limit"
+)
+LOOKED_AT = 4
+
 TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT, AROUND_WEIGHT = 1.0, 0.5, 0.6, 0.35
 
 
@@ -75,21 +85,18 @@ def search(db: Database, query: Query, limit: int) -> list[Found]:
     asked = _expression(query.text, _telling(db, terms(query.text)))
     if not asked:
         return []
-    rows = db.execute(
-        f"SELECT {FOUND}, -bm25(words, :text, :parts, :context, :around) AS score"
-        " FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
-        f" WHERE words MATCH :asked AND {VISIBLE} AND {FITTING} AND {BELIEVED}"
-        " ORDER BY score DESC, m.id LIMIT :limit",
-        bound(query)
-        | {
-            "asked": asked,
-            "limit": limit,
-            "text": TEXT_WEIGHT,
-            "parts": PARTS_WEIGHT,
-            "context": CONTEXT_WEIGHT,
-            "around": AROUND_WEIGHT,
-        },
-    )
+    values = bound(query) | {
+        "asked": asked,
+        "limit": limit,
+        "text": TEXT_WEIGHT,
+        "parts": PARTS_WEIGHT,
+        "context": CONTEXT_WEIGHT,
+        "around": AROUND_WEIGHT,
+    }
+    # Most of what matches best is usually in sight; only where it is not, everything that matches is looked at.
+    rows = db.execute(SEARCH, values | {"looked_at": LOOKED_AT * limit})
+    if len(rows) < limit:
+        rows = db.execute(SEARCH, values | {"looked_at": -1})
     return [Found(*row) for row in rows]
 
 
