@@ -47,10 +47,6 @@ class Hivemind(Writing, Reading, Judging, Caring):
         mind.take_in_spool()
         return mind
 
-    def close(self) -> None:
-        """Give the file back."""
-        self._store.close()
-
     def __enter__(self) -> "Hivemind":
         return self
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hivemind.app.core import Core, head_commit
+from hivemind.app.core import head_commit
+from hivemind.app.ground import Grounded
 from hivemind.capture import intake, spool
 from hivemind.codebase.repository import identify
 from hivemind.curate import claims as claiming
@@ -23,7 +24,7 @@ from hivemind.store import log
 from hivemind.store.projections import memories
 
 
-class Writing(Core):
+class Writing(Grounded):
     """What a person or agent can tell us."""
 
     def remember(
@@ -54,18 +55,21 @@ class Writing(Core):
 
     def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
         """Keep several things at once: all of them, or none if one is refused."""
+        claims = tuple(claims)
+        about = self._anchors(claims)
         commit = ""
         learned = []
         with self._store.db.transaction():
             self._record([])
-            for claim in claims:
+            for claim, anchors in zip(claims, about, strict=True):
                 if claim.sources and not commit:
                     commit = head_commit(self.repository)
                 fact = claiming.stated(
                     claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
                     replaces=[self._id(written) for written in claim.replaces],
                 )  # fmt: skip
-                learned.append(learn(self._store, self._pen, fact, claim.scope, self._place(claim.scope)))
+                place = self._place(claim.scope)
+                learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
         return tuple(memories.get(self._store.db, one) for one in learned)
 
     def store_trace(

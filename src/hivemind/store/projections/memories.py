@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.events import Event, sources_from
+from hivemind.model.events import Event, anchors_from, sources_from
 from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step, memory_from, steps
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
@@ -34,9 +34,10 @@ CREATE TABLE memories (
     status TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
     revised_at TEXT NOT NULL,
-    tags TEXT NOT NULL,           -- JSON, as are sources, links, supersedes and derived_from
+    tags TEXT NOT NULL,           -- JSON, as are sources, links, anchors, supersedes and derived_from
     sources TEXT NOT NULL,
     links TEXT NOT NULL,
+    anchors TEXT NOT NULL,
     subject TEXT NOT NULL,
     confidence REAL NOT NULL,
     valid_from TEXT NOT NULL,
@@ -61,12 +62,14 @@ CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
+CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
     "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
-    " links, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at, supersedes,"
-    " superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent, session_id, file_path"
+    " links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at,"
+    " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent,"
+    " session_id, file_path"
 )
 
 
@@ -241,7 +244,7 @@ def _write(db: Database, memory: Memory) -> int:
 
 def _values(memory: Memory) -> tuple[Any, ...]:
     trace = memory.trace
-    files = [source.file for source in memory.sources if source.file] + [*memory.links]
+    files = [source.file for source in memory.sources if source.file] + [*memory.links, *memory.about]
     derived = {
         "bucket": memory.kind.bucket,
         "trust": int(memory.trust),
@@ -277,6 +280,7 @@ def _memory(row: Row) -> Memory:
             "trust": Trust(held["trust"]),
             "status": Status(held["status"]),
             "sources": sources_from(json.loads(held["sources"])),
+            "anchors": anchors_from(json.loads(held["anchors"])),
             "trace": Trace(agent=agent, action=action, reasoning=reasoning, result=result) if action else None,
         }
     )
