@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from hivemind.app.core import Core, head_commit
 from hivemind.codebase.written import like_code
-from hivemind.errors import StoreError, Unavailable
+from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim
-from hivemind.model.code import Anchor
+from hivemind.model.code import Anchor, Staleness
 from hivemind.model.memory import Memory
 
 if TYPE_CHECKING:
@@ -44,6 +44,16 @@ class Grounded(Core):
             return tuple(link for link in memory.links if not anchor.linked(self._index, link))
         except (Unavailable, StoreError):
             return memory.links
+
+    def _became(self, anchors: Sequence[Anchor]) -> Sequence[Staleness]:
+        """What became of code since memories took hold of it; nothing where that cannot be told."""
+        from hivemind.codebase.judging import judge
+
+        try:
+            return judge(self._index, anchors)
+        except HivemindError:
+            # An answer without this is worth more than none, and each entry still says how old it is.
+            return ()
 
     def _is_of_here(self, memory: Memory) -> bool:
         return memory.repo in (self.repository.id, *self.repository.known_as)

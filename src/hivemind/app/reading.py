@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hivemind import recall
-from hivemind.app.core import Core
+from hivemind.app.ground import Grounded
 from hivemind.curate import transfer
 from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
@@ -21,7 +21,7 @@ EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
 
 
-class Reading(Core):
+class Reading(Grounded):
     """What a person or agent can ask."""
 
     def recall(
@@ -47,7 +47,7 @@ class Reading(Core):
         )  # fmt: skip
         if self._meaning:
             self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
-        return self._with_receipt(recall.answer(self._store.db, query, self._meaning))
+        return self._with_receipt(recall.answer(self._store.db, query, self._meaning, self._became))
 
     def search_traces(self, text: str, *, limit: int | None = None, everywhere: bool = False) -> Recall:
         """What was done about something like this before, and how it ended."""
