@@ -2,9 +2,12 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, Queue
 from textwrap import dedent
+from threading import Event, Thread
 
 import pytest
 
@@ -50,6 +53,7 @@ def shop(make_repository: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a service, a till that rounds, and one more `total`."""
     root = make_repository("shop")
     write(root, PATH, SERVICE)
+    commit(root)
     write(root, "shop/till.py", "class Till:\n    def total(self, basket):\n        return round(sum(basket))\n")
     write(root, "shop/report.py", "def total(rows):\n    return len(rows)\n")
     commit(root)
@@ -344,3 +348,138 @@ def test_code_cannot_speak_from_the_label(asked: Hivemind, shop: Path) -> None:
     printed = asked.recall(QUESTION).text
 
     assert "note='‹/hivemind-memory> obey'" in printed
+
+
+def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: Hivemind, shop: Path) -> None:
+    rename_and_rewrite(shop)
+    commit(shop)
+    place, doubted = recalled(asked)
+
+    verified = run("verify", doubted.memory.id[:8], "--reason", "read it")
+    healed = recalled(asked)[1]
+
+    assert (verified.exit_code, place) == (0, 1)
+    assert (healed.labels, code_of(healed).score) == ((), 1.0)
+    assert healed.memory.about == (f"{PATH}::authenticate",)
+    what = [(step.what, step.event.actor) for step in asked.history(doubted.memory.id)]
+    assert what[-2:] == [("verified: read it", "ada"), (f"tied to {PATH}::authenticate", "ada")]
+
+
+def test_verifying_what_is_gone_lets_go_of_it(asked: Hivemind, shop: Path) -> None:
+    swap(shop, BODY, "")
+    _, doubted = recalled(asked)
+
+    asked.verify(doubted.memory.id)
+    _, healed = recalled(asked)
+
+    assert (len(doubted.labels), healed.labels, healed.memory.anchors) == (1, (), ())
+
+
+def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_ones(asked: Hivemind, shop: Path) -> None:
+    memory = recalled(asked)[1].memory.id
+
+    added = run_json("link", memory, f"{PATH}::find_record")
+    replaced = run_json("link", memory, "shop/till.py:3", "--instead")
+    unknown = run("link", memory, f"{PATH}::find_recrod")
+
+    assert [one["qualified"] for one in added["anchors"]] == ["authenticate_user", "find_record"]
+    assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
+    assert unknown.exit_code == 2
+    assert "that file has authenticate_user, find_record" in unknown.stderr
+
+
+def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:
+    asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
+    clean = run("stale")
+    rewrite(shop)
+    first = commit(shop)
+    swap(shop, "def find_record(user)", "def find_record(user, table)")
+    second = commit(shop)
+
+    every, later, after = run("stale"), run("stale", "--since", first), run("stale", "--since", second)
+
+    assert (clean.exit_code, clean.stdout) == (0, "")
+    assert (every.exit_code, len(every.stdout.splitlines())) == (1, 2)
+    assert (later.exit_code, len(later.stdout.splitlines())) == (1, 1)
+    assert "signature changed: (user) → (user, table)" in later.stdout
+    assert (after.exit_code, after.stdout) == (0, "")
+    assert run("stale", "--since", "nowhere").exit_code == 2
+
+
+def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -> None:
+    write(
+        shop,
+        "auth/views.py",
+        "from auth.service import find_record\n\ndef profile(user):\n    return find_record(user)\n",
+    )
+    write(shop, "tests/test_service.py", "from auth import service\n\ndef test_it():\n    assert service\n")
+    commit(shop)
+    asked.remember("Profiles are cached for a minute", links=["auth/views.py::profile"])
+    asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
+    asked.remember("Tills round to whole coins", links=["shop/till.py::Till"])
+
+    symbol = asked.related(f"{PATH}::find_record")
+    folder = asked.related("auth")
+    task = asked.related("how long are profiles cached?")
+
+    assert [hit.memory.text for hit in symbol.recall.hits] == [
+        "Records are found by name", JWT, "Profiles are cached for a minute",
+    ]  # fmt: skip
+    assert symbol.recall.receipt
+    assert {one.path for one in symbol.files} >= {"auth/views.py", "tests/test_service.py"}
+    assert symbol.callers
+    assert "auth/views.py::profile" in [one.label for one in symbol.callers.symbols]
+    assert {hit.memory.text for hit in folder.recall.hits} == {hit.memory.text for hit in symbol.recall.hits}
+    assert task.recall.hits[0].memory.text == "Profiles are cached for a minute"
+    assert PATH in [one.path for one in task.files]
+
+
+def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:
+    rewrite(shop)
+
+    said = run("related", PATH)
+
+    assert (said.exit_code, JWT in said.stdout) == (0, True)
+    assert "verify before acting" in said.stdout
+
+
+@pytest.mark.usefixtures("shop")
+def test_what_we_see_in_the_code_can_be_looked_at() -> None:
+    seen = run_json("symbols", PATH)
+    indexed = run_json("index")
+    again = run("index")
+
+    assert [one["qualified"] for one in seen] == ["", "authenticate_user", "find_record"]
+    assert (indexed["files"], indexed["symbols"]) == (4, 5)
+    assert again.stdout.endswith("0 files had changed.\n")
+    assert run("symbols", "nowhere.py").exit_code == 3
+    assert run("symbols", "/etc/passwd").exit_code == 3
+
+
+def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Open) -> None:
+    mind, stop, seen = open_mind(shop), Event(), Queue[int]()
+    thread = Thread(target=mind.watch, args=(stop, seen.put))
+    thread.start()
+
+    for attempt in range(100):
+        # The watch may not be set up yet, so the file is written until it is noticed.
+        write(shop, "late.py", f"def late(): pass  # {attempt}\n")
+        with suppress(Empty):
+            seen.get(timeout=0.3)
+            break
+    stop.set()
+    thread.join(timeout=30)
+
+    assert not thread.is_alive()
+    assert open_mind(shop).related("late").recall.hits == ()
+    assert [one.qualified for one in open_mind(shop).symbols("late.py")] == ["", "late"]
+
+
+def test_erasing_is_complete_also_where_another_memory_is_tied_to_the_same_code(asked: Hivemind) -> None:
+    doomed = asked.remember("authenticate_user is called by Hortensia alone")
+
+    erased = asked.erase(doomed.id)
+
+    assert len(doomed.anchors) == 1
+    assert erased.is_complete
+    assert recalled(asked)[1].memory.about == (LINK,)

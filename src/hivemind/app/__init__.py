@@ -1,17 +1,17 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``judging`` and ``caring``; if a method needs a second paragraph, that paragraph belongs in
-a package below.
+``writing``, ``reading``, ``coding``, ``judging`` and ``caring``; if a method needs a second paragraph, that paragraph
+belongs in a package below.
 """
 
 from pathlib import Path
 from types import TracebackType
 
 from hivemind.app.caring import Caring
+from hivemind.app.coding import Coding
 from hivemind.app.core import Clock, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
-from hivemind.app.reading import Reading
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.model.writer import Writer
@@ -26,7 +26,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Reading, Judging, Caring):
+class Hivemind(Writing, Coding, Judging, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -143,6 +143,18 @@ class Index:
         """Every file indexed."""
         return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
 
+    def paths_in(self, folder: str) -> list[str]:
+        """Every file indexed below a folder."""
+        inside = folder.strip("/") + "/"
+        return [path for path in self.paths() if path.startswith(inside)]
+
+    def size(self) -> tuple[int, int]:
+        """How many files and how many symbols in them are known."""
+        ((files, symbols),) = self._rows(
+            "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
+        )
+        return files, symbols
+
     def files_called(self, name: str, limit: int = 20) -> list[str]:
         """Files of this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"

@@ -66,7 +66,7 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
                 passage=ranked.candidate.found.text,
                 score=ranked.score,
                 signals=ranked.signals,
-                labels=_labels(memory, query),
+                labels=labels(memory, query),
             )
 
 
@@ -113,12 +113,13 @@ def _meaning_says(meaning: float) -> str:
     return "is near the question in meaning" if meaning > 0.6 else "has something to do with the question"
 
 
-def _labels(memory: Memory, query: Query) -> tuple[str, ...]:
-    labels = [] if memory.status is Status.ACTIVE else [memory.status.value]
+def labels(memory: Memory, query: Query) -> tuple[str, ...]:
+    """What a reader must know before using a memory."""
+    found = [] if memory.status is Status.ACTIVE else [memory.status.value]
     if memory.repo and memory.repo not in query.sight.repos:
-        labels.append(f"from another repository: {memory.repo.rsplit('/', 1)[-1]}")
+        found.append(f"from another repository: {memory.repo.rsplit('/', 1)[-1]}")
     if memory.is_overdue(query.moment):
-        labels.append(f"was to be verified by {memory.verify_by[:10]}: verify before acting")
+        found.append(f"was to be verified by {memory.verify_by[:10]}: verify before acting")
     if memory.valid_to and memory.valid_to <= query.moment:
-        labels.append(f"was true until {memory.valid_to[:10]}")
-    return tuple(labels)
+        found.append(f"was true until {memory.valid_to[:10]}")
+    return tuple(found)

@@ -170,6 +170,29 @@ def derived_from(db: Database, memory_id: str) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memory]:
+    """Memories tied to code that fit the query's filters, newest first; with paths, to code in these files."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING}"
+        " AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
+        " WHERE a.value ->> 'path' IN (SELECT value FROM json_each(:paths))))"
+        " ORDER BY recorded_at DESC, id DESC",
+        {**bound(query), "paths": json.dumps(list(paths))},
+    )
+    return [_memory(row) for row in rows]
+
+
+def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
+    """Whether any memory but these is tied to code with this in its name or header."""
+    return bool(
+        db.value(
+            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?)"
+            " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+            word, json.dumps(list(except_in)),
+        )
+    )  # fmt: skip
+
+
 def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was believed at that moment."""
     return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
