@@ -365,6 +365,21 @@ def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: H
     assert what[-2:] == [("verified: read it", "ada"), (f"tied to {PATH}::authenticate", "ada")]
 
 
+def test_a_new_wording_is_about_the_code_of_today(asked: Hivemind, shop: Path) -> None:
+    asked.remember("Deploys happen on Fridays")
+    plain = next(one for one in asked.list() if one.text.startswith("Deploys"))
+    rewrite(shop)
+    _, doubted = recalled(asked)
+
+    revised = asked.revise(doubted.memory.id, f"{JWT}, and gives up slowly")
+    named = asked.revise(plain.id, "Deploys call find_record() on Fridays")
+
+    assert doubted.labels
+    assert [anchor.label for anchor in revised.anchors] == [LINK]
+    assert asked.stale() == ()
+    assert [anchor.label for anchor in named.anchors] == [f"{PATH}::find_record"]
+
+
 def test_verifying_what_is_gone_lets_go_of_it(asked: Hivemind, shop: Path) -> None:
     swap(shop, BODY, "")
     _, doubted = recalled(asked)

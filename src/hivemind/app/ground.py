@@ -57,14 +57,13 @@ class Grounded(Core):
 
     def _today(self, memory: Memory) -> tuple[Anchor, ...]:
         """The code a memory is about, as it is now and where it is now; what is gone is let go."""
-        if not self._is_of_here(memory):
+        became = self._became(memory.anchors) if memory.anchors and self._is_of_here(memory) else ()
+        if memory.anchors and not became:
             return memory.anchors
-        if not memory.anchors:
-            files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
-            claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
-            return self._anchors([claim])[0]
-        became = self._became(memory.anchors)
-        return tuple(one.now for one in became if one.now) if became else memory.anchors
+        files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
+        claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
+        now = tuple(one.now for one in became if one.now)
+        return now or (self._anchors([claim])[0] if self._is_of_here(memory) else ())
 
     def _is_of_here(self, memory: Memory) -> bool:
         return memory.repo in (self.repository.id, *self.repository.known_as)

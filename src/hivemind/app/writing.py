@@ -1,6 +1,7 @@
 """The verbs that put something in."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hivemind.app.core import head_commit
@@ -13,7 +14,15 @@ from hivemind.curate.learn import learn, refuse_what_stays_out
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model import moments
 from hivemind.model.claim import Claim
-from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted, MemoryRevised, MemoryTagged
+from hivemind.model.events import (
+    Fact,
+    MemoryAnchored,
+    MemoryRemembered,
+    MemoryRestored,
+    MemoryRetracted,
+    MemoryRevised,
+    MemoryTagged,
+)
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.reports import Imported, Synced
@@ -127,7 +136,10 @@ class Writing(Grounded):
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
         refuse_what_stays_out(self._store, self._pen, fact.text, known.scope, known.repo)
-        self._record([self._pen.about(known, fact)])
+        facts: list[Fact] = [fact]
+        if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
+            facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
+        self._record([self._pen.about(known, one) for one in facts])
         return memories.get(self._store.db, known.id)
 
     def tag(self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Memory:
