@@ -10,11 +10,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from hivemind.model.code import Anchor
 from hivemind.model.events import (
     DisputeSettled,
     Event,
     Fact,
     MemoriesRecalled,
+    MemoryAnchored,
     MemoryApproved,
     MemoryCorroborated,
     MemoryDisputed,
@@ -49,6 +51,21 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 labels = st.sampled_from(["one", "two", "three"])
 event_ids = st.lists(st.integers(0, 11), max_size=3).map(lambda places: tuple(f"{place:04d}" for place in places))
 tag_sets = st.lists(labels, max_size=2).map(tuple)
+anchors = st.builds(
+    Anchor,
+    path=st.just("auth/service.py"),
+    kind=st.sampled_from(["function", "file"]),
+    name=labels,
+    qualified=labels,
+    ordinal=st.integers(0, 2),
+    line=st.just(1),
+    end_line=st.just(9),
+    signature=texts,
+    before=labels,
+    after=labels,
+    fingerprint=st.just("1:a:b:c:d:e:20:f"),
+    commit=st.sampled_from(["", "1a2b3c4"]),
+)
 
 facts: st.SearchStrategy[Fact] = st.one_of(
     st.builds(
@@ -67,6 +84,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
     ),
     st.builds(MemoryRevised, memory_id=memory_ids, base=st.just(1), text=texts, reason=texts),
     st.builds(MemoryTagged, memory_id=memory_ids, added=tag_sets, removed=tag_sets),
+    st.builds(MemoryAnchored, memory_id=memory_ids, anchors=st.lists(anchors, max_size=2).map(tuple)),
     st.builds(MemorySuperseded, memory_id=memory_ids, by=memory_ids),
     st.builds(MemoryCorroborated, memory_id=memory_ids, source=st.builds(Source, channel=st.sampled_from(Channel))),
     st.builds(MemoryDisputed, memory_id=memory_ids, against=memory_ids),

@@ -1,8 +1,8 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a method needs a
-second paragraph, that paragraph belongs in a package below.
+``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a
+method needs a second paragraph, that paragraph belongs in a package below.
 """
 
 from pathlib import Path
@@ -10,6 +10,7 @@ from types import TracebackType
 
 from hivemind.app.briefing import Briefing
 from hivemind.app.caring import Caring
+from hivemind.app.coding import Coding
 from hivemind.app.connecting import Connecting
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
@@ -28,7 +29,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
+class Hivemind(Writing, Coding, Briefing, Judging, Connecting, Observing, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod
@@ -48,10 +49,6 @@ class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
         mind.take_in_spool()
         return mind
-
-    def close(self) -> None:
-        """Give the file back."""
-        self._store.close()
 
     def __enter__(self) -> "Hivemind":
         return self

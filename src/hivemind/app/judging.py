@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.core import Core
+from hivemind.app.ground import Grounded
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.events import Event, MemoryVerified
+from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Memory, Status
 from hivemind.model.reports import Waiting
@@ -19,7 +19,7 @@ from hivemind.model.text import checked
 from hivemind.store.projections import memories
 
 
-class Judging(Core):
+class Judging(Grounded):
     """What a reviewer can decide."""
 
     def review(self, *, limit: int = 50) -> tuple[Waiting, ...]:
@@ -68,9 +68,13 @@ class Judging(Core):
         return self._judged(a, verdicts.dispute(self._pen, a, b, _reason(reason)))
 
     def verify(self, memory: str, *, reason: str = "") -> Memory:
-        """Say that a memory was looked at and still holds."""
+        """Say that a memory was looked at and still holds, of the code as it is now."""
         known = self._known(memory)
-        return self._judged(known, [self._pen.about(known, MemoryVerified(memory_id=known.id, reason=_reason(reason)))])
+        facts: list[Fact] = [MemoryVerified(memory_id=known.id, reason=_reason(reason))]
+        anchors = self._today(known)
+        if anchors != known.anchors:
+            facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
+        return self._judged(known, [self._pen.about(known, fact) for fact in facts])
 
     def rollback(
         self, selection: Selection, *, reason: str = "", dry_run: bool = False

@@ -1,16 +1,26 @@
 """The verbs that put something in."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.core import Core, head_commit
+from hivemind.app.core import head_commit
+from hivemind.app.ground import Grounded
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
 from hivemind.curate.learn import learn, refuse_what_stays_out
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model import moments
 from hivemind.model.claim import Claim
-from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted, MemoryRevised, MemoryTagged
+from hivemind.model.events import (
+    Fact,
+    MemoryAnchored,
+    MemoryRemembered,
+    MemoryRestored,
+    MemoryRetracted,
+    MemoryRevised,
+    MemoryTagged,
+)
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.reports import Imported, Synced
@@ -21,7 +31,7 @@ from hivemind.store import log
 from hivemind.store.projections import memories
 
 
-class Writing(Core):
+class Writing(Grounded):
     """What a person or agent can tell us."""
 
     def remember(
@@ -52,18 +62,21 @@ class Writing(Core):
 
     def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
         """Keep several things at once: all of them, or none if one is refused."""
+        claims = tuple(claims)
+        about = self._anchors(claims)
         commit = ""
         learned = []
         with self._store.db.transaction():
             self._record([])
-            for claim in claims:
+            for claim, anchors in zip(claims, about, strict=True):
                 if claim.sources and not commit:
                     commit = head_commit(self.repository)
                 fact = claiming.stated(
                     claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
                     replaces=[self._id(written) for written in claim.replaces],
                 )  # fmt: skip
-                learned.append(learn(self._store, self._pen, fact, claim.scope, self._place(claim.scope)))
+                place = self._place(claim.scope)
+                learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
         return tuple(memories.get(self._store.db, one) for one in learned)
 
     def store_trace(
@@ -121,7 +134,10 @@ class Writing(Core):
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
         refuse_what_stays_out(self._store, self._pen, fact.text, known.scope, known.repo)
-        self._record([self._pen.about(known, fact)])
+        facts: list[Fact] = [fact]
+        if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
+            facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
+        self._record([self._pen.about(known, one) for one in facts])
         return memories.get(self._store.db, known.id)
 
     def tag(self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Memory:

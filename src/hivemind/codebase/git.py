@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hivemind.errors import Unavailable
+from hivemind.errors import InvalidInput, Unavailable
 
 TIMEOUT_SECONDS = 20.0
 
@@ -48,6 +48,15 @@ def head(root: Path) -> str:
         return run(root, "rev-parse", "--verify", "--quiet", "HEAD").decode().strip()
     except Unavailable:
         return ""
+
+
+def commit(root: Path, name: str) -> str:
+    """The commit that a branch, tag or shortened id means."""
+    try:
+        found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except Unavailable:
+        raise InvalidInput(f"{name!r} is no commit here; name a branch, a tag or a commit") from None
+    return found.decode().strip()
 
 
 def listed(root: Path) -> list[str] | None:

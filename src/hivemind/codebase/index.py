@@ -36,6 +36,9 @@ HISTORY = 4000
 TOGETHER = 30
 """Files in a commit beyond which it says nothing about any two of them."""
 
+IN_PASSING = 500
+"""Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
+
 _RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
 _MENTIONS = {"call": 0, "inherit": 1}
 _T = TypeVar("_T")
@@ -58,9 +61,12 @@ class Index:
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
         """Open the index of the tree at root in this folder, making it if there is none."""
-        cache.mkdir(parents=True, exist_ok=True)
         place = os.path.realpath(root)
-        return cls(Path(place), cache / f"code-{digest(os.fsencode(place))}.db")
+        try:
+            cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return cls(Path(place), cache / f"code-{digest(os.fsencode(place))}.db")
+        except (OSError, apsw.Error) as error:
+            raise Unavailable(f"there is no room for an index in {cache}: {error}") from error
 
     def close(self) -> None:
         """Let go of the database."""
@@ -89,8 +95,12 @@ class Index:
         return self.mended(work)
 
     def refresh_if_older(self, seconds: float) -> None:
-        """Refresh an index that was built, unless that was done within so many seconds."""
-        if self.is_built and time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
+        """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
+        if not self.is_built:
+            listed = git.listed(self.root)
+            if listed is not None and len(listed) <= IN_PASSING:
+                self.refresh()
+        elif time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
             self.refresh()
 
     def update(self, paths: Sequence[str]) -> int:
@@ -133,6 +143,18 @@ class Index:
         """Every file indexed."""
         return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
 
+    def paths_in(self, folder: str) -> list[str]:
+        """Every file indexed below a folder."""
+        inside = folder.strip("/") + "/"
+        return [path for path in self.paths() if path.startswith(inside)]
+
+    def size(self) -> tuple[int, int]:
+        """How many files and how many symbols in them are known."""
+        ((files, symbols),) = self._rows(
+            "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
+        )
+        return files, symbols
+
     def files_called(self, name: str, limit: int = 20) -> list[str]:
         """Files of this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
@@ -160,14 +182,17 @@ class Index:
     def mended(self, work: Callable[[], _T]) -> _T:
         """Do the work; if the database turns out damaged, do it again with a new one."""
         try:
-            return work()
-        except database.DAMAGE:
-            self.db.close()
-            database.remove(self.path)
-            self.db = database.connect(self.path)
-            return work()
+            try:
+                return work()
+            except database.DAMAGE:
+                self.db.close()
+                database.remove(self.path)
+                self.db = database.connect(self.path)
+                return work()
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
+        except apsw.Error as error:
+            raise Unavailable(f"the index of this tree cannot be used: {error}") from error
 
     def _rows(self, query: str, *values: str | int) -> list[Any]:
         return self.mended(lambda: list(select(self.db, query, *values)))

@@ -9,7 +9,7 @@ from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import Index
 from hivemind.codebase.matching import likeness, match
-from hivemind.codebase.staleness import staleness
+from hivemind.codebase.staleness import compare, staleness
 from hivemind.codebase.symbols import outline
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
@@ -106,6 +106,20 @@ def _symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Symbol]
     except Unavailable:
         return []
     return [*_outlined(sources, commit, paths)]
+
+
+def changed_since(index: Index, one: Staleness, commit: str) -> bool:
+    """Whether any of what became of an anchor's symbol was done after this commit."""
+    places = [one.anchor, *([one.now] if one.now else [])]
+    known = _symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
+    then = next((found for place in places if (found := _at(place, known))), None)
+    if then is None or one.now is None:
+        return then is not None or one.now is not None
+    return compare(then, one.now.symbol) not in (Change.FRESH, Change.COSMETIC)
+
+
+def _at(place: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
+    return _in_place(place, [symbol for symbol in symbols if symbol.path == place.path])
 
 
 def changes_between(root: Path, since: str, until: str) -> list[Staleness]:

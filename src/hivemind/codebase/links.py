@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hivemind.codebase import written
 from hivemind.codebase.index import Index
 from hivemind.codebase.tree import stamp
+from hivemind.codebase.written import dotted
 from hivemind.model.code import FILE, Anchor, Symbol
 
 MAX_CANDIDATES = 5
@@ -16,20 +18,8 @@ MAX_MENTIONED = 3
 """The same for a name found in running text."""
 
 MAX_ANCHORS = 20
-MAX_TEXT = 20_000
-MIN_NAME = 3
 
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
-_SCOPE = re.compile(r"::|#|->")
-_QUOTED = re.compile(r"`([^`\n]{2,200})`")
-_LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
-_PATH = re.compile(
-    r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
-)
-_CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
-_CODELIKE = re.compile(
-    r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
-)
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
 
@@ -42,7 +32,7 @@ def find(index: Index, link: str) -> list[Symbol]:
     """The symbols a link means today."""
     place, separator, name = link.strip().partition("::")
     if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
-        return _few(_within(index.symbols_of(path), _dotted(name)))
+        return _few(_within(index.symbols_of(path), dotted(name)))
     if (lines := _LINES.match(link)) and (path := _relative(index.root, lines[1])) and stamp(index.root, path):
         return _covering(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
     path = _relative(index.root, link.strip())
@@ -50,19 +40,16 @@ def find(index: Index, link: str) -> list[Symbol]:
         return index.symbols_of(path)[:1]
     if path and "." in path and (files := index.files_called(path)):
         return _few(symbol for file in files for symbol in index.symbols_of(file)[:1])
-    dotted = _dotted(link.strip())
-    named = index.named(dotted.rpartition(".")[2])
-    return _few(symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, dotted))
+    return _few(_by_name(index, dotted(link.strip())))
 
 
 def mentions(index: Index, text: str, commit: str = "") -> list[Anchor]:
     """Anchors for the files and symbols a text names; what it might only seem to name is left out."""
-    text = text[:MAX_TEXT]
     found: dict[tuple[str, str, str, int], Symbol] = {}
-    for symbol in (symbol for link in _LINK.findall(text) for symbol in find(index, link)):
+    for symbol in (symbol for link in written.links(text) for symbol in find(index, link)):
         found[symbol.key] = symbol
-    files = {symbol.path: symbol for path in _PATH.findall(text) for symbol in _mentioned_file(index, path)}
-    for name in _names(text):
+    files = {symbol.path: symbol for path in written.paths(text) for symbol in _mentioned_file(index, path)}
+    for name in written.names(text):
         fits = [symbol for symbol in _by_name(index, name) if symbol.kind not in _PROSE_KINDS]
         at_hand = [symbol for symbol in fits if symbol.path in files]
         chosen = at_hand or fits
@@ -80,20 +67,9 @@ def _mentioned_file(index: Index, text: str) -> list[Symbol]:
     return found if len(found) <= MAX_MENTIONED and (whole or ":" in text) else []
 
 
-def _names(text: str) -> Iterator[str]:
-    """Words that are written like code."""
-    seen = set()
-    quoted = (word for span in _QUOTED.findall(text) for word in re.findall(r"[A-Za-z_$][\w.$]*(?:::\w+)*", span))
-    for name in (*quoted, *_CALLED.findall(text), *_CODELIKE.findall(text)):
-        dotted = _dotted(name)
-        if dotted not in seen and len(dotted) >= MIN_NAME:
-            seen.add(dotted)
-            yield dotted
-
-
-def _by_name(index: Index, dotted: str) -> list[Symbol]:
-    named = index.named(dotted.rpartition(".")[2])
-    return [symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, dotted)]
+def _by_name(index: Index, name: str) -> list[Symbol]:
+    named = index.named(name.rpartition(".")[2])
+    return [symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, name)]
 
 
 def _today(index: Index, symbols: Iterable[Symbol]) -> Iterator[Symbol]:
@@ -117,17 +93,13 @@ def _relative(root: Path, text: str) -> str:
     return "" if normal.startswith("..") or normal == "." else normal
 
 
-def _dotted(name: str) -> str:
-    return _SCOPE.sub(".", name).removesuffix("()").strip(". ")
+def _ends_with(qualified: str, name: str) -> bool:
+    return qualified == name or qualified.endswith(f".{name}")
 
 
-def _ends_with(qualified: str, dotted: str) -> bool:
-    return qualified == dotted or qualified.endswith(f".{dotted}")
-
-
-def _within(symbols: Iterable[Symbol], dotted: str) -> list[Symbol]:
-    fits = [symbol for symbol in symbols if symbol.kind != FILE and _ends_with(symbol.qualified, dotted)]
-    return [symbol for symbol in fits if symbol.qualified == dotted] or fits
+def _within(symbols: Iterable[Symbol], name: str) -> list[Symbol]:
+    fits = [symbol for symbol in symbols if symbol.kind != FILE and _ends_with(symbol.qualified, name)]
+    return [symbol for symbol in fits if symbol.qualified == name] or fits
 
 
 def _covering(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:

@@ -38,7 +38,7 @@ def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness
     change = _journey(old, new) or edit
     text = _sentence(old, new, edit)
     if change is not edit:
-        text = f"{change} to {new.label}" + ("" if edit is Change.FRESH else f"; {text}")
+        text = f"{change} to {new.label}" + ("" if edit in (Change.FRESH, Change.COSMETIC) else f"; {text}")
     if change is not Change.FRESH:
         text += _since(anchor)
     return Staleness(anchor=anchor, change=change, edit=edit, text=text, now=Anchor.of(new, commit))

@@ -117,6 +117,10 @@ def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
     """The bytes of every file, after the write-ahead log was folded in."""
     folded = store.fold_in_log()
     left = _left_in(store, needles)
+    if left:
+        # A name in the code is no trace of what was said about it; to ask this of each erasure would cost too much.
+        needles = [one for one in needles if not memories.is_tied_elsewhere(store.db, one, [memory.id])]
+        left = _left_in(store, needles)
     if left and (found := log.holding(store.db, needles)):
         # The quick look missed an observation or a question that repeats it; this one read every entry.
         store.record([pen.about(memory, MemoryErased(memory_id=memory.id, bodies=tuple(found)))])

@@ -4,8 +4,10 @@ from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import Conflict, reconcile
 from hivemind.curate.values import value
 from hivemind.errors import Refused
+from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
+    MemoryAnchored,
     MemoryCorroborated,
     MemoryDisputed,
     MemoryRemembered,
@@ -31,16 +33,20 @@ def learn(
     *,
     channel: Channel | None = None,
     id: EventId | None = None,
+    anchors: tuple[Anchor, ...] = (),
 ) -> MemoryId:
     """Record a claim and all that follows from it; return the memory that now says it."""
     refuse_what_stays_out(store, pen, fact.text, scope, repo)
     verdict = reconcile(store.db, fact, scope, repo)
     born = pen.event(fact, scope, repo, channel=channel, id=id)
     if verdict.same:
-        store.record(_said_again(pen, verdict.same, fact, born.channel))
+        # To repeat a memory is not to have looked at its code again: what it is tied to already stays.
+        tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)
+        store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie])
         return verdict.same.id
     replaced = [memories.get(store.db, old) for old in fact.supersedes]
-    events = [born, *(pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced)]
+    events = [born, *_tied(pen, fact.memory_id, anchors, born)]
+    events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced]
     is_proposal = born.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _disputed(pen, born, conflict, both=not is_proposal)
@@ -59,6 +65,13 @@ def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.US
     """Say no, and leave a record of having said it."""
     store.record([pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
     raise Refused(f"{what} was refused: {rule}")
+
+
+def _tied(pen: Pen, memory_id: MemoryId, anchors: tuple[Anchor, ...], born: Event) -> list[Event]:
+    if not anchors:
+        return []
+    fact = MemoryAnchored(memory_id=memory_id, anchors=anchors)
+    return [pen.event(fact, born.scope, born.repo, channel=born.channel, at=born.at)]
 
 
 def _said_again(pen: Pen, known: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.plain import as_json
@@ -67,6 +68,14 @@ class MemoryTagged:
     memory_id: MemoryId
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAnchored:
+    """It was tied to code as that is now, in place of what it was tied to before."""
+
+    memory_id: MemoryId
+    anchors: tuple[Anchor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +265,7 @@ Fact = (
     MemoryRemembered
     | MemoryRevised
     | MemoryTagged
+    | MemoryAnchored
     | MemorySuperseded
     | MemoryCorroborated
     | MemoryDisputed
@@ -280,6 +290,7 @@ FACTS: dict[str, type[Any]] = {
     "memory.remembered": MemoryRemembered,
     "memory.revised": MemoryRevised,
     "memory.tagged": MemoryTagged,
+    "memory.anchored": MemoryAnchored,
     "memory.superseded": MemorySuperseded,
     "memory.corroborated": MemoryCorroborated,
     "memory.disputed": MemoryDisputed,
@@ -359,6 +370,12 @@ def sources_from(stored: list[dict[str, Any]]) -> tuple[Source, ...]:
     return tuple(_revived(Source, one) for one in stored)
 
 
+def anchors_from(stored: list[dict[str, Any]]) -> tuple[Anchor, ...]:
+    """Anchors read back from plain values; their kinds are those of code."""
+    known = Anchor.__dataclass_fields__
+    return tuple(Anchor(**{name: held for name, held in one.items() if name in known}) for one in stored)
+
+
 REVIVE: dict[str, Callable[[Any], Any]] = {
     "kind": Kind,
     "seen": Seen,
@@ -366,6 +383,7 @@ REVIVE: dict[str, Callable[[Any], Any]] = {
     "trace": lambda held: _revived(Trace, held),
     "source": lambda held: _revived(Source, held),
     "sources": sources_from,
+    "anchors": anchors_from,
     "shown": lambda held: tuple(_revived(Shown, one) for one in held),
 }
 
@@ -377,7 +395,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
-    "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to",
+    "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint",
 }  # fmt: skip
 
 

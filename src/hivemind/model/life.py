@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hivemind.model.events import (
     DisputeSettled,
     Event,
+    MemoryAnchored,
     MemoryApproved,
     MemoryCorroborated,
     MemoryDisputed,
@@ -94,6 +95,8 @@ def _after(memory: Memory | None, event: Event) -> tuple[Memory | None, str]:
             kept = [tag for tag in memory.tags if tag not in fact.removed]
             tags = tuple(dict.fromkeys((*kept, *fact.added)))
             return replace(memory, tags=tags), "tagged " + _listed(fact)
+        case MemoryAnchored() as fact:
+            return replace(memory, anchors=fact.anchors), "tied to " + _tied(fact)
         case MemorySuperseded() as fact:
             return _superseded(memory, event, fact)
         case MemoryCorroborated() as fact:
@@ -211,3 +214,7 @@ def _because(reason: str) -> str:
 
 def _listed(fact: MemoryTagged) -> str:
     return ", ".join([f"+{tag}" for tag in fact.added] + [f"-{tag}" for tag in fact.removed])
+
+
+def _tied(fact: MemoryAnchored) -> str:
+    return ", ".join(anchor.label for anchor in fact.anchors) or "no code"

@@ -5,6 +5,7 @@ from enum import IntEnum, StrEnum
 from typing import Literal
 
 from hivemind.errors import InvalidInput
+from hivemind.model.code import Anchor
 from hivemind.model.ids import MemoryId, SessionId
 from hivemind.model.scope import Scope
 
@@ -157,6 +158,8 @@ class Memory:
     sources: tuple[Source, ...] = ()
     links: tuple[str, ...] = ()
     """Code it is about, as written: ``path::symbol``."""
+    anchors: tuple[Anchor, ...] = ()
+    """The same as it was found, with what it looked like then."""
     subject: str = ""
     """One current value per scope and subject, such as ``deploy-target`` or ``REQ-12``."""
     confidence: float = 1.0
@@ -173,6 +176,11 @@ class Memory:
     batch: str = ""
     trace: Trace | None = None
     version: int = 1
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Code it is about, by name."""
+        return tuple(anchor.label for anchor in self.anchors) or self.links
 
     @property
     def session_id(self) -> SessionId | None:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from hivemind.model.code import Callers, Related, Staleness
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Receipt
+from hivemind.model.recall import Recall, Receipt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +135,31 @@ class Pruned:
 
     observations: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A memory that the code at hand puts in doubt, and by what."""
+
+    memory: Memory
+    became: tuple[Staleness, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevant:
+    """What bears on code or on a task: what is known, which files, who calls it."""
+
+    recall: Recall
+    files: tuple[Related, ...]
+    callers: Callers | None
+    """Of a single symbol; none for anything else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """What is known about a working tree."""
+
+    files: int
+    symbols: int
+    changed: int
+    """Files that had changed since the last look."""

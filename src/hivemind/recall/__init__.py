@@ -1,10 +1,13 @@
-"""OUT: from a question to what is known, read top to bottom: find, decide, rank, fit, render."""
+"""OUT: from a question to what is known, read top to bottom: find, decide, rank, doubt, fit, render."""
 
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query, Recall
+from hivemind.recall import nearby
 from hivemind.recall.bar import clears
 from hivemind.recall.budget import fit
+from hivemind.recall.doubt import Judge, doubted, in_order
+from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import candidates
@@ -13,13 +16,22 @@ from hivemind.store.database import Database
 if TYPE_CHECKING:
     from hivemind.recall.meaning import Meaning
 
-__all__ = ["answer", "fit"]
+__all__ = ["Nearby", "about", "answer", "fit"]
 
 
-def answer(db: Database, query: Query, meaning: "Meaning | None" = None) -> Recall:
+def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: Judge = lambda anchors: ()) -> Recall:
     """The memories that best answer the query, as many as fit; without a model, by words alone."""
     found = candidates(db, query, meaning)
     if not clears(found, query, meaning.size if meaning else 0):
         return Recall(query=query, hits=(), text="")
-    shown = fit(hits(db, query, rank(found, query)), query.limit, query.max_tokens)
+    judged = doubted(hits(db, query, rank(found, query)), query, judge)
+    # What is chosen is chosen by the question alone: doubt moves a memory down, it never leaves one out.
+    shown = in_order(fit(judged, query.limit, query.max_tokens))
+    return Recall(query=query, hits=shown, text=render(shown))
+
+
+def about(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
+    """What is known about code and about what lies near it, as much as fits."""
+    judged = doubted(nearby.hits(db, query, near), query, judge)
+    shown = in_order(fit(judged, query.limit, query.max_tokens))
     return Recall(query=query, hits=shown, text=render(shown))

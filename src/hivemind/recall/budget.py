@@ -24,7 +24,7 @@ def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     chosen: list[Hit] = []
     left = max_tokens
     for hit in hits:
-        cost = tokens(hit.passage) + OVERHEAD
+        cost = tokens(hit.passage) + tokens(" · ".join(hit.labels)) + OVERHEAD
         if cost > left or any(_alike(hit.passage, other.passage) for other in chosen):
             continue
         chosen.append(replace(hit, tokens=cost))

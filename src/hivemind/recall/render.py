@@ -35,7 +35,7 @@ def entry(hit: Hit) -> str:
     origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
     about = [short(memory.id), memory.kind.value, memory.scope.value, origin, day(memory.revised_at)]
     about += [f"trust {memory.trust}", *hit.labels]
-    return f"[{neutral(' · '.join(about))}] {as_data(hit.passage)}"
+    return f"[{as_data(' · '.join(about))}] {as_data(hit.passage)}"
 
 
 def as_data(text: str) -> str:

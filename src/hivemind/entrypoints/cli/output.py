@@ -99,7 +99,7 @@ def fields(memory: Memory) -> None:
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),
         "subject": memory.subject,
-        "about": ", ".join(memory.links),
+        "about": ", ".join(memory.about),
         "recorded": minute(memory.recorded_at),
         "revised": minute(memory.revised_at) if memory.version > 1 else "",
         "true from": day(memory.valid_from),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.events import Event, sources_from
+from hivemind.model.events import Event, anchors_from, sources_from
 from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step, memory_from, steps
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
@@ -34,9 +34,10 @@ CREATE TABLE memories (
     status TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
     revised_at TEXT NOT NULL,
-    tags TEXT NOT NULL,           -- JSON, as are sources, links, supersedes and derived_from
+    tags TEXT NOT NULL,           -- JSON, as are sources, links, anchors, supersedes and derived_from
     sources TEXT NOT NULL,
     links TEXT NOT NULL,
+    anchors TEXT NOT NULL,
     subject TEXT NOT NULL,
     confidence REAL NOT NULL,
     valid_from TEXT NOT NULL,
@@ -61,12 +62,14 @@ CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
+CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
     "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
-    " links, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at, supersedes,"
-    " superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent, session_id, file_path"
+    " links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at,"
+    " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent,"
+    " session_id, file_path"
 )
 
 
@@ -169,6 +172,29 @@ def derived_from(db: Database, memory_id: str) -> list[Memory]:
     return [_memory(row) for row in rows]
 
 
+def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memory]:
+    """Memories tied to code that fit the query's filters, newest first; with paths, to code in these files."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING}"
+        " AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
+        " WHERE a.value ->> 'path' IN (SELECT value FROM json_each(:paths))))"
+        " ORDER BY recorded_at DESC, id DESC",
+        {**bound(query), "paths": json.dumps(list(paths))},
+    )
+    return [_memory(row) for row in rows]
+
+
+def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
+    """Whether any memory but these is tied to code with this in its name or header."""
+    return bool(
+        db.value(
+            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?)"
+            " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
+            word, json.dumps(list(except_in)),
+        )
+    )  # fmt: skip
+
+
 def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was believed at that moment."""
     return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
@@ -265,7 +291,7 @@ def _write(db: Database, memory: Memory) -> int:
 
 def _values(memory: Memory) -> tuple[Any, ...]:
     trace = memory.trace
-    files = [source.file for source in memory.sources if source.file] + [*memory.links]
+    files = [source.file for source in memory.sources if source.file] + [*memory.links, *memory.about]
     derived = {
         "bucket": memory.kind.bucket,
         "trust": int(memory.trust),
@@ -301,6 +327,7 @@ def _memory(row: Row) -> Memory:
             "trust": Trust(held["trust"]),
             "status": Status(held["status"]),
             "sources": sources_from(json.loads(held["sources"])),
+            "anchors": anchors_from(json.loads(held["anchors"])),
             "trace": Trace(agent=agent, action=action, reasoning=reasoning, result=result) if action else None,
         }
     )

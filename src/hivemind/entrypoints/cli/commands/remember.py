@@ -80,5 +80,7 @@ def command(
         say(f"Remembered {origin(memory)}")
         for other in map(mind.show, memory.contradicts):
             warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
+        for link in mind.unresolved_links(memory):
+            warn(f"{link} fits nothing here, or too much; link it again with 'hivemind link' as PATH::SYMBOL")
         if sharing := mind.sharing(memory):
             note(sharing)

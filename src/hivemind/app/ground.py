@@ -1,0 +1,91 @@
+"""The working tree at hand, looked at only when something is about code."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hivemind.app.core import Core, head_commit
+from hivemind.codebase.written import like_code
+from hivemind.errors import HivemindError, StoreError, Unavailable
+from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor, Staleness
+from hivemind.model.memory import Memory
+
+if TYPE_CHECKING:
+    # Parsers take longer to load than most commands to run.
+    from hivemind.codebase.index import Index
+
+
+class Grounded(Core):
+    """Verbs that may touch on code."""
+
+    @cached_property
+    def _index(self) -> "Index":
+        """What is known about the tree, opened when it is first asked for; it may be deleted at any time."""
+        from hivemind.codebase.index import Index
+
+        return Index.open(Path(self.repository.root), self._settings.home / "index")
+
+    def close(self) -> None:
+        """Give the files back."""
+        if "_index" in self.__dict__:
+            self._index.close()
+        self._store.close()
+
+    def unresolved_links(self, memory: Memory) -> tuple[str, ...]:
+        """Which links of a memory lead to nothing in this working tree, or to too much to mean anything."""
+        if not memory.links or not self._is_of_here(memory):
+            return ()
+        from hivemind.curate import anchor
+
+        try:
+            return tuple(link for link in memory.links if not anchor.linked(self._index, link))
+        except (Unavailable, StoreError):
+            return memory.links
+
+    def _became(self, anchors: Sequence[Anchor]) -> Sequence[Staleness]:
+        """What became of code since memories took hold of it; nothing where that cannot be told."""
+        from hivemind.codebase.judging import judge
+
+        try:
+            return judge(self._index, anchors)
+        except HivemindError:
+            # An answer without this is worth more than none, and each entry still says how old it is.
+            return ()
+
+    def _today(self, memory: Memory) -> tuple[Anchor, ...]:
+        """The code a memory is about, as it is now and where it is now; what is gone is let go."""
+        became = self._became(memory.anchors) if memory.anchors and self._is_of_here(memory) else ()
+        if memory.anchors and not became:
+            return memory.anchors
+        files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
+        claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
+        now = tuple(one.now for one in became if one.now)
+        return now or (self._anchors([claim])[0] if self._is_of_here(memory) else ())
+
+    def _is_of_here(self, memory: Memory) -> bool:
+        return memory.repo in (self.repository.id, *self.repository.known_as)
+
+    def _anchors(self, claims: Sequence[Claim]) -> list[tuple[Anchor, ...]]:
+        """The code that each claim is about; none is better than no memory."""
+        about_code = [self._may_be_about_code(claim) for claim in claims]
+        if not any(about_code):
+            return [()] * len(claims)
+        from hivemind.curate import anchor
+
+        commit = head_commit(self.repository)
+        found: list[tuple[Anchor, ...]] = [()] * len(claims)
+        with suppress(Unavailable, StoreError):
+            for place, claim in enumerate(claims):
+                if about_code[place]:
+                    found[place] = anchor.anchors(self._index, claim.links, claim.sources, claim.text, commit)
+        return found
+
+    def _may_be_about_code(self, claim: Claim) -> bool:
+        """Whether it is worth looking; a directory outside of git may be somebody's whole disk."""
+        if not self._place(claim.scope):
+            return False
+        is_under_git = (Path(self.repository.root) / ".git").exists()
+        return bool(claim.links or claim.sources) or (is_under_git and like_code(claim.text))

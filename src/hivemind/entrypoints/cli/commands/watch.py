@@ -1,0 +1,23 @@
+"""``hivemind watch``."""
+
+import signal
+from threading import Event
+
+import click
+
+from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.output import note
+
+
+@click.command("watch")
+def command() -> None:
+    """Follow the working tree as it changes, until interrupted.
+
+    Nothing is wrong without this; answers about code come a little sooner.
+    """
+    stop = Event()
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, lambda *_: stop.set())
+    with open_mind() as mind:
+        note(f"Following {mind.repository.root}; stop with Ctrl-C.")
+        mind.watch(stop, lambda changed: note(f"{changed} files changed") if changed else None)
