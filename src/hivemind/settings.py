@@ -38,6 +38,8 @@ class Settings:
     prompt_tokens: int = 500
     """How many tokens may be said on a prompt; 0 says nothing."""
 
+    believed: str = ""
+    """Detectors whose proposals become active by themselves, each with the confidence it takes: ``commands:0.9``."""
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
 

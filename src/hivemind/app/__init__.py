@@ -10,7 +10,6 @@ from types import TracebackType
 
 from hivemind.app.briefing import Briefing
 from hivemind.app.caring import Caring
-from hivemind.app.coding import Coding
 from hivemind.app.connecting import Connecting
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
@@ -29,7 +28,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Coding, Briefing, Judging, Connecting, Observing, Caring):
+class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.ground import Grounded
+from hivemind.app.coding import Coding
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
@@ -19,16 +19,17 @@ from hivemind.model.text import checked
 from hivemind.store.projections import memories
 
 
-class Judging(Grounded):
+class Judging(Coding):
     """What a reviewer can decide."""
 
     def review(self, *, limit: int = 50) -> tuple[Waiting, ...]:
-        """What waits for a person: disputes first, then what is overdue, then proposals."""
+        """What waits for a person: disputes, what the code puts in doubt, what is overdue, proposals."""
         waiting = self._query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
         found = [self._waiting(memory) for memory in memories.listed(self._store.db, waiting)]
         overdue = memories.overdue(self._store.db, self._query(limit=limit))
         found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
-        order = {"disputed": 0, "to be": 1, "proposed": 2}
+        found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in self.stale()]
+        order = {"disputed": 0, "in doubt": 1, "to be": 2, "proposed": 3}
         return tuple(
             sorted(found, key=lambda one: order[next(why for why in order if one.why.startswith(why))])[:limit]
         )

@@ -148,6 +148,7 @@ class Observing(Core):
                     distil.propose(
                         self._store, replace(pen, batch=batch), detectors.found(trail, looking),
                         owner=self._settings.person, repo=session.repo, outcome=outcome,
+                        believed=distil.believed_from(self._settings.believed),
                     )  # fmt: skip
             progress(number, len(ids))
         return Distilled(

@@ -93,13 +93,15 @@ class Reading(Grounded):
         about = self._id(memory) if memory else ""
         return tuple(log.entries(self._store.db, about=about, before=before, limit=limit))
 
-    def export_lines(self, *, everywhere: bool = False, session: str = "") -> Iterator[str]:
+    def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""
-        return transfer.exported(self._to_export(everywhere=everywhere, session=session))
+        return transfer.exported(self._to_export(everywhere=everywhere, session=session, owner=owner))
 
-    def export_pages(self, *, everywhere: bool = False, session: str = "") -> Iterator[tuple[str, str]]:
+    def export_pages(
+        self, *, everywhere: bool = False, session: str = "", owner: str = ""
+    ) -> Iterator[tuple[str, str]]:
         """The memories in sight as Markdown files: name and content, one a memory."""
-        return map(transfer.page, self._to_export(everywhere=everywhere, session=session))
+        return map(transfer.page, self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def sharing(self, memory: Memory) -> str:
         """What a writer should know about where a memory goes; nothing if it just stays here."""
@@ -107,9 +109,13 @@ class Reading(Grounded):
             return ""
         return "kept on this machine, to be shared once a hub is configured"
 
-    def _to_export(self, *, everywhere: bool, session: str) -> Iterator[Memory]:
+    def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
         found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))
-        return (memory for memory in found if not session or memory.session_id == session)
+        return (
+            memory
+            for memory in found
+            if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
+        )
 
     def _answer(self, query: Query) -> Recall:
         """By words and meaning, which is let catch up a little first."""

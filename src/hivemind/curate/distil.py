@@ -1,13 +1,14 @@
 """From what was observed to what is proposed: detectors look, and what they find is recorded once."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.curate.values import value
-from hivemind.model.events import MemoryRemembered
+from hivemind.errors import InvalidInput
+from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
@@ -17,6 +18,9 @@ from hivemind.store import Store, log
 from hivemind.store.projections import tombstones
 
 LONGEST = 2000
+NEVER = 2.0
+"""A confidence that nothing has."""
+EVERYTHING_WAITS: Mapping[str, float] = {}
 
 
 @dataclass(slots=True)
@@ -29,8 +33,20 @@ class Outcome:
     refused: int = 0
 
 
-def propose(store: Store, pen: Pen, found: Iterable[Proposal], *, owner: str, repo: str, outcome: Outcome) -> None:
-    """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing."""
+def propose(
+    store: Store,
+    pen: Pen,
+    found: Iterable[Proposal],
+    *,
+    owner: str,
+    repo: str,
+    outcome: Outcome,
+    believed: Mapping[str, float] = EVERYTHING_WAITS,
+) -> None:
+    """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing.
+
+    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust.
+    """
     for proposal in found:
         fact = _stated(proposal, owner)
         if log.ids_about(store.db, [fact.memory_id]):
@@ -42,6 +58,22 @@ def propose(store: Store, pen: Pen, found: Iterable[Proposal], *, owner: str, re
             said_by = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born)
             outcome.known += said_by != fact.memory_id
             outcome.proposed[proposal.detector] += said_by == fact.memory_id
+            if said_by == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, NEVER):
+                reason = f"the settings believe {proposal.detector}"
+                approved = MemoryApproved(memory_id=fact.memory_id, reason=reason)
+                store.record([pen.event(approved, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+
+
+def believed_from(written: str) -> dict[str, float]:
+    """Which detectors a person believes and from which confidence on, as the setting writes it."""
+    found: dict[str, float] = {}
+    for part in written.replace(",", " ").split():
+        name, _, least = part.partition(":")
+        try:
+            found[name] = float(least or 1.0)
+        except ValueError:
+            raise InvalidInput(f"the setting believed says {part!r}; write it like 'commands:0.9'") from None
+    return found
 
 
 def _stated(proposal: Proposal, owner: str) -> MemoryRemembered:

@@ -13,8 +13,9 @@ from hivemind.entrypoints.cli.output import note
 @click.argument("file", type=click.File("wb"), default="-")
 @click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file a memory.")
 @click.option("--session", default="", help="Only what was learned in this session.")
+@click.option("--owner", default="", help="Only what belongs to this person.")
 @everywhere_option
-def command(file: BinaryIO, markdown: Path | None, session: str, everywhere: bool) -> None:
+def command(file: BinaryIO, markdown: Path | None, session: str, owner: str, everywhere: bool) -> None:
     """Write the memories as lines of JSON, or as a folder of readable Markdown.
 
     \b
@@ -23,11 +24,11 @@ def command(file: BinaryIO, markdown: Path | None, session: str, everywhere: boo
     """
     with open_mind() as mind:
         if markdown is None:
-            for line in mind.export_lines(everywhere=everywhere, session=session):
+            for line in mind.export_lines(everywhere=everywhere, session=session, owner=owner):
                 file.write(line.encode() + b"\n")
             return
         count = 0
-        for name, content in mind.export_pages(everywhere=everywhere, session=session):
+        for name, content in mind.export_pages(everywhere=everywhere, session=session, owner=owner):
             (markdown / name).parent.mkdir(parents=True, exist_ok=True)
             (markdown / name).write_text(content)
             count += 1

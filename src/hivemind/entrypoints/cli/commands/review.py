@@ -53,7 +53,7 @@ def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
     _shown(mind, waiting, place)
     memory = waiting.memory
     match click.prompt(CHOICES, type=click.Choice(list("aoemrsq")), show_choices=False, default="s"):
-        case "a" if waiting.why.startswith("to be"):
+        case "a" if waiting.why.startswith(("to be", "in doubt")):
             mind.verify(memory.id)
         case "a":
             mind.approve(memory.id)

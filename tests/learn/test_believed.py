@@ -1,0 +1,45 @@
+"""A person may say which detectors are believed without being asked each time."""
+
+import pytest
+
+from hivemind import Hivemind, Kind
+from hivemind.curate import distil
+from hivemind.errors import InvalidInput
+from hivemind.model.memory import Channel, Source, Status, Trust
+from hivemind.model.proposal import Proposal
+
+
+def found(confidence: float) -> Proposal:
+    return Proposal(
+        detector="commands",
+        kind=Kind.PROCEDURE,
+        text=f"Run the tests with make check, confidence {confidence}",
+        confidence=confidence,
+        sources=(Source(channel=Channel.DERIVED, session_id="s1", event=f"e{confidence}"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "confidence", "status"),
+    [
+        ("", 0.95, Status.PROPOSED),
+        ("commands:0.9", 0.95, Status.ACTIVE),
+        ("commands:0.9", 0.5, Status.PROPOSED),
+        ("fixes:0.1", 0.95, Status.PROPOSED),
+    ],
+)
+def test_only_what_the_settings_believe_becomes_active_by_itself(
+    mind: Hivemind, setting: str, confidence: float, status: Status
+) -> None:
+    distil.propose(
+        mind._store, mind._pen, [found(confidence)], owner="ada", repo=mind.repository.id, outcome=distil.Outcome(),
+        believed=distil.believed_from(setting),
+    )  # fmt: skip
+
+    (memory,) = mind.list()
+    assert (memory.status, memory.trust) == (status, Trust.LOW)
+
+
+def test_a_setting_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"commands:0\.9"):
+        distil.believed_from("commands:often")
