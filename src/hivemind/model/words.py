@@ -45,7 +45,12 @@ def terms(question: str) -> list[str]:
 
 def coverage(question: str, text: str) -> float:
     """Which share of the telling words of a question stands in a text, endings aside."""
-    asked, held = terms(question), text.lower()
+    return share_of(terms(question), text)
+
+
+def share_of(asked: list[str], text: str) -> float:
+    """Which share of the words stands in a text, endings aside."""
+    held = text.lower()
     return sum(word[: max(4, len(word) - 2)] in held for word in asked) / len(asked) if asked else 0.0
 
 

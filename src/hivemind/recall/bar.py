@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from hivemind.model.recall import Query
-from hivemind.model.words import coverage
+from hivemind.model.words import share_of, terms
 from hivemind.recall.search import Candidate
 
 MOST_WORDS = 0.6
@@ -22,11 +22,9 @@ LOOKED_AT = 20
 
 def clears(found: Sequence[Candidate], query: Query, size: int) -> bool:
     """Whether any of the candidates is an answer rather than just the least far away."""
-    by_words = sorted(found, key=lambda one: -one.words)[:LOOKED_AT]
-    shared = max(
-        (coverage(query.text, f"{one.found.text} {one.found.context}") for one in by_words if one.words > 0),
-        default=0.0,
-    )
+    by_words = sorted((one for one in found if one.words > 0), key=lambda one: -one.words)[:LOOKED_AT]
+    asked = terms(query.text)
+    shared = max((share_of(asked, f"{one.found.text} {one.found.context}") for one in by_words), default=0.0)
     nearest = max((one.meaning for one in found if one.meaning is not None), default=None)
     if nearest is None:
         return shared >= SOME_WORDS

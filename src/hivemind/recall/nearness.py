@@ -17,7 +17,7 @@ from hivemind.store.projections import vectors
 from hivemind.store.projections.vectors import Vector
 
 BLOCK = 256
-SURVIVORS = 300
+SURVIVORS = 200
 """How many of the likely ones are compared exactly."""
 OUT_OF_SIGHT = 60_000
 """More signs than any two vectors differ in."""

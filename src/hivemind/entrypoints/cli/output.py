@@ -75,14 +75,9 @@ def origin(memory: Memory) -> str:
 
 def memory_line(memory: Memory) -> list[str]:
     """A memory as a row of a list."""
-    return [
-        short(memory.id),
-        day(memory.revised_at),
-        memory.scope.value,
-        memory.kind.value,
-        memory.status.value,
-        first_line(memory.text, 90),
-    ]
+    standing = "" if memory.status is Status.ACTIVE else f"({memory.status}) "
+    text = standing + first_line(memory.text, 90)
+    return [short(memory.id), day(memory.revised_at), memory.scope.value, memory.kind.value, text]
 
 
 def fields(memory: Memory) -> None:

@@ -36,10 +36,14 @@ FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, words.text, words.c
 SEARCH = (
     "WITH best AS MATERIALIZED ("
     "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
-    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at)"
-    f" SELECT {FOUND}, best.score FROM best JOIN passages p ON p.key = best.key JOIN memories m ON m.key = p.memory"
-    f" JOIN words ON words.rowid = p.key WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
-    " ORDER BY best.score DESC, m.id LIMIT :limit"
+    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at),"
+    # Texts are read only of those that are in sight and good enough.
+    " seen AS MATERIALIZED ("
+    "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
+    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    " ORDER BY best.score DESC, m.id LIMIT :limit)"
+    f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
+    " JOIN memories m ON m.key = p.memory JOIN words ON words.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
 LOOKED_AT = 4
 

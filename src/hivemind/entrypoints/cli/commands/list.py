@@ -38,7 +38,7 @@ def command(
     if as_json:
         say_json(page)
         return
-    table(["id", "date", "scope", "kind", "status", "text"], [memory_line(memory) for memory in page])
+    table(["id", "date", "scope", "kind", "text"], [memory_line(memory) for memory in page])
     if len(page) == limit:
         note(f"more: hivemind list --before {short(page[-1].id)}")
     elif not page and not before:
