@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from hivemind.entrypoints.mcp.tools import TOOLS
-from hivemind.model.memory import Kind
+from hivemind.model.events import ObservationMade
+from hivemind.model.memory import Channel, Kind
+from hivemind.model.scope import Scope
+from hivemind.model.session import Seen
 from tests.conftest import Open
 from tests.doors import run_json
 from tests.mcp.client import MODERN, Client, connected
@@ -208,3 +211,17 @@ def test_listing_the_tools_opens_no_store(place: Path, home: Path) -> None:
         assert not home.exists()
         client.call("recall", query="anything")
         assert (home / "memory.db").exists()
+
+
+def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: Open, place: Path) -> None:
+    mind = open_mind(place)
+    asked = ObservationMade(agent="codex", session_id="s7", seen=Seen.PROMPT, text="Make the login rate limited")
+    mind._store.record([mind._pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)])
+
+    told, failed = client.call("session")
+    unknown, unknown_failed = client.call("session", id="nobody")
+
+    assert not failed
+    assert "Make the login rate limited" in told
+    assert unknown_failed
+    assert "no session" in unknown

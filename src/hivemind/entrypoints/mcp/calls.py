@@ -124,6 +124,11 @@ def explain(mind: Hivemind, given: Arguments) -> str:
     return "\n".join(neutral(line) for line in [*lines, f"shown {len(known.receipts)} times"])
 
 
+def session(mind: Hivemind, given: Arguments) -> str:
+    """What is needed to go on where a session stopped."""
+    return mind.handover(given.get("id") or "").text
+
+
 CALLS: dict[str, Callable[[Hivemind, Arguments], str]] = {
     "recall": recall,
     "remember": remember,
@@ -132,6 +137,7 @@ CALLS: dict[str, Callable[[Hivemind, Arguments], str]] = {
     "review": review,
     "forget": forget,
     "explain": explain,
+    "session": session,
 }
 
 

@@ -108,6 +108,12 @@ TOOLS: tuple[Json, ...] = (
         ("id",),
     ),
     _tool("explain", "Why a memory is believed: sources, versions, standing.", {"id": ID}, ("id",), reads=True),
+    _tool(
+        "session",
+        "Pick up earlier work: what the last session here, or a given one, was asked, changed, saw fail and left open.",
+        {"id": _text("Session id; without it the last one here")},
+        reads=True,
+    ),
 )
 
 BRIEF = "hivemind://brief"
