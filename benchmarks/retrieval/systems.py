@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -24,10 +25,33 @@ from hivemind.model.text import LONGEST_TEXT, neutral
 from hivemind.model.words import terms
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
+from hivemind.recall.meaning import Meaning
+from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 
 Search = Callable[[str], list[str]]
 DEPTH = 100
+
+
+class Remembering:
+    """The model, which reads each text once in a run: some sets fill many stores with the same texts."""
+
+    def __init__(self) -> None:
+        self._real = embedder.default()
+        self.name, self.dimension = self._real.name, self._real.dimension
+        self._known: dict[str, Floats] = {}
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One row of unit length for each text, in the order given."""
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(unknown, self._real.embed(unknown), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+@cache
+def model() -> Remembering:
+    """The one model of a run."""
+    return Remembering()
 
 
 def hivemind(texts: Sequence[Text]) -> Search:
@@ -35,6 +59,7 @@ def hivemind(texts: Sequence[Text]) -> Search:
     home = Path(tempfile.mkdtemp(prefix="hivemind-bench-"))
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=home, settings=Settings(home=home, person="bench"), writer=writer)
+    mind.__dict__["_meaning"] = Meaning(model())
     mind.remember_all(
         Claim(text=_acceptable(text.text), session_id=text.session, valid_from=text.date, tags=[f"id-{number}"])
         for number, text in enumerate(texts)
@@ -67,14 +92,13 @@ def words_only(texts: Sequence[Text]) -> Search:
 
 def meaning_only(texts: Sequence[Text]) -> Search:
     """The nearest passages by the same model, compared exactly."""
-    model = embedder.default()
     owners, pieces = zip(
         *((place, piece) for place, text in enumerate(texts) for piece in passages(text.text)), strict=True
     )
-    vectors = model.embed(pieces)
+    vectors = model().embed(pieces)
 
     def search(question: str) -> list[str]:
-        near = vectors @ model.embed([question])[0]
+        near = vectors @ model().embed([question])[0]
         return list(dict.fromkeys(texts[owners[place]].id for place in np.argsort(-near)))[:DEPTH]
 
     return search

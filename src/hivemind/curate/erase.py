@@ -22,6 +22,7 @@ from hivemind.store.projections import memories, receipts, words
 
 TELLING = re.compile(r"[^\W_][\w.+/@:-]{4,}[^\W_]")
 NEEDLES = 24
+LOOKED_FOR, CHUNK = 3, 1 << 22
 WINDOW, SHORTEST = 32, 8
 """Characters of a text that are looked for as they stand."""
 
@@ -135,19 +136,21 @@ def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
 
 
 def _left_in(store: Store, needles: list[str]) -> list[str]:
-    raw = [needle.encode("utf-8", "replace") for needle in needles]
+    """Files that still hold it; a few of the longest needles tell as much as all, and each costs a read of the file."""
+    telling = sorted(needles, key=len, reverse=True)[:LOOKED_FOR]
+    raw = [needle.encode("utf-8", "replace") for needle in telling]
     return [file.name for file in sorted(store.directory.glob("memory.db*")) if raw and _holds(file, raw)]
 
 
 def _holds(file: Path, needles: list[bytes]) -> bool:
-    overlap = max(map(len, needles), default=1) - 1
+    overlap = max(map(len, needles)) - 1
     with file.open("rb") as raw:
         tail = b""
-        while chunk := raw.read(1 << 24):
-            window = tail + chunk
-            if any(needle in window for needle in needles):
+        while chunk := raw.read(CHUNK):
+            seam = tail + chunk[:overlap]
+            if any(needle in chunk or needle in seam for needle in needles):
                 return True
-            tail = window[-overlap:] if overlap else b""
+            tail = chunk[-overlap:] if overlap else b""
     return False
 
 
