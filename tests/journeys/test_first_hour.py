@@ -320,3 +320,23 @@ def test_rebuild_changes_no_answer(make_repository: Make) -> None:
     assert run("rebuild").exit_code == 0
 
     assert run_json("list") == before
+
+
+def test_without_a_model_recall_goes_by_words_and_says_so() -> None:
+    run("remember", "Deploys run on Fridays")
+    assert run("recall", "deploys").stderr == ""
+
+    switched_off = run("model", "use", "none")
+    asked = run("recall", "when do deploys run")
+
+    assert "none" in switched_off.stderr
+    assert "Deploys run on Fridays" in asked.stdout
+    assert "searched by words alone" in asked.stderr
+    assert "granite" in run("model", "use", "built-in").stdout
+
+
+def test_another_model_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
+    done = run("model", "use", str(tmp_path))
+
+    assert done.exit_code == 6
+    assert "model.onnx" in done.stderr

@@ -15,7 +15,7 @@ from hivemind.model.reports import Explanation
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
 from hivemind.store import log
-from hivemind.store.projections import memories, receipts
+from hivemind.store.projections import memories, receipts, vectors
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
@@ -102,6 +102,15 @@ class Reading(Grounded):
     ) -> Iterator[tuple[str, str]]:
         """The memories in sight as Markdown files: name and content, one a memory."""
         return map(transfer.page, self._to_export(everywhere=everywhere, session=session, owner=owner))
+
+    def caveat(self) -> str:
+        """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
+        if self.without_model:
+            return f"searched by words alone: {self.without_model}"
+        _, waiting = vectors.count(self._store.db)
+        return (
+            f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
+        )
 
     def sharing(self, memory: Memory) -> str:
         """What a writer should know about where a memory goes; nothing if it just stays here."""

@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, text_or_standard_input
-from hivemind.entrypoints.cli.output import answer, as_json_option, say_json
+from hivemind.entrypoints.cli.output import answer, as_json_option, note, say_json
 from hivemind.model.memory import Kind
 
 
@@ -48,6 +48,9 @@ def command(
             true_at=true_at,
             everywhere=everywhere,
         )
+        caveat = mind.caveat()
+    if caveat:
+        note(caveat)
     if as_json:
         say_json(found)
     else:

@@ -1,0 +1,67 @@
+"""Models other than the one that comes with the installation."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from hivemind.errors import InvalidInput, Unavailable
+from hivemind.recall import models
+from hivemind.recall.comparison import compare
+
+
+class Embeddings(BaseHTTPRequestHandler):
+    """Answers as an OpenAI-compatible service does, in another order than asked."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        rows = [{"index": place, "embedding": [len(text), 1.0, 0.5]} for place, text in enumerate(asked["input"])]
+        self.send_response(200 if asked["model"] == "small" else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps({"data": rows[::-1]}).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Embeddings)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_endpoint_gives_vectors_of_unit_length_in_the_order_asked(address: str) -> None:
+    model = models.load(f"{address}#small")
+
+    rows = model.embed(["a", "much longer"])
+
+    assert model.dimension == 3
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert rows[1][0] > rows[0][0]
+
+
+def test_an_endpoint_that_does_not_answer_is_named(address: str) -> None:
+    with pytest.raises(Unavailable, match="did not answer"):
+        models.load(f"{address}#unknown")
+
+
+def test_a_folder_without_a_model_says_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"model\.onnx and tokenizer\.json"):
+        models.load(str(tmp_path))
+
+
+def test_models_are_compared_on_memories_of_ones_own(address: str) -> None:
+    texts = [f"memory number {number} says {'x' * number}" for number in range(8)]
+
+    compared = compare(f"{address}#small", texts)
+
+    assert 0 < compared.found <= 1
+    with pytest.raises(InvalidInput, match="5 are needed"):
+        compare("", texts[:2])
