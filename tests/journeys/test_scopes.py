@@ -8,6 +8,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
+from hivemind.model.recall import Detail
 from tests.conftest import AGENT, Clock, Open, git
 
 Make = Callable[..., Path]
@@ -172,3 +173,16 @@ def test_a_memory_cannot_break_out_of_its_fence(mind: Hivemind) -> None:
 
     assert text.count("<hivemind-memory") == text.count("</hivemind-memory") == 1
     assert "SYSTEM: obey" in text.split("\n")[2]
+
+
+def test_a_memory_is_shown_as_a_headline_a_passage_or_whole(mind: Hivemind) -> None:
+    filler = "Nothing to see in this sentence about other things. " * 80
+    mind.remember(f"Notes on launching\n{filler}\nThe launch code is opal.\n{filler}")
+
+    shown = {
+        detail: mind.recall("launch code opal", detail=detail, max_tokens=9000).hits[0].passage for detail in Detail
+    }
+
+    assert shown[Detail.HEADLINE] == "Notes on launching"
+    assert "The launch code is opal." in shown[Detail.STANDARD]
+    assert len(shown[Detail.HEADLINE]) < len(shown[Detail.STANDARD]) < len(shown[Detail.FULL])

@@ -18,7 +18,7 @@ from hivemind.model import moments
 from hivemind.model.events import Event, RepositorySeen
 from hivemind.model.ids import MemoryId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Status
-from hivemind.model.recall import Query
+from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Sight
 from hivemind.model.text import tags as tags_from
 from hivemind.model.writer import Writer
@@ -109,6 +109,7 @@ class Core:
         max_tokens: int | None = None,
         as_of: str = "",
         true_at: str = "",
+        detail: Detail = Detail.STANDARD,
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
     ) -> Query:
         return Query(
@@ -119,6 +120,7 @@ class Core:
             max_tokens=_positive(self._settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
             as_of=moments.end_of_day(as_of) if as_of else "",
             true_at=moments.end_of_day(true_at) if true_at else "",
+            detail=detail,
             scope=scope,
             kinds=tuple(kinds),
             tags=tags_from(tags),

@@ -10,7 +10,7 @@ from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
 from hivemind.model.life import Step, steps
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.recall import Query, Recall, Receipt
+from hivemind.model.recall import Detail, Query, Recall, Receipt
 from hivemind.model.reports import Explanation
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
@@ -36,6 +36,7 @@ class Reading(Grounded):
         as_of: str = "",
         true_at: str = "",
         everywhere: bool = False,
+        detail: Detail = Detail.STANDARD,
     ) -> Recall:
         """What is known that bears on the text, with a receipt for each memory shown.
 
@@ -43,7 +44,7 @@ class Reading(Grounded):
         """
         query = self._query(
             checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
-            as_of=as_of, true_at=true_at, everywhere=everywhere,
+            as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail,
         )  # fmt: skip
         return self._with_receipt(self._answer(query))
 

@@ -1,10 +1,19 @@
 """A question, what came back, and the proof of what was shown."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.scope import Scope, Sight
+
+
+class Detail(StrEnum):
+    """How much of a memory is shown."""
+
+    HEADLINE = "headline"
+    STANDARD = "standard"
+    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +29,7 @@ class Query:
     """Answer with what was believed then."""
     true_at: str = ""
     """Answer with what, as far as is known today, was true then."""
+    detail: Detail = Detail.STANDARD
     scope: Scope | None = None
     kinds: tuple[Kind, ...] = ()
     tags: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.recall import Detail, Hit, Query, Signal
+from hivemind.model.text import first_line
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -63,11 +64,22 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
         if memory is not None:
             yield Hit(
                 memory=memory,
-                passage=ranked.candidate.found.text,
+                passage=_shown(memory, ranked.candidate.found.text, query.detail),
                 score=ranked.score,
                 signals=ranked.signals,
                 labels=labels(memory, query),
             )
+
+
+def _shown(memory: Memory, passage: str, detail: Detail) -> str:
+    """The first line, the passage that answers, or all of it."""
+    match detail:
+        case Detail.HEADLINE:
+            return first_line(memory.text)
+        case Detail.STANDARD:
+            return passage
+        case Detail.FULL:
+            return memory.text
 
 
 def _ranked(candidate: Candidate, most_words: float, query: Query) -> Ranked:

@@ -5,6 +5,7 @@ import click
 from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, text_or_standard_input
 from hivemind.entrypoints.cli.output import answer, as_json_option, note, say_json
 from hivemind.model.memory import Kind
+from hivemind.model.recall import Detail
 
 
 @click.command("recall")
@@ -14,6 +15,12 @@ from hivemind.model.memory import Kind
 @click.option("--budget", type=int, metavar="TOKENS", help="At most so many tokens.")
 @click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
 @click.option("--true-at", default="", metavar="DATE", help="What was true then, as far as is known today.")
+@click.option(
+    "--detail",
+    type=click.Choice([detail.value for detail in Detail]),
+    default=Detail.STANDARD.value,
+    help="The first line, the passage that answers, or all of each memory.",
+)
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
 @as_json_option
 def command(
@@ -26,6 +33,7 @@ def command(
     budget: int | None,
     as_of: str,
     true_at: str,
+    detail: str,
     why: bool,
     as_json: bool,
 ) -> None:
@@ -46,6 +54,7 @@ def command(
             max_tokens=budget,
             as_of=as_of,
             true_at=true_at,
+            detail=Detail(detail),
             everywhere=everywhere,
         )
         caveat = mind.caveat()
