@@ -186,3 +186,17 @@ def test_a_memory_is_shown_as_a_headline_a_passage_or_whole(mind: Hivemind) -> N
     assert shown[Detail.HEADLINE] == "Notes on launching"
     assert "The launch code is opal." in shown[Detail.STANDARD]
     assert len(shown[Detail.HEADLINE]) < len(shown[Detail.STANDARD]) < len(shown[Detail.FULL])
+
+
+def test_a_question_about_last_week_prefers_what_was_learned_then(mind: Hivemind, clock: Clock) -> None:
+    mind.remember("The deploy failed because of a missing migration")
+    clock.advance(days=60)
+    mind.remember("The deploy failed because of an expired token")
+    clock.advance(days=7)
+
+    asked = mind.recall("why did the deploy fail last week")
+    longer_ago = mind.recall("why did the deploy fail 2 months ago")
+
+    assert asked.hits[0].memory.text.endswith("an expired token")
+    assert "time" in {signal.name for signal in asked.hits[0].signals}
+    assert longer_ago.hits[0].memory.text.endswith("a missing migration")

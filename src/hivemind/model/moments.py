@@ -19,6 +19,9 @@ UNIT = {
     "mo": timedelta(days=30),
     "y": timedelta(days=365),
 }
+WINDOWS = {"yesterday": (2, 0), "today": (1, 0), "this week": (7, 0), "last week": (14, 3), "last month": (62, 14)}
+"""Days back from now: people mean these loosely, so they reach a little further than the calendar."""
+AGO = re.compile(r"\b(\d{1,3}) (hour|day|week|month|year)s? ago\b")
 HOW_TO_WRITE = "write a date like 2026-03-01, a time like 2026-03-01T14:00Z, or a span like 28d, 6w or 12h"
 
 
@@ -73,6 +76,21 @@ def end_of_day(text: str) -> str:
     stored = parse_date(text)
     is_bare = len(text.strip()) == len("2026-03-01")
     return written(read(stored) + timedelta(days=1, microseconds=-1)) if is_bare else stored
+
+
+def window_named(question: str, now: str) -> tuple[str, str] | None:
+    """The stretch of time a question names, such as "last week" or "3 days ago"; none if it names none."""
+    moment = read(now)
+    ago = AGO.search(question.lower())
+    if ago:
+        span = UNIT["mo" if ago[2] == "month" else ago[2][0]]
+        middle = moment - int(ago[1]) * span
+        return written(middle - span / 2), written(middle + span / 2)
+    named = next((name for name in WINDOWS if name in question.lower()), None)
+    if named is None:
+        return None
+    oldest, newest = WINDOWS[named]
+    return written(moment - timedelta(days=oldest)), written(moment - timedelta(days=newest))
 
 
 def _shifted(text: str, now: datetime, direction: int) -> str | None:

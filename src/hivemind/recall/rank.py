@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
+from hivemind.model.moments import window_named
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.text import first_line
 from hivemind.recall.search import Candidate
@@ -24,6 +25,8 @@ TAIL = 0.2
 BY_TRUST = {1: 0.85, 2: 0.97, 3: 1.0}
 EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
+NAMED_TIME = 1.25
+"""A question about last week wants what was learned last week."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
@@ -103,6 +106,9 @@ def _standing(candidate: Candidate, query: Query) -> Iterator[Signal]:
     bucket = Kind(candidate.found.kind).bucket
     if bucket == "episodic" and Kind.TRACE not in query.kinds:
         yield Signal(name="kind", score=EPISODIC, why="tells of one session")
+    named = window_named(query.text, query.now)
+    if named and named[0] <= candidate.found.revised_at <= named[1]:
+        yield Signal(name="time", score=NAMED_TIME, why="is from the time the question names")
     if candidate.found.repo and candidate.found.repo not in query.sight.repos:
         yield Signal(name="place", score=ELSEWHERE, why="was learned in another repository")
 
