@@ -53,6 +53,15 @@ def test_a_contradiction_is_told_at_once_and_both_stay_until_it_is_settled(mind:
     assert "disputed" in shown.hits[1].labels[0]
 
 
+def test_the_newer_side_of_a_dispute_comes_first_whatever_fits_better(mind: Hivemind) -> None:
+    mind.remember("API port is 8080")
+    mind.remember("Admin panel is blue")
+    mind.remember("API port is 9090")
+
+    assert texts(mind.recall("api port"))[:2] == ["API port is 9090", "API port is 8080"]
+    assert texts(mind.recall("API port is 8080"))[:2] == ["API port is 9090", "API port is 8080"]
+
+
 def test_settling_a_dispute_replaces_the_loser(mind: Hivemind) -> None:
     old = mind.remember("API port is 8080")
     new = mind.remember("API port is 9090")

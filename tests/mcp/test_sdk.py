@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
-
-mcp = pytest.importorskip("mcp")
 
 
 async def conversation(place: Path, mode: str, environ: dict[str, str]) -> tuple[str, list[str], Any, Any]:

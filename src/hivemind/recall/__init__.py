@@ -8,7 +8,7 @@ from hivemind.recall.bar import clears
 from hivemind.recall.budget import fit
 from hivemind.recall.doubt import Judge, doubted, in_order
 from hivemind.recall.nearby import Nearby
-from hivemind.recall.rank import hits, rank
+from hivemind.recall.rank import hits, newer_first, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import candidates
 from hivemind.store.database import Database
@@ -26,7 +26,7 @@ def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: 
         return Recall(query=query, hits=(), text="")
     judged = doubted(hits(db, query, rank(found, query)), query, judge)
     # What is chosen is chosen by the question alone: doubt moves a memory down, it never leaves one out.
-    shown = in_order(fit(judged, query.limit, query.max_tokens))
+    shown = newer_first(in_order(fit(judged, query.limit, query.max_tokens)))
     return Recall(query=query, hits=shown, text=render(shown))
 
 

@@ -74,6 +74,17 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
             )
 
 
+def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Of two memories that contradict each other, the newer stands before the older, whatever fits better."""
+    order = list(shown)
+    for first in range(len(order)):
+        for later in range(first + 1, len(order)):
+            one, other = order[first].memory, order[later].memory
+            if other.id in one.contradicts and other.recorded_at > one.recorded_at:
+                order[first], order[later] = order[later], order[first]
+    return tuple(order)
+
+
 def _shown(memory: Memory, passage: str, detail: Detail) -> str:
     """The first line, the passage that answers, or all of it."""
     match detail:
