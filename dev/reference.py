@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from hivemind.app import VECTOR_FUNCTIONS
-from hivemind.entrypoints.cli import EXIT_CODES, hivemind
+from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
 from hivemind.model.events import FACTS
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -33,11 +34,9 @@ def commands() -> str:
         command = hivemind.get_command(context, name)
         assert command is not None
         parts += _command(command, click.Context(command, info_name=name, parent=context))
-    codes = "\n".join(f"| {code} | {kind.__doc__} |" for kind, code in EXIT_CODES.items())
-    parts.append(
-        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | Done. |\n| 1 | A plain no: something is not well. |\n"
-        + codes + "\n"
-    )  # fmt: skip
+    meanings = OTHER_CODES | {code: kind.__doc__ for kind, code in EXIT_CODES.items()}
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in sorted(meanings.items()))
+    parts.append(f"## Exit codes\n\n| code | meaning |\n|---|---|\n{codes}\n")
     return "\n".join(parts)
 
 

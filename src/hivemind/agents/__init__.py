@@ -7,7 +7,7 @@ typing would cost the hook more than its work.
 from __future__ import annotations
 
 from hivemind.agents.callers import ANSWERED, calling, connected, who_calls
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ NAMES = tuple(MODULES)
 def of(name: str) -> Agent:
     """The agent of this name."""
     if name not in MODULES:
-        raise InvalidInput(f"{name!r} is not an agent we know; these are: {', '.join(NAMES)}")
+        meant = did_you_mean(name, NAMES) or f" These are: {', '.join(NAMES)}."
+        raise InvalidInput(f"{name!r} is not an agent we know.{meant}")
     agent: Agent = _module(MODULES[name])
     return agent
 

@@ -6,6 +6,7 @@ from hivemind.model.code import Callers, Related, Staleness
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall, Receipt
+from hivemind.model.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,3 +164,29 @@ class Indexed:
     symbols: int
     changed: int
     """Files that had changed since the last look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """Something worth doing now, and why."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a person stands: what is remembered, who is connected, what waits."""
+
+    store: str
+    bytes: int
+    repository: str
+    memories: tuple[tuple[str, int], ...]
+    """Of those in sight, how many have which status."""
+    elsewhere: int
+    """How many belong to other repositories."""
+    last_session: Session | None
+    connected: tuple[str, ...]
+    waiting: int
+    doubted: int
+    next: tuple[NextStep, ...]

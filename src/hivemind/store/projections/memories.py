@@ -277,6 +277,13 @@ def counts(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
+def statuses(db: Database, sight: Sight) -> list[Row]:
+    """How many memories in sight have which status, the most frequent first."""
+    return db.execute(
+        f"SELECT status, count(*) FROM memories m WHERE {VISIBLE} GROUP BY 1 ORDER BY 2 DESC, 1", seen_from(sight)
+    )
+
+
 def _write(db: Database, memory: Memory) -> int:
     values = _values(memory)
     marks = ", ".join("?" * len(values))
