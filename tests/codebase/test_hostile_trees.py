@@ -139,7 +139,7 @@ def test_git_runs_nothing_the_repository_brings_along(workspace: "Workspace") ->
 
     listed = git.listed(workspace.root)
     changed, _ = git.changed(workspace.root, first, second)
-    list(git.history(workspace.root, 10))
+    list(git.commits(workspace.root, limit=10))
     was_safe = not sprung.exists()
     workspace.git("status")
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from hivemind import agents
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.capture import backfill, intake, spool, unread
-from hivemind.codebase import history
+from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
@@ -98,7 +98,7 @@ class Observing(Core):
     def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
         """Learn from this repository's commits: what was fixed, and what was decided and why."""
         begin = moments.parse_past(since, self._clock()) if since else ""
-        told = list(history.commits(Path(self.repository.root), begin))
+        told = list(git.commits(Path(self.repository.root), since=begin))
         found = [proposal for commit in reversed(told) for proposal in commits.proposals(commit)]
         pen = self._new_batch("backfill-git")
         outcome = distil.Outcome()

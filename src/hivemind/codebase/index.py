@@ -264,8 +264,8 @@ class Index:
         ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
         unused = count(last + 1)
         for path, (stamp, moment, found) in seen.items():
-            ids = [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols]
-            self._put_outline(self._put_stamp(path, stamp, moment), found, ids)
+            own = [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols]
+            self._put_outline(self._put_stamp(path, stamp, moment), found, own)
 
     def _forget(self, paths: Collection[str]) -> dict[tuple[str, str, str, int], int]:
         """Delete the symbols of files; their ids by place."""
@@ -327,14 +327,14 @@ class Index:
         if now == last:
             return
         try:
-            commits = list(git.history(self.root, HISTORY, last))
+            commits = list(git.commits(self.root, after=last, limit=HISTORY))
         except Unavailable:  # a rewrite took the last commit away
-            last, commits = "", list(git.history(self.root, HISTORY))
+            last, commits = "", list(git.commits(self.root, limit=HISTORY))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
         with writing(self.db):
             if not last:
                 self.db.execute("DELETE FROM together")
-            for _, touched in commits:
+            for touched in (commit.files for commit in commits):
                 files = [ids[path] for path in touched if path in ids]
                 if 2 <= len(touched) <= TOGETHER:
                     self.db.executemany(
