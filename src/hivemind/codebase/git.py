@@ -1,6 +1,7 @@
 """What git knows about a working tree, asked without running anything the repository brings along."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -130,6 +131,17 @@ def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> 
         identifier, at, author, message = told.decode("utf-8", "replace").split("\x02", 3)
         touched = tuple(path.lstrip("\n") for path in _paths(files))
         yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
+
+
+def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """What commits did to each file, as unified diffs: commit, path, diff."""
+    how = ("--format=%x01%H", "--no-renames", "--no-ext-diff", "--no-textconv", "--stdin")
+    output = run(root, "show", *how, stdin="\n".join(commits).encode(), timeout=HISTORY_SECONDS)
+    for entry in output.decode("utf-8", "replace").split("\x01")[1:]:
+        commit, *files = re.split(r"^diff --git .*\n", entry, flags=re.MULTILINE)
+        for diff in files:
+            if path := re.search(r"^\+\+\+ b/(.*)$", diff, re.MULTILINE):
+                yield commit.strip(), path[1].rstrip("\t"), diff
 
 
 def _paths(output: bytes) -> list[str]:
