@@ -11,11 +11,10 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.codebase import history
+from hivemind.codebase import git
 from hivemind.curate import commits
 from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.trail import Trail
@@ -54,7 +53,7 @@ def of_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
 
 def of_commits(repository: Path) -> Iterator[tuple[Proposal, int]]:
     """What the newest commits of a repository teach, each with the number of its commit."""
-    read = list(islice(history.commits(repository), COMMITS))
+    read = list(git.commits(repository, limit=COMMITS))
     print(f"{len(read)} commits")
     for number, commit in enumerate(read):
         yield from ((one, number) for one in commits.proposals(commit))

@@ -200,7 +200,7 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
 
 
 def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="git cannot tell the history"):
+    with pytest.raises(Unavailable, match="not a git repository"):
         open_mind(tmp_path).backfill_git()
 
 

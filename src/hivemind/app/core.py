@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hivemind import agents
 from hivemind.capture.redact import redact, secrets_in
+from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
 from hivemind.curate.learn import refuse
 from hivemind.curate.pen import Pen
@@ -173,7 +174,7 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
 
 def head_commit(repository: Repository) -> str:
     """The commit that is checked out."""
-    return repositories_on_disk.head(Path(repository.root))
+    return git.head(Path(repository.root))
 
 
 def _positive(value: int, what: str) -> int:

@@ -1,17 +1,20 @@
 """The working tree at hand, looked at only when something is about code."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivemind.app.core import Core, head_commit
+from hivemind.codebase import git
 from hivemind.codebase.written import like_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.memory import Memory
+from hivemind.model.proposal import Proposal
+from hivemind.store.projections import sessions
 
 if TYPE_CHECKING:
     # Parsers take longer to load than most commands to run.
@@ -24,9 +27,12 @@ class Grounded(Core):
     @cached_property
     def _index(self) -> "Index":
         """What is known about the tree, opened when it is first asked for; it may be deleted at any time."""
+        return self._index_at(self.repository.root)
+
+    def _index_at(self, root: str) -> "Index":
         from hivemind.codebase.index import Index
 
-        return Index.open(Path(self.repository.root), self._settings.home / "index")
+        return Index.open(Path(root), self._settings.home / "index")
 
     def close(self) -> None:
         """Give the files back."""
@@ -80,7 +86,32 @@ class Grounded(Core):
         with suppress(Unavailable, StoreError):
             for place, claim in enumerate(claims):
                 if about_code[place]:
-                    found[place] = anchor.anchors(self._index, claim.links, claim.sources, claim.text, commit)
+                    near = self._edited_in(claim.session_id or self._writer.session_id)
+                    found[place] = anchor.anchors(self._index, claim.links, claim.sources, claim.text, commit, near)
+        return found
+
+    def _edited_in(self, session: str) -> list[str]:
+        """The files of this tree that a session has edited so far, by which it is told what its words mean."""
+        root = self._index.root
+        edited = map(Path, sessions.edited(self._store.db, session) if session else ())
+        return [file.relative_to(root).as_posix() for file in edited if file.is_relative_to(root)]
+
+    def _about(
+        self, proposals: Sequence[Proposal], root: str, named: Callable[[str], str] = str
+    ) -> dict[str, tuple[Anchor, ...]]:
+        """The code that each proposal is about: what was edited, else what it names; by the id of its memory."""
+        if not proposals or not (Path(root) / ".git").exists():
+            return {}
+        from hivemind.curate import anchor
+
+        commit = git.head(Path(root))
+        found: dict[str, tuple[Anchor, ...]] = {}
+        with suppress(Unavailable, StoreError), closing(self._index_at(root)) as index:
+            done = anchor.edits(index.root, proposals, named)
+            for one in proposals:
+                found[one.memory_id] = anchor.edited(index, done[one.memory_id], commit) or (
+                    anchor.anchors(index, one.links, (), one.text, commit) if one.links or like_code(one.text) else ()
+                )
         return found
 
     def _may_be_about_code(self, claim: Claim) -> bool:

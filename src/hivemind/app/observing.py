@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from hivemind import agents
-from hivemind.app.core import Core, Progress, quietly
+from hivemind.app.core import Progress, quietly
+from hivemind.app.ground import Grounded
 from hivemind.capture import backfill, intake, spool, unread
-from hivemind.codebase import history
+from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
@@ -22,6 +23,7 @@ from hivemind.model import moments
 from hivemind.model.events import Event, ObservationsDropped
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel
+from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
@@ -38,7 +40,7 @@ EVENTS_AT_ONCE = 500
 """How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
-class Observing(Core):
+class Observing(Grounded):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:
@@ -98,19 +100,20 @@ class Observing(Core):
     def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
         """Learn from this repository's commits: what was fixed, and what was decided and why."""
         begin = moments.parse_past(since, self._clock()) if since else ""
-        told = list(history.commits(Path(self.repository.root), begin))
+        told = list(git.commits(Path(self.repository.root), since=begin))
         found = [proposal for commit in reversed(told) for proposal in commits.proposals(commit)]
         pen = self._new_batch("backfill-git")
         outcome = distil.Outcome()
         if dry_run:
-            known = {one.memory_id for one in found if log.ids_about(self._store.db, [one.memory_id])}
-            return Backfilled(batch=pen.batch, learned=len(found) - len(known), commits=len(told))
+            return Backfilled(batch=pen.batch, learned=len(self._unknown(found)), commits=len(told))
         for page in _pages(found):
+            about = self._about(self._unknown(page), self.repository.root)
             with self._store.db.transaction():
                 self._record([])
                 distil.propose(
-                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
-                )
+                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome,
+                    about=about,
+                )  # fmt: skip
         return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
 
     def distil(self, session: str = "", *, progress: Progress = quietly) -> Distilled:
@@ -144,11 +147,12 @@ class Observing(Core):
             if session.repo:
                 trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
                 batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
+                found = list(detectors.found(trail, looking))
+                about = self._about(self._unknown(found), trail.root, trail.named)
                 with self._store.db.transaction():
                     distil.propose(
-                        self._store, replace(pen, batch=batch), detectors.found(trail, looking),
-                        owner=self._settings.person, repo=session.repo, outcome=outcome,
-                        believed=distil.believed_from(self._settings.believed),
+                        self._store, replace(pen, batch=batch), found, owner=self._settings.person, repo=session.repo,
+                        outcome=outcome, believed=distil.believed_from(self._settings.believed), about=about,
                     )  # fmt: skip
             progress(number, len(ids))
         return Distilled(
@@ -204,6 +208,9 @@ class Observing(Core):
         return pen.event(
             one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
         )
+
+    def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
+        return [one for one in found if not log.ids_about(self._store.db, [one.memory_id])]
 
     def _told_by_hooks(self, session: str) -> bool:
         return log.told_by_hooks(self._store.db, session)

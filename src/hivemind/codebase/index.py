@@ -4,9 +4,12 @@ Nothing in it is the only copy: a file whose stamp differs is read again, a dama
 Calls and inheritance are kept as names and resolved when asked, so a saved file changes only its own rows.
 """
 
+import gc
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -87,7 +90,8 @@ class Index:
             known = {path: stamp for path, *stamp in rows}
             stale = [path for path, seen in present.items() if not _is_current(seen, known.get(path))]
             stale += [path for path in known if path not in present]
-            changed = self._take(stale, progress)
+            with _without_collection():
+                changed = self._take(stale, progress)
             self._learn_history()
             self.note("refreshed", str(time.time_ns()))
             return changed
@@ -257,8 +261,11 @@ class Index:
         gone = [(symbol.path,) for symbol in before if symbol.kind == FILE and symbol.path not in seen]
         self.db.executemany("DELETE FROM uses WHERE target = (SELECT id FROM files WHERE path = ?)", gone)
         self.db.executemany("DELETE FROM files WHERE path = ?", gone)
+        ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
+        unused = count(last + 1)
         for path, (stamp, moment, found) in seen.items():
-            self._put_outline(self._put_stamp(path, stamp, moment), found, inherited)
+            own = [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols]
+            self._put_outline(self._put_stamp(path, stamp, moment), found, own)
 
     def _forget(self, paths: Collection[str]) -> dict[tuple[str, str, str, int], int]:
         """Delete the symbols of files; their ids by place."""
@@ -291,14 +298,9 @@ class Index:
         )
         return int(file)
 
-    def _put_outline(self, file: int, found: Outline, inherited: dict[int, int]) -> None:
-        ids = []
-        for symbol in found.symbols:
-            self.db.execute(
-                "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (inherited.get(id(symbol)), file, *_row(symbol)),
-            )
-            ids.append(self.db.last_insert_rowid())
+    def _put_outline(self, file: int, found: Outline, ids: Sequence[int]) -> None:
+        rows = [(own, file, *_row(symbol)) for own, symbol in zip(ids, found.symbols, strict=True)]
+        self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         triples = [(key, ids[at]) for at, symbol in enumerate(found.symbols) for key in _keys(symbol.fingerprint)]
         mentioned = [reference for reference in found.references if reference.kind in _MENTIONS]
         names = {(reference.name,) for reference in mentioned}
@@ -325,14 +327,14 @@ class Index:
         if now == last:
             return
         try:
-            commits = list(git.history(self.root, HISTORY, last))
+            commits = list(git.commits(self.root, after=last, limit=HISTORY))
         except Unavailable:  # a rewrite took the last commit away
-            last, commits = "", list(git.history(self.root, HISTORY))
+            last, commits = "", list(git.commits(self.root, limit=HISTORY))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
         with writing(self.db):
             if not last:
                 self.db.execute("DELETE FROM together")
-            for _, touched in commits:
+            for touched in (commit.files for commit in commits):
                 files = [ids[path] for path in touched if path in ids]
                 if 2 <= len(touched) <= TOGETHER:
                     self.db.executemany(
@@ -371,6 +373,18 @@ def symbol_of(row: tuple[Any, ...]) -> Symbol:
         after=after,
         fingerprint=Fingerprint.parse(fingerprint),
     )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Symbols hold no cycles; looking for some in a growing heap takes a fifteenth of a full index."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _keys(fingerprint: Fingerprint) -> list[int]:

@@ -81,6 +81,7 @@ def _fix(trail: Trail, failed: Run, passed: Run) -> Iterator[Proposal]:
         sources=(source(failed.seen, error), source(passed.seen), *(source(edit) for edit in edits[:5])),
         tags=("fix",),
         links=tuple(files),
+        edits=tuple(edits),
     )
 
 

@@ -162,6 +162,12 @@ def trace(db: Database, session: Session) -> list[Observation]:
     return [_observation(session, row) for row in rows]
 
 
+def edited(db: Database, session_id: str) -> list[str]:
+    """The files a session has changed so far."""
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND diff != '' AND NOT failed"
+    return [row[0] for row in db.execute(query, session_id)]
+
+
 def droppable(db: Database) -> list[Droppable]:
     """Observations that no memory rests on, the oldest first."""
     rows = db.execute(f"SELECT o.id, o.at, {SIZE} FROM observations o WHERE NOT {HELD} ORDER BY o.at, o.id")
