@@ -13,7 +13,6 @@ def command(session: str, as_json: bool) -> None:
     """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-        mind.prune()
     if as_json:
         say_json(done)
         return
