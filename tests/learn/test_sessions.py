@@ -1,7 +1,9 @@
 """Sessions: listed, shown, replayed, handed over, and let go when there are too many."""
 
 import json
+from base64 import b64encode
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -153,8 +155,9 @@ def rests_on(mind: Hivemind, event: str) -> None:
 
 
 def test_the_oldest_go_when_there_is_no_room(worked: Told, home: Path, tmp_path: Path, clock: Clock) -> None:
+    noise = Random(1)
     for number in range(20):
-        worked.ran(f"make log {number}", "x" * 60_000)
+        worked.ran(f"make log {number}", b64encode(noise.randbytes(45_000)).decode())
     worked.keep()
     with pruning(home, tmp_path, clock, keep_megabytes=1) as mind:
         mind.backfill(home=tmp_path / "user")

@@ -16,7 +16,6 @@ def command(session: str) -> None:
     """
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-        mind.prune()
     tell(done, f"Looked at {done.sessions:,} sessions: {done.proposed:,} new proposals, {done.known:,} known before.")
     for detector, count in done.by_detector:
         note(f"{count:,} from {detector}")
