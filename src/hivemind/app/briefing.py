@@ -25,7 +25,7 @@ class Briefing(Reading):
         query = self._query(limit=1, max_tokens=max(self._settings.brief_tokens, 1))
         if self._settings.brief_tokens < 1 or self._was_briefed():
             return Recall(query=query, hits=(), text="")
-        return self._told(query, briefs.unasked(briefs.standing(self._store.db, query)))
+        return self._told(query, briefs.unasked(briefs.standing(self._store.db, query, self._became)))
 
     def on_prompt(self, prompt: str) -> Recall:
         """What a prompt calls for and this session was not told yet."""
@@ -33,18 +33,18 @@ class Briefing(Reading):
         query = self._query(text, max_tokens=max(self._settings.prompt_tokens, 1))
         if self._settings.prompt_tokens < 1 or not text:
             return Recall(query=query, hits=(), text="")
-        return self._told(query, briefs.unasked(briefs.on_prompt(self._store.db, query, self._given())))
+        return self._told(query, briefs.unasked(briefs.on_prompt(self._store.db, query, self._given(), self._became)))
 
     def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
         """What bears on a task and the files it touches, and what holds here as far as it was not told yet."""
         text = " ".join(filter(None, (task.strip(), *files)))
         most = max(self._settings.brief_tokens, self._settings.recall_tokens)
         query = self._query(checked(text, "the task") if text else "", max_tokens=most)
-        tied = briefs.about(self._store.db, query, files)
+        tied = briefs.about(self._store.db, query, files, self._became)
         found = self._answer(query).hits if text else ()
         asked = [hit.memory.id for hit in (*tied, *found)]
         given = self._given() if text else ()
-        holding = [one for one in briefs.standing(self._store.db, query) if one.memory.id not in given]
+        holding = [one for one in briefs.standing(self._store.db, query, self._became) if one.memory.id not in given]
         wanted = {hit.memory.id: hit for hit in (*holding, *found, *tied)}
         in_order = [wanted[one] for one in dict.fromkeys([*asked, *wanted])]
         return self._told(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME), asked)

@@ -13,6 +13,7 @@ from hivemind.model.text import first_line
 from hivemind.model.words import coverage, terms
 from hivemind.recall import search
 from hivemind.recall.budget import fit, tokens
+from hivemind.recall.doubt import Judge, doubted
 from hivemind.recall.rank import hits, labels, rank
 from hivemind.recall.render import FENCE, entry
 from hivemind.store.database import Database
@@ -53,21 +54,23 @@ class Frame:
     receipt: str
 
 
-def standing(db: Database, query: Query) -> tuple[Hit, ...]:
+def standing(db: Database, query: Query, judge: Judge) -> tuple[Hit, ...]:
     """What holds here and fits the budget: what is trusted most comes first if not all does."""
     wanted = replace(query, kinds=tuple(SECTIONS), limit=LOOKED_AT)
     known = [one for one in memories.most_trusted(db, wanted) if _holds(one, query.now)]
     places = list(SECTIONS)
     by_weight = sorted(known, key=lambda one: (-one.trust, places.index(one.kind)))
-    return fit((_hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
+    told = doubted((_hit(one, query, "holds here") for one in by_weight), wanted, judge)
+    return fit(told, LOOKED_AT, query.max_tokens - FRAME)
 
 
-def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
+def about(db: Database, query: Query, files: Sequence[str], judge: Judge) -> tuple[Hit, ...]:
     """What is tied to these files or symbols."""
-    return tuple(_hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
+    tied = (_hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
+    return tuple(doubted(tied, query, judge))
 
 
-def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ...]:
+def on_prompt(db: Database, query: Query, known: Iterable[str], judge: Judge) -> tuple[Hit, ...]:
     """What a prompt calls for unasked, by words alone: loading the model would keep the person waiting."""
     given = set(known)
     fitting = [
@@ -75,7 +78,7 @@ def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ..
         for hit in hits(db, query, rank(search.candidates(db, query, None), query))
         if hit.memory.id not in given and _bears_on(query.text, hit.passage)
     ]
-    return fit(fitting, query.limit, query.max_tokens - FRAME)
+    return fit(doubted(fitting, query, judge), query.limit, query.max_tokens - FRAME)
 
 
 def unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
