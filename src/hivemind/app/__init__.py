@@ -1,8 +1,8 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``connecting``, ``observing``, ``caring`` and
-``standing``; if a method needs a second paragraph, that paragraph belongs in a package below.
+``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``connecting``, ``observing``,
+``caring`` and ``standing``; if a method needs a second paragraph, that paragraph belongs in a package below.
 """
 
 from pathlib import Path
@@ -10,6 +10,7 @@ from types import TracebackType
 
 from hivemind.app.briefing import Briefing
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
+from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
 from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
@@ -26,7 +27,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Overview, Observing):
+class Hivemind(Writing, Briefing, Looking, Overview, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -181,10 +181,12 @@ class Observing(Grounded):
             by_detector=tuple(sorted(outcome.proposed.items())),
         )  # fmt: skip
 
-    def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
-        """Sessions of agents in this repository, the one last heard of first."""
+    def sessions(
+        self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
+    ) -> tuple[Session, ...]:
+        """Sessions of agents in this repository, the one last heard of first; ``before`` ended the page before."""
         sight = Sight.of(self.repository, everywhere=everywhere)
-        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent))
+        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent, before=before))
 
     def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """A session, by its id or the last one here, and what was observed in it, in order."""

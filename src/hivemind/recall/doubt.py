@@ -6,7 +6,7 @@ from itertools import islice
 
 from hivemind.model.code import Anchor, Change, Staleness
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.recall import TO_VERIFY, Hit, Query, Signal
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """What became of each anchor; nothing at all where that cannot be told."""
@@ -66,7 +66,7 @@ def _weighed(hit: Hit, one: Staleness) -> Hit:
     return replace(
         hit,
         score=round(hit.score * share, 4) if hit.score > 0 else hit.score,
-        signals=(*hit.signals, Signal(name="code", score=share, why=told(one))),
+        signals=(*hit.signals, Signal(name="code", score=share, why=next(iter(_label(one)), told(one)))),
         labels=(*hit.labels, *_label(one)),
     )
 
@@ -77,5 +77,5 @@ def _counts(one: Staleness) -> float:
 
 def _label(one: Staleness) -> tuple[str, ...]:
     if one.must_verify:
-        return (f"{told(one)}: verify before acting",)
+        return (told(one) + TO_VERIFY,)
     return () if one.change in UNTOLD else (told(one),)

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -140,14 +140,32 @@ def end(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
-def entries(db: Database, *, about: str = "", before: int = 0, limit: int = 50) -> list[Entry]:
+def entries(
+    db: Database,
+    *,
+    about: str = "",
+    facts: Sequence[str] = (),
+    actor: str = "",
+    batch: str = "",
+    before: int = 0,
+    limit: int = 50,
+) -> list[Entry]:
     """The log as people read it, newest first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         f"SELECT e.position, d.id, e.device_seq, e.fact, e.about, {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
+        " AND (:actor = '' OR e.actor = :actor) AND (:batch = '' OR e.batch = :batch)"
+        " AND (:facts = '[]' OR e.fact IN (SELECT value FROM json_each(:facts)))"
         " ORDER BY e.position DESC LIMIT :limit",
-        {"about": about, "before": before, "limit": limit},
+        {
+            "about": about,
+            "facts": json.dumps(list(facts)),
+            "actor": actor,
+            "batch": batch,
+            "before": before,
+            "limit": limit,
+        },
     )
     return [
         Entry(
@@ -171,7 +189,8 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
     """Events about memories that came from somewhere, by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact LIKE 'memory.%' AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
+        " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
+        " AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
         " AND (:session = '' OR e.session = :session OR EXISTS ("
         "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'session_id' = :session))"
         " AND (:source = '' OR EXISTS ("

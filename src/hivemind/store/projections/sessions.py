@@ -113,12 +113,13 @@ def _remove(db: Database, ids: Iterable[str]) -> None:
             apply(db, event)
 
 
-def listed(db: Database, sight: Sight, *, limit: int, agent: str = "") -> list[Session]:
-    """Sessions in sight, the one last heard of first."""
+def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
+    """Sessions in sight, the one last heard of first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         f"{LINE} WHERE {IN_SIGHT} AND (:agent = '' OR s.agent = :agent)"
-        " ORDER BY s.last_seen_at DESC, s.id LIMIT :limit",
-        {**seen_from(sight), "agent": agent, "limit": limit},
+        " AND (:before = '' OR (s.last_seen_at, s.id) < (SELECT last_seen_at, id FROM sessions WHERE id = :before))"
+        " ORDER BY s.last_seen_at DESC, s.id DESC LIMIT :limit",
+        {**seen_from(sight), "agent": agent, "before": before, "limit": limit},
     )
     return [_session(row) for row in rows]
 
