@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hivemind import agents
+from hivemind.agents.steps import without_secrets
 from hivemind.app.core import Progress, quietly
 from hivemind.app.ground import Grounded
 from hivemind.capture import backfill, intake, spool, unread
@@ -96,8 +97,8 @@ class Observing(Grounded):
         self, page: Sequence[tuple[Observation, str]], pen: Pen, redact: Callable[[str], str], *, dry_run: bool = False
     ) -> int:
         """Record what nobody told before, and how commands ended where only the transcript tells; count the first."""
-        db, ids = self._store.db, [one.source_id for one, _ in page]
-        known = log.known(db, ids)
+        db, page = self._store.db, [(without_secrets(one, redact), repo) for one, repo in page]
+        known = log.known(db, [one.source_id for one, _ in page])
         unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
         if not dry_run:
             events = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
@@ -141,6 +142,12 @@ class Observing(Grounded):
             found, _ = self.session(session, everywhere=True)
             return self._distilled([found.id], self._pen)
         return self._distil_what_rests(self._pen, progress)
+
+    def waits_to_learn(self) -> bool:
+        """Whether a session came to rest that nobody has learned from."""
+        waiting = log.observed_after(self._store.db, followers.position(self._store.db, DISTILLING, detectors.VERSION))
+        going_on = sessions.heard_of_since(self._store.db, moments.written(self._clock() - RESTED)) if waiting else ()
+        return any(session not in going_on for session, _ in waiting)
 
     def _distil_what_rests(self, pen: Pen, progress: Progress = quietly) -> Distilled:
         """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""

@@ -36,6 +36,7 @@ CREATE TABLE observations (
     exit_code INTEGER,
     failed INTEGER NOT NULL,
     file TEXT NOT NULL,
+    edited INTEGER NOT NULL,      -- whether the file was changed
     subagent TEXT NOT NULL,
     size INTEGER NOT NULL         -- bytes that its body takes
 ) STRICT;
@@ -95,10 +96,10 @@ def _add(db: Database, event: Event, seen: ObservationMade) -> None:
         },
     )
     db.execute(
-        "INSERT INTO observations SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
+        "INSERT INTO observations SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
         " FROM events e JOIN bodies b USING (position) WHERE e.id = ?",
         seen.session_id, seen.seen, seen.text[:BEGINNING], seen.tool, seen.command, seen.exit_code, seen.failed,
-        seen.file, seen.subagent, event.id,
+        seen.file, bool(seen.diff), seen.subagent, event.id,
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def trace(db: Database, session: Session) -> list[Observation]:
 
 def edited(db: Database, session_id: str) -> list[str]:
     """The files a session has changed so far."""
-    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND diff != '' AND NOT failed"
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
     return [row[0] for row in db.execute(query, session_id)]
 
 
