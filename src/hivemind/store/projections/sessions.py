@@ -163,6 +163,19 @@ def trace(db: Database, session: Session) -> list[Observation]:
     return [_observation(session, row) for row in rows]
 
 
+def observation(db: Database, event: str) -> Observation | None:
+    """One observation by the id of its event, if it is still there."""
+    row = db.one(
+        f"SELECT o.session_id, o.id, o.at, {', '.join(f'o.{name}' for name in OBSERVED)} FROM observations o"
+        " WHERE o.id = ?",
+        event,
+    )
+    if row is None:
+        return None
+    session = db.one(f"{LINE} WHERE s.id = ?", row[0])
+    return _observation(_session(session), row[1:]) if session else None
+
+
 def droppable(db: Database) -> list[Droppable]:
     """Observations that no memory rests on, the oldest first."""
     rows = db.execute(f"SELECT o.id, o.at, {SIZE} FROM observations o WHERE NOT {HELD} ORDER BY o.at, o.id")
