@@ -20,6 +20,7 @@ COUNTS = {
 }
 """What a hit keeps of its score; a new name or place alone costs nothing."""
 
+VERIFY = ": verify before acting"
 UNTOLD = (Change.FRESH, Change.COSMETIC, Change.DOCS, Change.MEMBERS)
 """Too little, or for a whole file too common, to spend a reader's attention on."""
 
@@ -29,6 +30,18 @@ def doubted(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
     rest = iter(hits)
     while some := list(islice(rest, query.limit)):
         yield from _judged(some, query, judge)
+
+
+def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
+    """The same hits, in the same order; those that the code at hand puts in doubt say so, the others nothing new."""
+    known = list(hits)
+    judged = doubted(known, query, judge)
+    return [new if is_in_doubt(new) else old for old, new in zip(known, judged, strict=True)]
+
+
+def is_in_doubt(hit: Hit) -> bool:
+    """Whether the code at hand asks for a look before acting on it."""
+    return any(label.endswith(VERIFY) for label in hit.labels)
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -77,5 +90,5 @@ def _counts(one: Staleness) -> float:
 
 def _label(one: Staleness) -> tuple[str, ...]:
     if one.must_verify:
-        return (f"{told(one)}: verify before acting",)
+        return (f"{told(one)}{VERIFY}",)
     return () if one.change in UNTOLD else (told(one),)
