@@ -289,6 +289,7 @@ class Clock:
         self.now = now
 
     def __call__(self) -> datetime:
+        """A second later each time."""
         self.now += timedelta(seconds=1)
         return self.now
 
