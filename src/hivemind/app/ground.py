@@ -51,12 +51,12 @@ class Grounded(Core):
         except (Unavailable, StoreError):
             return memory.links
 
-    def _became(self, anchors: Sequence[Anchor]) -> Sequence[Staleness]:
+    def _became(self, anchors: Sequence[Anchor], *, in_passing: bool = False) -> Sequence[Staleness]:
         """What became of code since memories took hold of it; nothing where that cannot be told."""
         from hivemind.codebase.judging import judge
 
         try:
-            return judge(self._index, anchors)
+            return judge(self._index, anchors, in_passing=in_passing)
         except HivemindError:
             # An answer without this is worth more than none, and each entry still says how old it is.
             return ()

@@ -15,8 +15,9 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import Behind, Day, Near, Place, Tie
 from hivemind.model.scope import Scope, Sight
+from hivemind.model.session import Observation
 from hivemind.model.text import checked
-from hivemind.store.projections import memories, receipts
+from hivemind.store.projections import memories, receipts, sessions
 
 NO_BUDGET = 1_000_000
 """Tokens; a person scrolls."""
@@ -91,6 +92,14 @@ class Looking(Judging):
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""
         return tuple(memories.of_session(self._store.db, session))
+
+    def seen(self, memory: str) -> Memory | None:
+        """A memory by its whole id, if it is still there."""
+        return next(iter(memories.get_all(self._store.db, [memory])), None)
+
+    def observation(self, event: str) -> Observation | None:
+        """The observation that a source points at, if it is still there."""
+        return sessions.observation(self._store.db, event)
 
     def contradicting(self, memory: Memory) -> tuple[Memory, ...]:
         """The memories that say otherwise."""

@@ -5,6 +5,7 @@ Calls and inheritance are kept as names and resolved when asked, so a saved file
 """
 
 import gc
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ import apsw
 from hivemind.codebase import database, git, imports, tree
 from hivemind.codebase.database import select, writing
 from hivemind.codebase.fingerprint import digest, first
+from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.tree import Stamp
@@ -42,6 +44,7 @@ TOGETHER = 30
 IN_PASSING = 500
 """Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
 
+LAST_LOOK = "last look"
 _RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
 _MENTIONS = {"call": 0, "inherit": 1}
 _T = TypeVar("_T")
@@ -101,11 +104,27 @@ class Index:
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
         if not self.is_built:
-            listed = git.listed(self.root)
+            listed = git.listed(self.root) if seconds < math.inf else None
             if listed is not None and len(listed) <= IN_PASSING:
                 self.refresh()
         elif time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
             self.refresh()
+
+    def look_at_git(self) -> tuple[str, list[str]]:
+        """Read again what commits touched since this was last asked: the commit asked for then, and what they touched.
+
+        Nothing comes back where the last look was at another history, or there was none.
+        """
+        now, then = git.head(self.root), self.fact(LAST_LOOK)
+        try:
+            paths = git.changed(self.root, then, now)[0] if then and now and then != now else []
+        except Unavailable:  # a rewrite took the commit of the last look away
+            then, paths = "", []
+        # A large merge is read when somebody asks who has the time.
+        self.update([path for path in paths if language_of(path)][: IN_PASSING // 5])
+        if then != now:
+            self.note(LAST_LOOK, now)
+        return then, paths
 
     def update(self, paths: Sequence[str]) -> int:
         """Look at these files again, changed, new or gone; the number that differ from what was known."""

@@ -184,6 +184,12 @@ def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memo
     return [_memory(row) for row in rows]
 
 
+def has_anchors(db: Database, query: Query) -> bool:
+    """Whether any memory that fits the query's filters is tied to code."""
+    asked = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING} LIMIT 1"
+    return db.value(asked, bound(query)) is not None
+
+
 def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
     """Whether any memory but these is tied to code with this in its name or header."""
     return bool(

@@ -50,6 +50,10 @@ LINE = (
     " coalesce((SELECT o.text FROM observations o WHERE o.session_id = s.id AND o.seen = 'prompt' AND o.subagent = ''"
     " ORDER BY o.at LIMIT 1), '') FROM sessions s"
 )
+WHOLE = (
+    "SELECT o.id, o.at, o.exit_code, o.failed, b.content, o.session_id FROM observations o"
+    " JOIN events e ON e.id = o.id JOIN bodies b USING (position)"
+)
 BEGINNING = 500
 """Characters of what was said that lists and filters look at."""
 HELD = (
@@ -152,18 +156,21 @@ def heard_of_since(db: Database, moment: str) -> set[str]:
 
 def trace(db: Database, session: Session) -> list[Observation]:
     """What was observed in a session, in order."""
-    rows = db.execute(
-        "SELECT o.id, o.at, o.exit_code, o.failed, b.content FROM observations o"
-        " JOIN events e ON e.id = o.id JOIN bodies b USING (position) WHERE o.session_id = ? ORDER BY o.at, position",
-        session.id,
-    )
+    rows = db.execute(f"{WHOLE} WHERE o.session_id = ? ORDER BY o.at, position", session.id)
     return [_observation(session, row) for row in rows]
 
 
 def edited(db: Database, session_id: str) -> list[str]:
     """The files a session has changed so far."""
-    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited = 1 AND failed = 0"
     return [row[0] for row in db.execute(query, session_id)]
+
+
+def observation(db: Database, event: str) -> Observation | None:
+    """One observation by the id of its event, if it is still there."""
+    row = db.one(f"{WHOLE} WHERE o.id = ?", event)
+    session = db.one(f"{LINE} WHERE s.id = ?", row[-1]) if row else None
+    return _observation(_session(session), row) if row and session else None
 
 
 def droppable(db: Database) -> list[Droppable]:
@@ -195,7 +202,7 @@ def _session(row: Row) -> Session:
 
 
 def _observation(session: Session, row: Row) -> Observation:
-    identifier, at, exit_code, failed, content = row
+    identifier, at, exit_code, failed, content, _ = row
     told = json.loads(unpacked(content)) | {"exit_code": exit_code, "failed": bool(failed)}
     known = {name: told[name] for name in Observation.__dataclass_fields__ if name in told}
     whose = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
