@@ -250,3 +250,23 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     assert "Took in 2 commits; 1 new proposals." in from_git.output
     assert unknown.exit_code == 2
     assert "not an agent we know" in unknown.output
+
+
+def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repository("here")
+    for name, text in {
+        "CLAUDE.md": "- Tests are named like sentences\n",
+        ".cursor/rules/api.mdc": "- Handlers return problem details\n",
+        ".windsurf/rules/hivemind.md": "- Ask the memory first\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    monkeypatch.chdir(root)
+
+    planned = run_json("backfill", "files", "--dry-run")
+    done = run_json("backfill", "files")
+
+    assert planned == done == {"said": 2, "new": 2, "gone": 0}
+    assert {one["text"] for one in run_json("list")} == {
+        "Tests are named like sentences", "Handlers return problem details",
+    }  # fmt: skip
