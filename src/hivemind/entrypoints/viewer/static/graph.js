@@ -17,8 +17,8 @@ function look() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();
   colours = {
-    folder: named("--text-dim"), file: named("--text"), symbol: named("--line-strong"), memory: named("--accent"),
-    stale: named("--bad"), line: named("--line"), text: named("--text"), paper: named("--paper"), together: named("--accent"),
+    folder: named("--text-dim"), file: named("--text"), symbol: named("--line-strong"), memory: named("--accent-line"),
+    stale: named("--bad"), line: named("--line"), text: named("--text"), paper: named("--paper"), together: named("--accent-line"),
   };
 }
 
@@ -46,6 +46,7 @@ const tail = (path) => path.split("/").at(-1);
 function take(told) {
   const root = node(told.target || "/", told.isFile ? "file" : "folder", told.target ? tail(told.target) : document.querySelector("h1 a").textContent);
   root.open = true;
+  if (nodes.size === 1) Object.assign(root, { x: 0, y: 0, still: true });
   for (const one of told.children) edge(root, node(one.path, one.files ? "folder" : "file", tail(one.path), root), "in");
   for (const one of told.symbols) {
     const parent = nodes.get(`${told.target}::${one.parent}`) ?? root;
@@ -108,7 +109,7 @@ function settle() {
     b.vy -= dy * pull * share * 2;
   }
   for (const one of nodes.values()) {
-    if (one !== held) {
+    if (one !== held && !one.still) {
       one.x += Math.max(-30, Math.min(30, one.vx));
       one.y += Math.max(-30, Math.min(30, one.vy));
     }
