@@ -216,7 +216,7 @@ MEMORIES: list[tuple[str, dict[str, object]]] = [
         },
     ),
 ]
-HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="alert(1)"> \u202egnp.exe ![x](javascript:alert(1)) {{ 7 * 7 }}'
+HOSTILE = '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerror="alert(1)"> \u202egnp.exe ![x](javascript:alert(1))'
 """A memory that wants to be more than text."""
 
 
