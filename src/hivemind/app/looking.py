@@ -1,7 +1,7 @@
 """The verbs of somebody who looks: nothing here leaves a receipt, because nothing reaches an agent."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path
@@ -93,17 +93,13 @@ class Looking(Judging):
         """What was learned in a session, in order."""
         return tuple(memories.of_session(self._store.db, session))
 
-    def seen(self, memory: str) -> Memory | None:
-        """A memory by its whole id, if it is still there."""
-        return next(iter(memories.get_all(self._store.db, [memory])), None)
+    def those(self, ids: Iterable[str]) -> tuple[Memory, ...]:
+        """Memories by their whole ids, as far as they are still there."""
+        return tuple(memories.get_all(self._store.db, ids))
 
     def observation(self, event: str) -> Observation | None:
         """The observation that a source points at, if it is still there."""
         return sessions.observation(self._store.db, event)
-
-    def contradicting(self, memory: Memory) -> tuple[Memory, ...]:
-        """The memories that say otherwise."""
-        return tuple(memories.get_all(self._store.db, memory.contradicts))
 
     def behind(self, memory: Memory) -> tuple[Behind, ...]:
         """The code a memory is tied to: what became of it, as it was and as it is; nothing for code elsewhere."""
