@@ -16,7 +16,7 @@ def command(as_json: bool) -> None:
     The exit code is 1 if something is wrong.
     """
     with open_mind() as mind:
-        findings = (*mind.doctor(), *mind.agents_health())
+        findings = (*mind.doctor(), mind.code_health(), *mind.agents_health())
     if as_json:
         say_json(findings)
     else:
