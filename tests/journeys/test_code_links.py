@@ -485,6 +485,21 @@ def test_what_we_see_in_the_code_can_be_looked_at() -> None:
     assert run("symbols", "/etc/passwd").exit_code == 3
 
 
+def test_the_doctor_says_whether_the_tree_can_be_followed(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index")
+
+    [here] = [one for one in run_json("doctor") if one["what"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    [outside] = [one for one in run_json("doctor") if one["what"] == "code"]
+
+    assert "symbols in 4 files are known; changes can be followed" in here["detail"]
+    assert "no git repository here" in outside["detail"]
+    assert here["is_well"]
+    assert outside["is_well"]
+
+
 def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Open) -> None:
     mind, stop, seen = open_mind(shop), Event(), Queue[int]()
     thread = Thread(target=mind.watch, args=(stop, seen.put))
