@@ -106,6 +106,12 @@ class HubStore(Store):
         """Give the connection back."""
         self._held.close()
 
+    def __enter__(self) -> "HubStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _derive_again_if_older(self) -> None:
         derived_by = projector.version(self.db)
         if derived_by > projector.VERSION:
