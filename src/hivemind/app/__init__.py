@@ -15,6 +15,7 @@ from hivemind.app.observing import Observing
 from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
+from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -47,6 +48,13 @@ class Hivemind(Writing, Briefing, Looking, Overview, Observing):
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
         mind.take_in_spool()
         return mind
+
+    @classmethod
+    def at_hub(
+        cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now
+    ) -> "Hivemind":
+        """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
+        return cls(store, settings, Repository(id=repo, root=""), writer, clock)
 
     def __enter__(self) -> "Hivemind":
         return self

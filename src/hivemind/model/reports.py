@@ -1,6 +1,7 @@
 """What the verbs report back about what they did or found."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
@@ -208,7 +209,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Stock:
     """A repository, and what was learned in it."""
 
     repo: str
@@ -249,3 +250,26 @@ class Near:
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Somewhere the content was or may be, and what became of it."""
+
+    name: str
+    state: Literal["done", "pending", "outside"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The receipt of an erasure."""
+
+    memories: tuple[str, ...]
+    at: str
+    places: tuple[Place, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left that we could destroy."""
+        return all(place.state != "pending" for place in self.places)

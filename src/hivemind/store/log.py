@@ -192,9 +192,9 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
         " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
         " AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
         " AND (:session = '' OR e.session = :session OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'session_id' = :session))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.session_id') = :session))"
         " AND (:source = '' OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'file' = :source))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.file') = :source))"
         " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
         " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
         plain(selection),
@@ -205,8 +205,8 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
 def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The entries of the rollback whose name starts so."""
     rows = db.execute(
-        f"SELECT b.content ->> 'rollback', {COLUMNS} FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact = 'memory.rolled_back' AND b.content ->> 'rollback' LIKE ? || '%'",
+        f"SELECT json_extract(b.content, '$.rollback'), {COLUMNS} FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'",
         prefix,
     )
     return [(row[0], _event(row[1:])) for row in rows]
@@ -293,7 +293,7 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
         gone = filter(None, (event.about, *event.fact.bodies))
-        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in gone])
+        db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(one,) for one in gone])
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
