@@ -1,8 +1,8 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a
-method needs a second paragraph, that paragraph belongs in a package below.
+``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``sharing``, ``connecting``, ``observing`` and
+``caring``; if a method needs a second paragraph, that paragraph belongs in a package below.
 """
 
 from pathlib import Path
@@ -14,6 +14,7 @@ from hivemind.app.connecting import Connecting
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
 from hivemind.app.judging import Judging
 from hivemind.app.observing import Observing
+from hivemind.app.sharing import Sharing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.model.writer import Writer
@@ -28,7 +29,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
+class Hivemind(Writing, Briefing, Judging, Sharing, Connecting, Observing, Caring):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod
@@ -47,6 +48,7 @@ class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
         mind.take_in_spool()
+        mind.let_lease_lapse()
         return mind
 
     def __enter__(self) -> "Hivemind":

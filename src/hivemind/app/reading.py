@@ -14,7 +14,7 @@ from hivemind.model.recall import Detail, Query, Recall, Receipt
 from hivemind.model.reports import Explanation
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
-from hivemind.store import log
+from hivemind.store import log, team
 from hivemind.store.projections import memories, receipts, vectors
 
 EMBEDDED_PER_RECALL = 32
@@ -106,6 +106,9 @@ class Reading(Grounded):
 
     def caveat(self) -> str:
         """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
+        member = team.membership(self._store.db)
+        if member and not member.synchronised_at:
+            return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
         _, waiting = vectors.count(self._store.db)
@@ -117,7 +120,8 @@ class Reading(Grounded):
         """What a writer should know about where a memory goes; nothing if it just stays here."""
         if memory.scope is not Scope.TEAM:
             return ""
-        return "kept on this machine, to be shared once a hub is configured"
+        member = team.membership(self._store.db)
+        return "" if member else "kept on this machine, to be shared once a hub is configured"
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
         found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))

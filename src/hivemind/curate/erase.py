@@ -7,16 +7,17 @@ file of the store is searched for the bytes.
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from hivemind.curate.pen import Pen
-from hivemind.curate.values import value
-from hivemind.model.events import MemoryErased
+from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationsDropped
 from hivemind.model.ids import EventId
-from hivemind.model.life import steps
 from hivemind.model.memory import Memory
+from hivemind.model.scope import Scope
+from hivemind.model.values import value
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, words
 
@@ -54,14 +55,9 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     """Destroy a memory and all that came of it, then look whether a trace is left."""
     with store.db.transaction():
         doomed = [memory, *_derived(store, memory)]
-        texts = {step.after.text for one in doomed for step in steps(log.about(store.db, one.id))}
-        needles = _needles(store, doomed, texts)
+        needles = _needles(store, doomed, _texts(store, doomed))
         others = _repeating(store, doomed, needles)
-        stones = tuple(sorted(value(text, store.secret) for text in texts))
-        events = [
-            pen.about(one, MemoryErased(memory_id=one.id, values=stones, bodies=tuple(others), reason=reason))
-            for one in doomed
-        ]
+        events = _goodbyes(store, pen, doomed, others, reason)
         store.record(events)
     places = [
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
@@ -78,11 +74,49 @@ def _derived(store: Store, memory: Memory) -> list[Memory]:
     found: dict[str, Memory] = {}
     queue = [memory.id]
     while queue:
-        for one in memories.derived_from(store.db, queue.pop()):
+        source = queue.pop()
+        copies = memories.get_all(store.db, log.published(store.db, source))
+        for one in [*memories.derived_from(store.db, source), *copies]:
             if one.id not in found and one.id != memory.id:
                 found[one.id] = one
                 queue.append(one.id)
     return list(found.values())
+
+
+def follow(store: Store, pen: Pen, erased: Iterable[str]) -> list[Event]:
+    """What has to go from here because others erased these memories: what repeats them or was derived from them.
+
+    Ask before their content goes; a person's own memories that merely say the same stay theirs.
+    """
+    lost = memories.get_all(store.db, erased)
+    derived = {one.id: one for gone in lost for one in _derived(store, gone) if one.scope is not Scope.TEAM}
+    doomed = [*lost, *derived.values()]
+    needles = _needles(store, doomed, _texts(store, doomed))
+    if lost:
+        _spool(store.directory, needles)
+    reason = "the team erased what it repeated"
+    return _goodbyes(store, pen, list(derived.values()), _repeating(store, doomed, needles), reason)
+
+
+def _texts(store: Store, doomed: list[Memory]) -> set[str]:
+    """Everything these memories ever said, rival edits and what was rolled back among it."""
+    facts = [event.fact for one in doomed for event in log.about(store.db, one.id)]
+    return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
+
+
+def _goodbyes(store: Store, pen: Pen, doomed: list[Memory], others: list[EventId], reason: str) -> list[Event]:
+    """An erasure of each, and of what repeats them; the first may travel to a team, the second never does."""
+    texts = _texts(store, doomed)
+    events = []
+    for one in doomed:
+        stones = tuple(sorted(value(text, store.key_for(one.scope)) for text in texts))
+        events.append(pen.about(one, MemoryErased(memory_id=one.id, values=stones, reason=reason)))
+    return [*events, *_let_go(pen, others)]
+
+
+def _let_go(pen: Pen, others: list[EventId]) -> list[Event]:
+    dropped = ObservationsDropped(bodies=tuple(others), reason="repeated what was erased")
+    return [pen.event(dropped, Scope.USER, "")] if others else []
 
 
 def _needles(store: Store, doomed: list[Memory], texts: set[str]) -> list[str]:
@@ -124,7 +158,7 @@ def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
         left = _left_in(store, needles)
     if left and (found := log.holding(store.db, needles)):
         # The quick look missed an observation or a question that repeats it; this one read every entry.
-        store.record([pen.about(memory, MemoryErased(memory_id=memory.id, bodies=tuple(found)))])
+        store.record(_let_go(pen, found))
         folded = store.fold_in_log()
         left = _left_in(store, needles)
     if left:
