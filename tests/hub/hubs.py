@@ -22,7 +22,7 @@ class Line:
     now: str = NOW
 
     def hello(self, device: str) -> Welcome:
-        return exchange.hello(self.hub, device, self.member, self.now)
+        return exchange.hello(self.hub, device, self.member)
 
     def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
         return exchange.push(self.hub, device, self._sent(entries), self.member, self.now)

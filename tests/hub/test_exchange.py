@@ -9,13 +9,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from hivemind import Hivemind, Scope
-from hivemind.errors import InvalidInput, OutOfStep, Refused
+from hivemind import Hivemind, Kind, Scope
+from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
-from hivemind.model.events import MemoryApproved, MemoryTagged, UnknownFact
-from hivemind.model.memory import Channel, Status, Trust
+from hivemind.model.events import MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Channel, Source, Status, Trust
 from hivemind.model.scope import Repository
-from hivemind.model.team import Member, Role
+from hivemind.model.team import Member, Page, Role
 from hivemind.model.wire import packed, unpacked
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
@@ -233,7 +234,7 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(hub: Stor
         with pytest.raises(Refused):
             exchange.push(hub, bob._store.chain, entries, writer("bob"), NOW)
     with pytest.raises(Refused, match="somebody else"):
-        exchange.hello(hub, hub.chain, writer("bob"), NOW)
+        exchange.hello(hub, hub.chain, writer("bob"))
     assert exchange.push(hub, alice._store.chain, theirs, writer("alice"), NOW).has == 1
     with pytest.raises(Refused, match="somebody else"):
         exchange.push(hub, alice._store.chain, theirs, writer("bob"), NOW)
@@ -364,3 +365,61 @@ def test_erasing_an_original_erases_its_copy_everywhere(hub: Store, device: Devi
 
     assert residue(tmp_path, b"xylophone42") == []
     assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+
+
+def test_a_page_that_answers_another_question_is_not_taken(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+
+    class Confused(Line):
+        def pull(self, device: str, after: int, limit: int) -> Page:
+            return super().pull(device, after + 1, limit)
+
+    with pytest.raises(Unavailable):
+        bob.sync(Confused(hub, writer("bob")))
+    bob.sync(Line(hub, writer("bob")))
+    assert texts(bob) == ["Deploys run on Fridays"]
+
+
+def test_publishing_redacts_again_and_says_what_stays_here(device: Device) -> None:
+    alice = device("alice")
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    careless = replace(alice._pen, redact=str)
+    source = Source(channel=Channel.DERIVED, actor="codex", session_id="s1", event="e1", quote="you said so")
+    fact = MemoryRemembered(
+        memory_id=MemoryId("a" * 32), kind=Kind.FACT, text=f"Push with {secret}", owner="alice", sources=(source,)
+    )
+    alice._store.record([careless.event(fact, Scope.PROJECT, REPOSITORY.id)])
+
+    (published,) = alice.publish(["aaaa"])
+
+    copy = alice.show(published.copy)
+    assert secret not in copy.text
+    assert (copy.sources[0].actor, copy.sources[0].session_id, copy.sources[0].quote) == ("codex", "", "")
+    assert published.withheld == (
+        "secrets in the text",
+        "sessions it was learned in",
+        "words of others it quotes",
+    )
+
+
+def test_a_copy_is_believed_no_further_than_its_original(device: Device) -> None:
+    alice, agent = device("alice"), device("codex", Channel.AGENT)
+    said = agent.remember("Tests run with tox")
+    alice_said = alice.remember("Lint runs with ruff")
+    agent._writer = alice._writer
+
+    assert agent.publish([said.id])[0].channel is Channel.AGENT
+    assert alice.publish([alice_said.id])[0].channel is Channel.PERSON
+
+
+def test_a_private_dispute_with_a_team_memory_stays_private(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    shared_claim = alice.remember("API port is 8080", scope=Scope.TEAM)
+    mine = alice.remember("API port is 9090")
+
+    assert mine.contradicts == (shared_claim.id,)
+    assert alice.show(shared_claim.id).contradicts == ()
+    with pytest.raises(InvalidInput, match="the team's"):
+        alice.remember("API port is 7070", replaces=[shared_claim.id])

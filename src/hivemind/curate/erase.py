@@ -92,10 +92,12 @@ def follow(store: Store, pen: Pen, erased: Iterable[str]) -> list[Event]:
     derived = {one.id: one for gone in lost for one in _derived(store, gone) if one.scope is not Scope.TEAM}
     doomed = [*lost, *derived.values()]
     needles = _needles(store, doomed, _texts(store, doomed))
-    if lost:
-        _spool(store.directory, needles)
-    reason = "the team erased what it repeated"
-    return _goodbyes(store, pen, list(derived.values()), _repeating(store, doomed, needles), reason)
+    if not lost:
+        return []
+    _spool(store.directory, needles)
+    # Nobody waits for this, so every entry is read, where an erasure of one's own looks for bytes in the files first.
+    others = sorted({*_repeating(store, doomed, needles), *log.holding(store.db, needles)})
+    return _goodbyes(store, pen, list(derived.values()), others, "the team erased what it repeated")
 
 
 def _texts(store: Store, doomed: list[Memory]) -> set[str]:

@@ -36,14 +36,13 @@ VERDICTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, Ro
 LARGEST_PAGE = 1_000
 
 
-def hello(store: Store, device: str, member: Member, now: str, lease_days: int = LEASE_DAYS) -> Welcome:
-    """Meet a device: what it must know, and how much of its chain is here."""
-    with store.db.transaction():
-        _meet(store, device, member, now)
-        has = shared.length(store.db, device)
+def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAYS) -> Welcome:
+    """What a device must know before it begins, and how much of its chain is here."""
+    _must_be_theirs(store, device, member)
     return Welcome(
-        team=store.chain, key=store.secret, person=member.person, role=member.role, has=has, lease_days=lease_days
-    )
+        team=store.chain, key=store.secret, person=member.person, role=member.role,
+        has=shared.length(store.db, device), lease_days=lease_days,
+    )  # fmt: skip
 
 
 def push(store: Store, device: str, entries: Sequence[Entry], member: Member, now: str) -> Pushed:
@@ -96,10 +95,14 @@ def erasures_pending(store: Store) -> list[Device]:
 
 
 def _meet(store: Store, device: str, member: Member, now: str) -> None:
+    _must_be_theirs(store, device, member)
+    shared.meet(store.db, device, member.person, now)
+
+
+def _must_be_theirs(store: Store, device: str, member: Member) -> None:
     known = shared.person_of(store.db, device)
     if device == store.chain or known not in ("", member.person):
         raise Refused("this device belongs to somebody else; log in with a store of your own")
-    shared.meet(store.db, device, member.person, now)
 
 
 def _refusal(refused: Sequence[tuple[str, str]], now: str) -> Event:
