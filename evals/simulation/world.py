@@ -24,7 +24,7 @@ from hivemind.model.team import Member, Role
 from hivemind.store import Store, log, team
 from hivemind.store.projections import memories
 
-STEPS = 45
+STEPS = 40
 PEOPLE = (
     ("ann", "A", Member(person="ann", role=Role.REVIEWER)),
     ("ben", "A", Member(person="ben", role=Role.WRITER)),
@@ -57,7 +57,9 @@ class World:
         """Words and ids that must never travel."""
         self.happened: Counter[str] = Counter()
         self.tokens = 0
-        self._peace(once=True)
+        for machine in self.machines:
+            self._remember(machine)
+        self._peace(rounds=2)
         self.network.trouble = self.chance.choice((0.01, 0.05, 0.15))
 
     def run(self) -> None:
@@ -215,12 +217,12 @@ class World:
         chosen = self.chance.choice([known, team or known, disputed or team or known])
         return memories.get(machine.store.db, self.chance.choice(chosen)[0])
 
-    def _peace(self, *, once: bool = False) -> None:
+    def _peace(self, rounds: int = 3) -> None:
         """No more faults, and everybody asks until nothing is new."""
         self.network.trouble = 0
         while self.network.delayed:
             self.network.deliver_late()
-        for _ in range(1 if once else 3):
+        for _ in range(rounds):
             for machine in self.machines:
                 machine.is_partitioned = False
                 machine.mind.sync(Line(self.network, machine, self.hubs[machine.team]))
