@@ -16,7 +16,7 @@ from hivemind.model.team import Member
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, _prepared
-from hivemind.store.database import Database, _delete_for_real
+from hivemind.store.sqlite import Sqlite, _delete_for_real
 
 NOWHERE = Path("/nonexistent/simulation")
 REPOSITORY = Repository(id="remote:example.org/acme/api", root=str(NOWHERE))
@@ -26,7 +26,7 @@ class Crash(Exception):
     """The machine stopped here; what was not committed is lost."""
 
 
-class Fragile(Database):
+class Fragile(Sqlite):
     """A database whose process may stop before, in and after each transaction."""
 
     crashes: Callable[[], bool] = staticmethod(lambda: False)
@@ -56,12 +56,12 @@ def fresh_store(chance: random.Random) -> Store:
     _delete_for_real(db.connection)
     device, secret = chance.randbytes(16).hex(), chance.randbytes(32)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", device, device, secret)
-    return Store(db, NOWHERE, device, secret)
+    return Store(db, NOWHERE / device, device, secret)
 
 
 @cache
 def _empty() -> bytes:
-    db = Database(apsw.Connection(":memory:"))
+    db = Sqlite(apsw.Connection(":memory:"))
     _delete_for_real(db.connection)
     _prepared(db)
     return bytes(db.connection.serialize("main"))
@@ -69,6 +69,7 @@ def _empty() -> bytes:
 
 def held(store: Store) -> bytes:
     """Every byte that a store keeps, free pages included."""
+    assert isinstance(store.db, Fragile)
     return bytes(store.db.connection.serialize("main"))
 
 
@@ -92,6 +93,7 @@ class Machine:
         writer = Writer(actor=member.person, channel=channel, session_id=f"sess-{name}" if member.is_agent else "")
         self.mind = Hivemind(self.store, settings, REPOSITORY, writer, self.clock)
         self.is_partitioned = False
+        self.has_lapsed = False
         self.published_tokens: set[str] = set()
 
     def clock(self) -> datetime:

@@ -1,6 +1,7 @@
 """What must hold once everybody has heard of everything."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from evals.simulation.machines import Machine, held
@@ -94,11 +95,25 @@ def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> N
     for memory, words in world.said.items():
         if not log.erasure_of(hub.db, memory):
             continue
-        for store, own in [(hub, set[str]()), *((machine.store, machine.published_tokens) for machine in members)]:
-            _promise(not memories.get_all(store.db, [memory]), "an erased memory came back")
-            raw = held(store)
-            left = [word for word in words if word not in own and word.encode() in raw]
-            _promise(not left, "the content of an erased memory is still somewhere")
+        _promise(not _left(hub, memory, words), "the content of an erased memory is still on the hub")
+        for machine in members:
+            own = machine.published_tokens
+            left = _left(machine.store, memory, [word for word in words if word not in own])
+            # Whoever dropped the text when its lease ended can no longer tell what it had printed of it before.
+            quoted = machine.has_lapsed and not any(word in _shared_text(machine.store) for word in left)
+            _promise(not left or quoted, "the content of an erased memory is still on a device")
+
+
+def _left(store: Store, memory: str, words: Iterable[str]) -> list[str]:
+    _promise(not memories.get_all(store.db, [memory]), "an erased memory came back")
+    raw = held(store)
+    return [word for word in words if word.encode() in raw]
+
+
+def _shared_text(store: Store) -> str:
+    """What memories say and what travelled, without what was seen and asked here."""
+    own = [memory.text for memory in memories.each(store.db, EVERYTHING)]
+    return " ".join([*own, *(entry.content or "" for _, entry in shared.page(store.db, 0, 10_000))])
 
 
 def _no_edit_is_lost(hub: Store) -> None:

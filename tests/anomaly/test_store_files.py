@@ -10,7 +10,7 @@ from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import FILE, ID_FILE, Store, projector, shared
-from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 from tests.conftest import PERSON, Clock
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_is_no_database_is_refused(directory: Path) -> None:
 
 
 def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("PRAGMA user_version = 99")
     db.close()
 
@@ -70,7 +70,7 @@ def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None
 
 
 def test_tables_of_an_older_program_are_derived_again(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("DROP TABLE receipts")
     db.execute("UPDATE bookmarks SET version = 0")
     db.close()

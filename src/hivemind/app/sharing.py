@@ -16,7 +16,7 @@ from hivemind.model.memory import Channel, Memory, Status, Trust
 from hivemind.model.reports import Publication
 from hivemind.model.scope import Scope
 from hivemind.model.team import Synchronised, TeamStatus
-from hivemind.store import log, shared, team
+from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
 SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
@@ -45,7 +45,7 @@ class Sharing(Core):
 
     def team_status(self) -> TeamStatus:
         """How this store stands with its team."""
-        member = team.membership(self._store.db)
+        member = self._store.membership
         pushed = member.pushed if member else 0
         waiting = max(0, shared.length(self._store.db, self._store.chain) - pushed)
         return TeamStatus(membership=member, waiting=waiting, lease_ends_at=sync.lease_ends(member) if member else "")

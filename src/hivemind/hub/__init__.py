@@ -1,1 +1,1 @@
-"""TEAM: what a team shares, between its devices and the hub that keeps it."""
+"""TEAM: what a team shares, kept in Postgres by the same log and the same statements as on a laptop."""

@@ -69,7 +69,7 @@ def lease_ends(member: Membership) -> str:
 
 def let_lapse(store: Store, now: str) -> bool:
     """Drop the team's memories if the hub was not asked for longer than the lease; true if that was so."""
-    member = team.membership(store.db)
+    member = store.membership
     if member is None or not lease_ends(member) or now <= lease_ends(member):
         return False
     with store.db.transaction():
@@ -80,7 +80,7 @@ def let_lapse(store: Store, now: str) -> bool:
 
 
 def _joined(store: Store, welcome: Welcome) -> Membership:
-    known = team.membership(store.db)
+    known = store.membership
     if known and known.team != welcome.team:
         raise Refused("this store belongs to another team; open a store of another name for this one")
     member = Membership(
@@ -129,6 +129,6 @@ def _take_in(store: Store, page: Page, follow: Follow) -> tuple[int, int]:
 
 
 def _now(store: Store) -> Membership:
-    member = team.membership(store.db)
+    member = store.membership
     assert member is not None
     return member

@@ -260,6 +260,15 @@ class ObservationMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationCompleted:
+    """An agent's transcript told how a command ended, which its hook had not."""
+
+    session_id: str
+    observation: EventId
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationsDropped:
     """Observations were let go: they were old, took too much room, or repeated what was erased."""
 
@@ -306,6 +315,7 @@ Fact = (
     | WriteRefused
     | MemoriesRecalled
     | ObservationMade
+    | ObservationCompleted
     | ObservationsDropped
     | RepositorySeen
     | UnknownFact
@@ -333,6 +343,7 @@ FACTS: dict[str, type[Any]] = {
     "write.refused": WriteRefused,
     "memories.recalled": MemoriesRecalled,
     "observation.made": ObservationMade,
+    "observation.completed": ObservationCompleted,
     "observations.dropped": ObservationsDropped,
     "repository.seen": RepositorySeen,
 }

@@ -10,9 +10,12 @@ from pathlib import Path
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model import wire
 from hivemind.model.events import Event
+from hivemind.model.reports import Place
 from hivemind.model.scope import Scope
+from hivemind.model.team import Membership
 from hivemind.store import log, projector, team
 from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
 """Of the log; raised only when an older program could no longer append to it."""
@@ -31,9 +34,10 @@ CREATE TABLE identity (
 class Store:
     """An open store."""
 
-    def __init__(self, db: Database, directory: Path, device: str, secret: bytes) -> None:
+    def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
         self.db = db
         self.directory = directory
+        """Where its files lie; a hub has none."""
         self.device = device
         self.secret = secret
 
@@ -42,7 +46,7 @@ class Store:
         """Open the store in a directory, creating it on first use."""
         _make(directory)
         _refuse_a_lost_file(directory)
-        db = Database.open(directory / FILE)
+        db = Sqlite.open(directory / FILE)
         try:
             store_id, device, secret = _prepared(db)
             _name_beside(directory, store_id)
@@ -70,9 +74,14 @@ class Store:
         """The name of what this device shares; by it the hub knows the device."""
         return log.shared_chain(self.device)
 
+    @property
+    def membership(self) -> Membership | None:
+        """The team this store belongs to; a hub belongs to none, it is one."""
+        return team.membership(self.db)
+
     def key_for(self, scope: Scope) -> bytes:
         """What the digests of values that stay out are keyed with: the team's own for what is the team's."""
-        member = team.membership(self.db) if scope is Scope.TEAM else None
+        member = self.membership if scope is Scope.TEAM else None
         return member.key if member else self.secret
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
@@ -83,6 +92,15 @@ class Store:
         """Move the write-ahead log into the file and empty it; false if another process still reads from it."""
         row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
         return row is not None and row[0] == 0
+
+    def sweep(self, at: str) -> list[Place]:
+        """Clear what an erasure left beyond tables and files, and say of each such place when it is gone."""
+        return []
+
+    @property
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(file.stat().st_size for file in self.directory.glob(f"{FILE}*")) if self.directory else 0
 
     def close(self) -> None:
         """Give the file back."""

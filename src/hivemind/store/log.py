@@ -9,7 +9,7 @@ A device writes two chains: what is the team's into the one it shares, whole; ev
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -20,6 +20,7 @@ from hivemind.model.events import (
     Event,
     MemoryErased,
     MemoryPublished,
+    ObservationMade,
     ObservationsDropped,
     decode,
     encode,
@@ -31,6 +32,7 @@ from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
+from hivemind.store.packing import packed, unpacked
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -65,7 +67,7 @@ CREATE INDEX events_about ON events (about, at) WHERE about <> '';
 CREATE TABLE bodies (
     position INTEGER PRIMARY KEY REFERENCES events (position),
     salt BLOB NOT NULL,
-    content TEXT NOT NULL
+    content TEXT NOT NULL         -- JSON; of observations, packed
 ) STRICT;
 CREATE TABLE erased (             -- memories and entries whose content must not be stored again
     name TEXT PRIMARY KEY
@@ -206,14 +208,32 @@ def end(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
-def entries(db: Database, *, about: str = "", before: int = 0, limit: int = 50) -> list[Entry]:
+def entries(
+    db: Database,
+    *,
+    about: str = "",
+    facts: Sequence[str] = (),
+    actor: str = "",
+    batch: str = "",
+    before: int = 0,
+    limit: int = 50,
+) -> list[Entry]:
     """The log as people read it, newest first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         f"SELECT e.position, d.id, e.device_seq, e.fact, e.about, {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
+        " AND (:actor = '' OR e.actor = :actor) AND (:batch = '' OR e.batch = :batch)"
+        " AND (:facts = '[]' OR e.fact IN (SELECT value FROM json_each(:facts)))"
         " ORDER BY e.position DESC LIMIT :limit",
-        {"about": about, "before": before, "limit": limit},
+        {
+            "about": about,
+            "facts": json.dumps(list(facts)),
+            "actor": actor,
+            "batch": batch,
+            "before": before,
+            "limit": limit,
+        },
     )
     return [
         Entry(
@@ -237,11 +257,12 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
     """Events about memories that came from somewhere, by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact LIKE 'memory.%' AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
+        " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
+        " AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
         " AND (:session = '' OR e.session = :session OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'session_id' = :session))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.session_id') = :session))"
         " AND (:source = '' OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'file' = :source))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.file') = :source))"
         " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
         " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
         plain(selection),
@@ -252,8 +273,8 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
 def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The entries of the rollback whose name starts so."""
     rows = db.execute(
-        f"SELECT b.content ->> 'rollback', {COLUMNS} FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact = 'memory.rolled_back' AND b.content ->> 'rollback' LIKE ? || '%'",
+        f"SELECT json_extract(b.content, '$.rollback'), {COLUMNS} FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'",
         prefix,
     )
     return [(row[0], _event(row[1:])) for row in rows]
@@ -310,7 +331,7 @@ def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
     """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
     wanted = [fragment for fragment in fragments if fragment]
     rows = db.stream(f"SELECT e.id, b.content FROM events e JOIN bodies b USING (position) WHERE {REPEATING}")
-    return [EventId(row[0]) for row in rows if any(one in row[1] for one in wanted)]
+    return [EventId(row[0]) for row in rows if any(map(unpacked(row[1]).__contains__, wanted))]
 
 
 def verify(db: Database) -> list[Broken]:
@@ -337,7 +358,7 @@ def verify(db: Database) -> list[Broken]:
 def sent(rows: Iterable[Row]) -> Iterator[tuple[int, wire.Entry]]:
     """Rows of ``ENTRIES`` with their positions, as they travel."""
     for row in rows:
-        yield row[0], wire.Entry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1])
+        yield row[0], wire.Entry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpacked(row[-1]))
 
 
 def header_at(db: Database, position: int) -> Header:
@@ -408,7 +429,8 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
         return False
-    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, content)
+    kept = packed(content) if isinstance(event.fact, ObservationMade) else content
+    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, kept)
     return True
 
 
@@ -454,7 +476,7 @@ def _event(row: Row) -> Event:
         channel=Channel(channel),
         scope=Scope(scope),
         repo=repo,
-        fact=decode(fact, content),
+        fact=decode(fact, unpacked(content)),
         session=session,
         batch=batch,
     )

@@ -3,7 +3,16 @@
 import json
 from collections.abc import Iterable
 
-from hivemind.model.events import EntriesRefused, Event, MemoryErased, MemoryRejected, MemoryRestored
+from hivemind.model.events import (
+    EntriesRefused,
+    Event,
+    MemoryErased,
+    MemoryRejected,
+    MemoryRestored,
+    MemoryRolledBack,
+    RollbackUndone,
+)
+from hivemind.model.life import rolled_back
 from hivemind.store import log
 from hivemind.store.database import Database
 
@@ -23,7 +32,7 @@ CREATE INDEX tombstones_memory ON tombstones (memory_id);
 def apply(db: Database, event: Event) -> None:
     """Put up the stones that a memory's life calls for: erasing for ever, rejecting until it is restored."""
     match event.fact:
-        case MemoryErased() | MemoryRejected() | MemoryRestored():
+        case MemoryErased() | MemoryRejected() | MemoryRestored() | MemoryRolledBack() | RollbackUndone():
             _put_up(db, event.about)
         case EntriesRefused() as fact:
             for memory_id in log.things(db, fact.bodies):
@@ -45,7 +54,9 @@ def _put_up(db: Database, memory_id: str) -> None:
     db.execute("DELETE FROM tombstones WHERE memory_id = ?", memory_id)
     rejected: list[tuple[str, str, str, str]] = []
     erased: list[tuple[str, str, str, str]] = []
-    for event in log.about(db, memory_id):
+    events = log.about(db, memory_id)
+    away = rolled_back(events)
+    for event in (one for one in events if one.id not in away):
         match event.fact:
             case MemoryErased() as fact:
                 erased += [(value, memory_id, "", "erased") for value in fact.values]
