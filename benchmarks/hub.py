@@ -3,11 +3,12 @@
     python -m benchmarks.hub [--largest 100000] [--teams 1] [--sqlite]
 
 Starts a Postgres of its own, with its disk writes as durable as anybody's. Texts and their vectors are made up and
-loaded in bulk; the question's own vector is made by the real model. With more teams, the asking one has nine tenths
-less of the rows. Client and server share the machine, so CPU of both is told beside the time.
+loaded in bulk; the question's own vector is made by the real model. With more teams, each has as many. Client and
+server share the machine, so that the CPU of both is told beside the time.
 """
 
 import argparse
+import os
 import random
 import tempfile
 import time
@@ -16,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import psutil
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
@@ -78,7 +78,7 @@ def main() -> None:
             with Hub.open(address) as hub:
                 stores = [hub.team(hub.found(f"team {number}")) for number in range(options.teams)]
                 fill(address, stores, size)
-                measure("postgres", size, minded(stores[0], folder))
+                measure("postgres", size, minded(stores[0], folder), server)
                 for store in stores:
                     store.close()
             if options.sqlite:
@@ -135,7 +135,7 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
         )
 
 
-def measure(engine: str, size: int, mind: Hivemind) -> None:
+def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
     """Print a row for each thing that a hub does all day."""
     chance = random.Random(size)
     asked = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
@@ -146,23 +146,26 @@ def measure(engine: str, size: int, mind: Hivemind) -> None:
         ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in said]),
         ("embed", [partial(mind._meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
     ):
-        before = cpu(engine)
+        before = cpu(server)
         walls = []
         for work in works:
             start = time.perf_counter()
             work()
             walls.append((time.perf_counter() - start) * 1000)
-        used = (cpu(engine) - before) / len(works)
+        used = (cpu(server) - before) / len(works)
         p50, p95 = quantiles(walls)
         print(f"{engine:>9}{size:>10,}{what:>10}{p50:>9.1f}{p95:>9.1f}{used:>9.1f}{1000 / p50:>10.0f}", flush=True)
 
 
-def cpu(engine: str) -> float:
-    """CPU milliseconds so far: ours, and those of our server's processes."""
-    ours = psutil.Process()
-    counted = [ours, *(ours.children(recursive=True) if engine == "postgres" else [])]
-    times = [one.cpu_times() for one in counted if one.is_running()]
-    return sum(time.user + time.system for time in times) * 1000
+def cpu(server: str) -> float:
+    """CPU milliseconds so far: ours, and those of the server's processes if there is one."""
+    ours = time.process_time() * 1000
+    if not server:
+        return ours
+    postmaster = (Path(server) / "data" / "postmaster.pid").read_text().split()[0]
+    stats = [file.read_text().rpartition(")")[2].split() for file in Path("/proc").glob("[0-9]*/stat")]
+    ticks = sum(int(one[11]) + int(one[12]) for one in stats if one[1] == postmaster)
+    return ours + ticks * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
