@@ -1,19 +1,18 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a
-method needs a second paragraph, that paragraph belongs in a package below.
+``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``connecting``, ``observing``,
+``caring`` and ``standing``; if a method needs a second paragraph, that paragraph belongs in a package below.
 """
 
 from pathlib import Path
 from types import TracebackType
 
 from hivemind.app.briefing import Briefing
-from hivemind.app.caring import Caring
-from hivemind.app.connecting import Connecting
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
-from hivemind.app.judging import Judging
+from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
+from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.model.scope import Repository
@@ -29,7 +28,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
+class Hivemind(Writing, Briefing, Looking, Overview, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -19,6 +19,8 @@ FITTING = (
     " AND (m.expires_at = '' OR :as_of <> '' OR :true_at <> '' OR m.expires_at > :now)"
     " AND (:true_at = '' OR ((m.valid_from = '' OR m.valid_from <= :true_at)"
     " AND (m.valid_to = '' OR m.valid_to > :true_at)))"
+    " AND (:agent = '' OR m.agent = :agent) AND (:since = '' OR m.recorded_at >= :since)"
+    " AND (:until = '' OR m.recorded_at < :until)"
 )
 """What the caller asked for. Looking back, status and expiry are judged as they were then."""
 
@@ -46,6 +48,9 @@ def bound(query: Query) -> dict[str, Any]:
         "now": query.now,
         "as_of": query.as_of,
         "true_at": query.true_at,
+        "agent": query.agent,
+        "since": query.since,
+        "until": query.until,
     }
 
 

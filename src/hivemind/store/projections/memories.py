@@ -58,7 +58,7 @@ CREATE TABLE memories (
     session_id TEXT NOT NULL,
     file_path TEXT NOT NULL
 ) STRICT;
-CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
+CREATE INDEX memories_place ON memories (repo, scope, recorded_at, status);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
@@ -185,6 +185,12 @@ def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memo
     return [_memory(row) for row in rows]
 
 
+def has_anchors(db: Database, query: Query) -> bool:
+    """Whether any memory that fits the query's filters is tied to code."""
+    asked = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING} LIMIT 1"
+    return db.value(asked, bound(query)) is not None
+
+
 def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
     """Whether any memory but these is tied to code with this in its name or header."""
     return bool(
@@ -276,6 +282,35 @@ def each(db: Database, sight: Sight) -> Iterator[Memory]:
 def counts(db: Database) -> list[Row]:
     """How many memories there are, by scope, kind and status."""
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
+
+
+def statuses(db: Database, sight: Sight) -> list[Row]:
+    """How many memories in sight have which status, the most frequent first."""
+    return db.execute(
+        f"SELECT status, count(*) FROM memories m WHERE {VISIBLE} GROUP BY 1 ORDER BY 2 DESC, 1", seen_from(sight)
+    )
+
+
+def by_day(db: Database, sight: Sight, since: str) -> list[Row]:
+    """How many memories in sight were recorded, per day and by how they stand now; the empty day is all before."""
+    return db.execute(
+        "SELECT CASE WHEN m.recorded_at >= :since THEN substr(m.recorded_at, 1, 10) ELSE '' END, m.status, count(*)"
+        f" FROM memories m WHERE {VISIBLE} GROUP BY 1, 2 ORDER BY 1, 2",
+        {**seen_from(sight), "since": since},
+    )
+
+
+def by_repository(db: Database) -> list[Row]:
+    """How many memories there are per repository and status, and when the newest was recorded."""
+    return db.execute("SELECT repo, status, count(*), max(recorded_at) FROM memories GROUP BY 1, 2 ORDER BY 1, 2")
+
+
+def of_session(db: Database, session_id: str) -> list[Memory]:
+    """What was learned in a session, in order."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id
+    )
+    return [_memory(row) for row in rows]
 
 
 def _write(db: Database, memory: Memory, *, is_new: bool) -> int:

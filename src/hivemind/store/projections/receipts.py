@@ -4,7 +4,7 @@ import json
 
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased
 from hivemind.model.ids import MemoryId, ReceiptId
-from hivemind.model.recall import Receipt
+from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
 from hivemind.store.database import Database, Row
 
@@ -24,6 +24,7 @@ CREATE TABLE receipts (
     PRIMARY KEY (id, rank)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_memory ON receipts (memory_id, at);
+CREATE INDEX receipts_time ON receipts (at);
 CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
 """
 COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why"
@@ -84,6 +85,16 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
         limit,
     )
     return [Spent(**dict(zip(Spent.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def by_day(db: Database, since: str) -> list[Row]:
+    """Per day: recalls, those among them with something to verify, briefs, and the tokens of briefs."""
+    return db.execute(
+        "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN why NOT LIKE 'unasked%' THEN id END),"
+        " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
+        " sum(CASE WHEN query = '' THEN tokens ELSE 0 END) FROM receipts WHERE at >= :since GROUP BY 1 ORDER BY 1",
+        {"since": since, "to_verify": f"%{TO_VERIFY}%"},
+    )
 
 
 def _receipt(row: Row) -> Receipt:
