@@ -155,7 +155,7 @@ def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
 def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
     """Memories by the numbers their passages carry."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
+        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
     return [_memory(row) for row in rows]
