@@ -6,7 +6,7 @@ typing would cost the hook more than its work.
 
 from __future__ import annotations
 
-from hivemind.agents.callers import ANSWERED, calling, connected, who_calls
+from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, calling, connected, who_calls
 from hivemind.errors import InvalidInput, did_you_mean
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hivemind.agents.asking import Asked
     from hivemind.agents.base import Agent, Told
 
-__all__ = ["ANSWERED", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
 
 MODULES = {
     "claude-code": "claude_code",

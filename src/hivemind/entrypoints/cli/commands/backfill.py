@@ -3,10 +3,11 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.commands import sync_files
 from hivemind.entrypoints.cli.output import many, note, progress, tell
 from hivemind.model.reports import Backfilled
 
-GIT = "git"
+GIT, FILES = "git", "files"
 
 
 @click.command("backfill")
@@ -15,7 +16,8 @@ GIT = "git"
 @click.option("--project", is_flag=True, help="Only sessions in this repository.")
 @click.option("--dry-run", is_flag=True, help="Count what would be taken in, and change nothing.")
 def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -> None:
-    """Take in the past: what agents kept of their sessions, or, as 'git', this repository's commits.
+    """Take in the past: what agents kept of their sessions; as 'git', this repository's commits; as 'files', what its
+    instruction files say.
 
     Without a name, every agent that left transcripts on this machine. What was learned arrives as proposals.
 
@@ -23,7 +25,11 @@ def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -
     hivemind backfill --dry-run
     hivemind backfill claude-code codex --since 6w
     hivemind backfill git
+    hivemind backfill files
     """
+    if agents == (FILES,):
+        sync_files.run(dry_run=dry_run)
+        return
     with open_mind() as mind, progress("Reading") as advance:
         if agents == (GIT,):
             done = mind.backfill_git(since=since, dry_run=dry_run)

@@ -16,7 +16,6 @@ def command(session: str) -> None:
     """
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-        mind.prune()
     proposed = many(done.proposed, "new proposal")
     tell(done, f"Looked at {many(done.sessions, 'session')}: {proposed}, {done.known:,} known before.")
     for detector, count in done.by_detector:
