@@ -173,10 +173,9 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
     def broken(request: Request) -> Hivemind:
         raise RuntimeError("a secret detail")
 
-    with behind(
-        dataclasses.replace(viewer.door, open_mind=broken, visitor=lambda request: Visitor(name="a", key="a"))
-    ) as v:
-        answer = v.ask("GET", "/")
+    known = dataclasses.replace(viewer.door, open_mind=broken, visitor=lambda request: Visitor(name="a", key="a"))
+    with behind(known) as ours:
+        answer = ours.ask("GET", "/")
 
     assert answer.status == 500
     assert "mistake in hivemind" in answer.text
