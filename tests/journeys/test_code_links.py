@@ -13,6 +13,7 @@ import pytest
 
 from hivemind import Hit, Hivemind, Scope
 from hivemind.model.claim import Claim
+from hivemind.model.memory import Kind
 from hivemind.model.recall import Signal
 from tests.conftest import Clock, Open, git
 from tests.contract.test_architecture import modules_after
@@ -292,6 +293,19 @@ def test_each_change_of_the_code_is_told_and_weighed_at_recall(
     )
 
 
+def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop)
+    mind.remember(JWT, kind=Kind.DECISION, links=[LINK])
+    prompt = "why does auth use a custom JWT library?"
+    sure = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    rewrite(shop)
+    doubted = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    assert all(JWT in said and "verify before acting]" not in said for said in sure)
+    assert all(JWT in said and "verify before acting]" in said for said in doubted)
+
+
 def test_a_revert_heals(asked: Hivemind, shop: Path) -> None:
     rewrite(shop)
     _, doubted = recalled(asked)
@@ -469,6 +483,21 @@ def test_what_we_see_in_the_code_can_be_looked_at() -> None:
     assert again.stdout.endswith("0 files had changed.\n")
     assert run("symbols", "nowhere.py").exit_code == 3
     assert run("symbols", "/etc/passwd").exit_code == 3
+
+
+def test_the_doctor_says_whether_the_tree_can_be_followed(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index")
+
+    [here] = [one for one in run_json("doctor") if one["what"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    [outside] = [one for one in run_json("doctor") if one["what"] == "code"]
+
+    assert "symbols in 4 files are known; changes can be followed" in here["detail"]
+    assert "no git repository here" in outside["detail"]
+    assert here["is_well"]
+    assert outside["is_well"]
 
 
 def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Open) -> None:

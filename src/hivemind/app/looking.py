@@ -13,7 +13,7 @@ from hivemind.model import moments
 from hivemind.model.code import Related, Staleness
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
-from hivemind.model.reports import Behind, Day, Near, Place, Tie
+from hivemind.model.reports import Behind, Day, Near, Stock, Tie
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Observation
 from hivemind.model.text import checked
@@ -79,7 +79,7 @@ class Looking(Judging):
             )
         return tuple(days)
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Stock, ...]:
         """Every repository something was learned in, and how much; the one last learned in first."""
         found: dict[str, dict[str, int]] = defaultdict(dict)
         newest: dict[str, str] = defaultdict(str)
@@ -87,7 +87,7 @@ class Looking(Judging):
             found[repo][status] = number
             newest[repo] = max(newest[repo], latest)
         in_order = sorted(found, key=lambda repo: newest[repo], reverse=True)
-        return tuple(Place(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
+        return tuple(Stock(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
 
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""

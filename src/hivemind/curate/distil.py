@@ -8,6 +8,7 @@ from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.curate.values import value
 from hivemind.errors import InvalidInput
+from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
@@ -21,6 +22,7 @@ LONGEST = 2000
 NEVER = 2.0
 """A confidence that nothing has."""
 EVERYTHING_WAITS: Mapping[str, float] = {}
+ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
 
 
 @dataclass(slots=True)
@@ -42,10 +44,12 @@ def propose(
     repo: str,
     outcome: Outcome,
     believed: Mapping[str, float] = EVERYTHING_WAITS,
+    about: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
 ) -> None:
     """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing.
 
-    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust.
+    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust. The code that
+    each is ``about`` is given by the id of the memory.
     """
     for proposal in found:
         fact = _stated(proposal, owner)
@@ -55,7 +59,10 @@ def propose(
             outcome.refused += 1
         else:
             born = EventId(derived("proposed", fact.memory_id))
-            said_by = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born)
+            said_by = learn(
+                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born,
+                anchors=about.get(fact.memory_id, ()),
+            )  # fmt: skip
             outcome.known += said_by != fact.memory_id
             outcome.proposed[proposal.detector] += said_by == fact.memory_id
             if said_by == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, NEVER):

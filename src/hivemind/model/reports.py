@@ -1,11 +1,13 @@
 """What the verbs report back about what they did or found."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall, Receipt
+from hivemind.model.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +168,32 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """Something worth doing now, and why."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a person stands: what is remembered, who is connected, what waits."""
+
+    store: str
+    bytes: int
+    repository: str
+    memories: tuple[tuple[str, int], ...]
+    """Of those in sight, how many have which status."""
+    elsewhere: int
+    """How many belong to other repositories."""
+    last_session: Session | None
+    connected: tuple[str, ...]
+    waiting: int
+    doubted: int
+    next: tuple[NextStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
     """One day of memory."""
 
@@ -181,7 +209,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Stock:
     """A repository, and what was learned in it."""
 
     repo: str
@@ -222,3 +250,26 @@ class Near:
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Somewhere the content was or may be, and what became of it."""
+
+    name: str
+    state: Literal["done", "pending", "outside"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The receipt of an erasure."""
+
+    memories: tuple[str, ...]
+    at: str
+    places: tuple[Place, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left that we could destroy."""
+        return all(place.state != "pending" for place in self.places)

@@ -31,6 +31,18 @@ def doubted(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
         yield from _judged(some, query, judge)
 
 
+def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
+    """The same hits, in the same order; those that the code at hand puts in doubt say so, the others nothing new."""
+    known = list(hits)
+    judged = doubted(known, query, judge)
+    return [new if is_in_doubt(new) else old for old, new in zip(known, judged, strict=True)]
+
+
+def is_in_doubt(hit: Hit) -> bool:
+    """Whether the code at hand asks for a look before acting on it."""
+    return any(label.endswith(TO_VERIFY) for label in hit.labels)
+
+
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """Best first, after doubt has taken from some."""
     return tuple(sorted(hits, key=lambda hit: -hit.score))

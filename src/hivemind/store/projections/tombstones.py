@@ -55,4 +55,4 @@ def _put_up(db: Database, events: list[Event]) -> None:
                 stones = []
             case _:
                 continue
-    db.many("INSERT OR IGNORE INTO tombstones VALUES (?, ?, ?, ?)", stones)
+    db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", stones)
