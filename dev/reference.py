@@ -6,7 +6,6 @@ python dev/reference.py --check   fail if what is written is not what would be w
 
 import dataclasses
 import inspect
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 import click
 
 from hivemind.app import VECTOR_FUNCTIONS
-from hivemind.entrypoints.cli import EXIT_CODES, hivemind
+from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
 from hivemind.model.events import FACTS
-from hivemind.settings import Settings
+from hivemind.settings import FILE_ALONE, Settings, described
 from hivemind.store import Store
 from hivemind.store.reader import VIEWS, Reader
 
@@ -33,11 +33,9 @@ def commands() -> str:
         command = hivemind.get_command(context, name)
         assert command is not None
         parts += _command(command, click.Context(command, info_name=name, parent=context))
-    codes = "\n".join(f"| {code} | {kind.__doc__} |" for kind, code in EXIT_CODES.items())
-    parts.append(
-        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | Done. |\n| 1 | A plain no: something is not well. |\n"
-        + codes + "\n"
-    )  # fmt: skip
+    meanings = OTHER_CODES | {code: kind.__doc__ for kind, code in EXIT_CODES.items()}
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in sorted(meanings.items()))
+    parts.append(f"## Exit codes\n\n| code | meaning |\n|---|---|\n{codes}\n")
     return "\n".join(parts)
 
 
@@ -69,18 +67,24 @@ def views() -> str:
 
 def settings() -> str:
     """Every knob."""
-    described = _described(Settings)
+    meanings = described()
     rows = [
-        f"| `{field.name}` | {_default(field)} | {described[field.name]} |" for field in dataclasses.fields(Settings)
+        f"| `{field.name}` | {_default(field)} | {_variable(field.name)} | {meanings[field.name]} |"
+        for field in dataclasses.fields(Settings)
     ]
     head = [
         "# Settings\n",
         MADE,
-        "In `config.toml` in the home directory.\n",
-        "| name | default | meaning |",
-        "|---|---|---|",
+        "The environment counts before the file, the file (`hivemind config path`) before the default; nothing is read"
+        " from a repository. `hivemind config` lists and changes them.\n",
+        "| name | default | environment | meaning |",
+        "|---|---|---|---|",
     ]
     return "\n".join([*head, *rows, ""])
+
+
+def _variable(name: str) -> str:
+    return "not from there" if name in FILE_ALONE else f"`HIVEMIND_{name.upper()}`"
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -94,15 +98,6 @@ def events() -> str:
         fields = ", ".join(f"`{field.name}`" for field in dataclasses.fields(shape))
         parts.append(f"## {name}\n\n{inspect.getdoc(shape)}\n\n{fields}\n")
     return "\n".join(parts)
-
-
-def _described(shape: type[Any]) -> dict[str, str]:
-    """The docstring under each field."""
-    source = inspect.getsource(shape)
-    return {
-        name: " ".join(text.split())
-        for name, text in re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', source, re.DOTALL)
-    }
 
 
 def main() -> None:

@@ -12,7 +12,7 @@
   + Unavailable         something outside (git, a model, the hub) did not answer
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class HivemindError(Exception):
@@ -58,3 +58,11 @@ class StoreTooNew(StoreError):
 
 class Unavailable(HivemindError):
     """Something outside did not answer."""
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """A question that names what is spelled alike, to be put behind an error; nothing if nothing is."""
+    import difflib  # only who mistypes pays for it
+
+    close = difflib.get_close_matches(written, list(known), n=2)
+    return f" Did you mean {' or '.join(close)}?" if close else ""

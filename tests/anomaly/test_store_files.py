@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.store import FILE, ID_FILE, Store, projector
-from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_file_that_is_no_database_is_refused(directory: Path) -> None:
 
 
 def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("PRAGMA user_version = 99")
     db.close()
 
@@ -65,7 +65,7 @@ def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None
 
 
 def test_tables_of_an_older_program_are_derived_again(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("DROP TABLE receipts")
     db.execute("UPDATE bookmarks SET version = 0")
     db.close()

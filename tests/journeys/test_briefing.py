@@ -166,4 +166,4 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
     assert (spent["a1"]["told_before"], spent["b2"]["told_before"]) == (0, 2)
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
-    assert "2 times something an earlier session had found" in run("stats", "--tokens").stdout
+    assert "2 times something an earlier session had found" in run("stats", "--tokens").stderr

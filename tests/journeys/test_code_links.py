@@ -13,6 +13,7 @@ import pytest
 
 from hivemind import Hit, Hivemind, Scope
 from hivemind.model.claim import Claim
+from hivemind.model.memory import Kind
 from hivemind.model.recall import Signal
 from tests.conftest import Clock, Open, git
 from tests.contract.test_architecture import modules_after
@@ -290,6 +291,19 @@ def test_each_change_of_the_code_is_told_and_weighed_at_recall(
         case not in HARMLESS,
         bool(change.label),
     )
+
+
+def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop)
+    mind.remember(JWT, kind=Kind.DECISION, links=[LINK])
+    prompt = "why does auth use a custom JWT library?"
+    sure = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    rewrite(shop)
+    doubted = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    assert all(JWT in said and "verify before acting]" not in said for said in sure)
+    assert all(JWT in said and "verify before acting]" in said for said in doubted)
 
 
 def test_a_revert_heals(asked: Hivemind, shop: Path) -> None:

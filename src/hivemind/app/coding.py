@@ -52,6 +52,8 @@ class Coding(Reading):
         standing = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
         query = self._query(limit=EVERY, statuses=standing)
         found = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
+        if not found:
+            return ()
         judged = iter(judging.judge(self._index, [anchor for one in found for anchor in one.anchors]))
         doubts = []
         for memory in found:

@@ -63,6 +63,8 @@ class Grounded(Core):
         """What became of code since memories took hold of it; nothing where that cannot be told."""
         from hivemind.codebase.judging import judge
 
+        if not self.repository.root:
+            return ()
         try:
             return judge(self._index, anchors, commit, in_passing=in_passing)
         except HivemindError:
@@ -81,7 +83,8 @@ class Grounded(Core):
         return now or (self._anchors([claim])[0] if self._is_of_here(memory) else ())
 
     def _is_of_here(self, memory: Memory) -> bool:
-        return memory.repo in (self.repository.id, *self.repository.known_as)
+        """Whether it is about the tree at hand; a hub has none."""
+        return bool(self.repository.root) and memory.repo in (self.repository.id, *self.repository.known_as)
 
     def _anchors(self, claims: Sequence[Claim]) -> list[tuple[Anchor, ...]]:
         """The code that each claim is about; none is better than no memory."""
@@ -125,6 +128,6 @@ class Grounded(Core):
 
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth looking."""
-        if not self._place(claim.scope):
+        if not self.repository.root or not self._place(claim.scope):
             return False
         return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hivemind import agents
+from hivemind.agents.steps import without_secrets
 from hivemind.app.core import Progress, quietly
 from hivemind.app.ground import Grounded
 from hivemind.capture import backfill, intake, spool, unread
@@ -20,8 +21,8 @@ from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound
 from hivemind.model import moments
-from hivemind.model.events import Event, ObservationsDropped
-from hivemind.model.ids import derived
+from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
+from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
@@ -85,17 +86,36 @@ class Observing(Grounded):
         for page in _pages(self._placed(_counted(telling, skipped), here=here)):
             observations += len(page)
             seen |= {one.session_id for one, _ in page}
-            known = log.known(self._store.db, [one.source_id for one, _ in page])
-            unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
-            if not dry_run:
-                arrived = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
-                self._store.record(arrived)
-            new += len(unknown)
+            new += self._taken_in(page, pen, redact, dry_run=dry_run)
         learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
             skipped=tuple(skipped.most_common()), batch=pen.batch,
         )  # fmt: skip
+
+    def _taken_in(
+        self, page: Sequence[tuple[Observation, str]], pen: Pen, redact: Callable[[str], str], *, dry_run: bool = False
+    ) -> int:
+        """Record what nobody told before, and how commands ended where only the transcript tells; count the first."""
+        db, page = self._store.db, [(without_secrets(one, redact), repo) for one, repo in page]
+        known = log.known(db, [one.source_id for one, _ in page])
+        unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
+        if not dry_run:
+            events = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+            endless = sessions.without_exit_code(db, known)
+            ended = [(one, repo) for one, repo in page if one.source_id in endless and one.exit_code is not None]
+            self._store.record([*events, *(_completed(pen, one, repo) for one, repo in ended)])
+        return len(unknown)
+
+    def _hear_out(self, session: Session, pen: Pen) -> None:
+        """Take in what an agent wrote down of a session beyond what its hooks told: what it said between its steps."""
+        if log.told_by_hooks(self._store.db, session.id):
+            since = moments.read(session.started_at)
+            found = backfill.of_session(Path.home(), session.agent, session.id, since)
+            telling = backfill.observations(found, self._told_by_hooks)
+            its = (one for one in telling if isinstance(one, Observation) and one.session_id == session.id)
+            for page in _pages((one, session.repo) for one in its):
+                self._taken_in(page, replace(pen, redact=str), self._pen.redact)
 
     def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
         """Learn from this repository's commits: what was fixed, and what was decided and why."""
@@ -123,6 +143,12 @@ class Observing(Grounded):
             return self._distilled([found.id], self._pen)
         return self._distil_what_rests(self._pen, progress)
 
+    def waits_to_learn(self) -> bool:
+        """Whether a session came to rest that nobody has learned from."""
+        waiting = log.observed_after(self._store.db, followers.position(self._store.db, DISTILLING, detectors.VERSION))
+        going_on = sessions.heard_of_since(self._store.db, moments.written(self._clock() - RESTED)) if waiting else ()
+        return any(session not in going_on for session, _ in waiting)
+
     def _distil_what_rests(self, pen: Pen, progress: Progress = quietly) -> Distilled:
         """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
         db = self._store.db
@@ -135,6 +161,7 @@ class Observing(Grounded):
         begun = [position for session, position in waiting if session in going_on]
         with db.transaction():
             followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+        self.prune()
         return done
 
     def _distilled(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> Distilled:
@@ -145,6 +172,7 @@ class Observing(Grounded):
             session = sessions.get(self._store.db, session_id, Sight.of(self.repository, everywhere=True))
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
+                self._hear_out(session, pen)
                 trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
                 batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
                 found = list(detectors.found(trail, looking))
@@ -160,10 +188,12 @@ class Observing(Grounded):
             by_detector=tuple(sorted(outcome.proposed.items())),
         )  # fmt: skip
 
-    def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
-        """Sessions of agents in this repository, the one last heard of first."""
+    def sessions(
+        self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
+    ) -> tuple[Session, ...]:
+        """Sessions of agents in this repository, the one last heard of first; ``before`` ended the page before."""
         sight = Sight.of(self.repository, everywhere=everywhere)
-        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent))
+        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent, before=before))
 
     def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """A session, by its id or the last one here, and what was observed in it, in order."""
@@ -214,6 +244,15 @@ class Observing(Grounded):
 
     def _told_by_hooks(self, session: str) -> bool:
         return log.told_by_hooks(self._store.db, session)
+
+
+def _completed(pen: Pen, one: Observation, repo: str) -> Event:
+    """Said now, so that it comes after what it completes, whatever the two clocks say."""
+    fact = ObservationCompleted(
+        session_id=one.session_id, observation=EventId(one.source_id), exit_code=one.exit_code or 0
+    )
+    own_id = EventId(derived("completed", one.source_id))
+    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=one.agent)
 
 
 def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:

@@ -63,12 +63,18 @@ class Reading(Grounded):
         kinds: Sequence[Kind] = (),
         tags: Sequence[str] = (),
         statuses: Sequence[Status] = (),
+        agent: str = "",
+        since: str = "",
+        until: str = "",
         limit: int = 20,
         before: str = "",
         everywhere: bool = False,
     ) -> tuple[Memory, ...]:
         """Memories in sight, newest first; ``before`` is the last id of the page before."""
-        query = self._query(scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere)
+        query = self._query(
+            scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
+            since=since, until=until,
+        )  # fmt: skip
         return tuple(memories.listed(self._store.db, query, before=self._id(before) if before else ""))
 
     def history(self, memory: str) -> tuple[Step, ...]:
@@ -89,10 +95,21 @@ class Reading(Grounded):
         """Which memories were put before whom, and why; of one session, or the newest of all."""
         return tuple(receipts.of_session(self._store.db, session, limit))
 
-    def log(self, memory: str = "", *, before: int = 0, limit: int = 50) -> tuple[log.Entry, ...]:
-        """What happened, newest first: to one memory, or at all."""
+    def log(
+        self,
+        memory: str = "",
+        *,
+        facts: Sequence[str] = (),
+        actor: str = "",
+        batch: str = "",
+        before: int = 0,
+        limit: int = 50,
+    ) -> tuple[log.Entry, ...]:
+        """What happened, newest first: to one memory, of some sorts, by somebody, or at all."""
         about = self._id(memory) if memory else ""
-        return tuple(log.entries(self._store.db, about=about, before=before, limit=limit))
+        return tuple(
+            log.entries(self._store.db, about=about, facts=facts, actor=actor, batch=batch, before=before, limit=limit)
+        )
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""

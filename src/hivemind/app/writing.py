@@ -187,7 +187,7 @@ class Writing(Grounded):
             ]
         )
 
-    def sync_files(self) -> Synced:
+    def sync_files(self, *, dry_run: bool = False) -> Synced:
         """Bring in what AGENTS.md and its kin say, and take back what they no longer say."""
         pen = self._new_batch("files")
         root, repo = Path(self.repository.root), self.repository.id
@@ -215,5 +215,6 @@ class Writing(Grounded):
         for memory in gone:
             reason = f"no longer in {memory.sources[0].file}"
             events.append(pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=reason)))
-        self._record(events)
+        if not dry_run:
+            self._record(events)
         return Synced(said=len(said), new=len(unknown) + len(again), gone=len(gone))

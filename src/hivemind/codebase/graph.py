@@ -57,6 +57,16 @@ def _related(index: Index, targets: Sequence[str], limit: int) -> list[Related]:
     ]
 
 
+def children(index: Index, folder: str) -> list[tuple[str, int]]:
+    """What lies directly in a folder, folders first: paths, and how many files lie in each; 0 for a file."""
+    inside = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    found: dict[str, int] = defaultdict(int)
+    for path in index.paths_in(folder) if inside else index.paths():
+        name, _, below = path[len(inside) :].partition("/")
+        found[inside + name] += 1 if below else 0
+    return sorted(found.items(), key=lambda one: (not one[1], one[0]))
+
+
 def callers(index: Index, symbol: Symbol) -> Callers:
     """The symbols that call or inherit this one: in its file, or in files that import its file."""
     return index.mended(lambda: _callers(index, symbol))

@@ -7,9 +7,7 @@ file of the store is searched for the bytes.
 
 import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from hivemind.curate.pen import Pen
 from hivemind.curate.values import value
@@ -17,37 +15,15 @@ from hivemind.model.events import MemoryErased
 from hivemind.model.ids import EventId
 from hivemind.model.life import steps
 from hivemind.model.memory import Memory
+from hivemind.model.reports import Erasure, Place
 from hivemind.store import Store, log
-from hivemind.store.projections import memories, receipts, words
+from hivemind.store.projections import memories, receipts
 
 TELLING = re.compile(r"[^\W_][\w.+/@:-]{4,}[^\W_]")
 NEEDLES = 24
 LOOKED_FOR, CHUNK = 3, 1 << 22
 WINDOW, SHORTEST = 32, 8
 """Characters of a text that are looked for as they stand."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Somewhere the content was or may be, and what became of it."""
-
-    name: str
-    state: Literal["done", "pending", "outside"]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
-    """The receipt of an erasure."""
-
-    memories: tuple[str, ...]
-    at: str
-    places: tuple[Place, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left that we could destroy."""
-        return all(place.state != "pending" for place in self.places)
 
 
 def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
@@ -66,8 +42,7 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     places = [
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
         Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
-        _spool(store.directory, needles),
-        _files(store, pen, memory, needles),
+        *(_beside(store.directory, store, pen, memory, needles) if store.directory else store.sweep(events[0].at)),
         *_outside(doomed),
     ]
     return Erasure(memories=tuple(one.id for one in doomed), at=events[0].at, places=tuple(places))
@@ -92,7 +67,7 @@ def _needles(store: Store, doomed: list[Memory], texts: set[str]) -> list[str]:
     stretches = [form[:WINDOW] for text in texts for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])]
     own = {one.id for one in doomed}
     candidates = dict.fromkeys([*odd_first, *(stretch for stretch in stretches if len(stretch) >= SHORTEST)])
-    return [one for one in candidates if not words.is_said_elsewhere(store.db, one, own)]
+    return [one for one in candidates if not store.db.index.is_said_elsewhere(one, own)]
 
 
 def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[EventId]:
@@ -100,6 +75,10 @@ def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[E
     sources = {source.event for one in doomed for source in one.sources if source.event}
     asked = receipts.quoting(store.db, [one.id for one in doomed], needles)
     return [EventId(one) for one in sorted(sources | set(asked))]
+
+
+def _beside(directory: Path, store: Store, pen: Pen, memory: Memory, needles: list[str]) -> list[Place]:
+    return [_spool(directory, needles), _files(directory, store, pen, memory, needles)]
 
 
 def _spool(directory: Path, needles: list[str]) -> Place:
@@ -114,19 +93,19 @@ def _spool(directory: Path, needles: list[str]) -> Place:
     return Place(name="spool", state="done", detail=f"{dropped} lines")
 
 
-def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
+def _files(directory: Path, store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
     """The bytes of every file, after the write-ahead log was folded in."""
     folded = store.fold_in_log()
-    left = _left_in(store, needles)
+    left = _left_in(directory, needles)
     if left:
         # A name in the code is no trace of what was said about it; to ask this of each erasure would cost too much.
         needles = [one for one in needles if not memories.is_tied_elsewhere(store.db, one, [memory.id])]
-        left = _left_in(store, needles)
+        left = _left_in(directory, needles)
     if left and (found := log.holding(store.db, needles)):
         # The quick look missed an observation or a question that repeats it; this one read every entry.
         store.record([pen.about(memory, MemoryErased(memory_id=memory.id, bodies=tuple(found)))])
         folded = store.fold_in_log()
-        left = _left_in(store, needles)
+        left = _left_in(directory, needles)
     if left:
         why = (
             "something else here says the same" if folded else "another process still reads the old pages; run it again"
@@ -135,11 +114,11 @@ def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
     return Place(name="files", state="done", detail="no byte of it is left")
 
 
-def _left_in(store: Store, needles: list[str]) -> list[str]:
+def _left_in(directory: Path, needles: list[str]) -> list[str]:
     """Files that still hold it; a few of the longest needles tell as much as all, and each costs a read of the file."""
     telling = sorted(needles, key=len, reverse=True)[:LOOKED_FOR]
     raw = [needle.encode("utf-8", "replace") for needle in telling]
-    return [file.name for file in sorted(store.directory.glob("memory.db*")) if raw and _holds(file, raw)]
+    return [file.name for file in sorted(directory.glob("memory.db*")) if raw and _holds(file, raw)]
 
 
 def _holds(file: Path, needles: list[bytes]) -> bool:

@@ -8,7 +8,7 @@ from hivemind.curate.values import normalised
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.memory import Memory, Status
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, words
+from hivemind.store.projections import memories
 
 STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 
@@ -45,7 +45,7 @@ def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str) -> Ve
 def _comparable(db: Database, fact: MemoryRemembered, repo: str) -> list[Memory]:
     """Memories that stand in the same place and share the telling words, or the subject."""
     asked = [telling_words(fact.text), *([word] for word in named_as_replaced(fact.text))]
-    keys = {key for terms in asked if terms for key in words.sharing(db, terms, repo)}
+    keys = {key for terms in asked if terms for key in db.index.sharing(terms, repo)}
     found = memories.by_keys(db, keys)
     if fact.subject:
         found += memories.of_subject(db, fact.subject, repo)

@@ -237,6 +237,15 @@ class ObservationMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationCompleted:
+    """An agent's transcript told how a command ended, which its hook had not."""
+
+    session_id: str
+    observation: EventId
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationsDropped:
     """Observations were let go, because they were old or took too much room."""
 
@@ -281,6 +290,7 @@ Fact = (
     | WriteRefused
     | MemoriesRecalled
     | ObservationMade
+    | ObservationCompleted
     | ObservationsDropped
     | RepositorySeen
     | UnknownFact
@@ -306,6 +316,7 @@ FACTS: dict[str, type[Any]] = {
     "write.refused": WriteRefused,
     "memories.recalled": MemoriesRecalled,
     "observation.made": ObservationMade,
+    "observation.completed": ObservationCompleted,
     "observations.dropped": ObservationsDropped,
     "repository.seen": RepositorySeen,
 }

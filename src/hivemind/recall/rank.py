@@ -27,6 +27,9 @@ EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
 NAMED_TIME = 1.25
 """A question about last week wants what was learned last week."""
+AS_WELL = 0.5
+"""Of the older's score: what fits less than half as well speaks of something else. On LoCoMo, where a fifth of what is
+said seems to contradict something, recall@10 is .745 with it, .739 without, .757 if the newer is never put first."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
@@ -75,13 +78,19 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
 
 
 def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Of two memories that contradict each other, the newer stands before the older, whatever fits better."""
+    """Of two memories that contradict each other, the newer stands just before the older, unless it hardly fits."""
     order = list(shown)
-    for first in range(len(order)):
-        for later in range(first + 1, len(order)):
-            one, other = order[first].memory, order[later].memory
-            if other.id in one.contradicts and other.recorded_at > one.recorded_at:
-                order[first], order[later] = order[later], order[first]
+    for first, older in enumerate(shown):
+        newer = [
+            hit
+            for hit in shown[first + 1 :]
+            if hit.memory.id in older.memory.contradicts
+            and hit.memory.recorded_at > older.memory.recorded_at
+            and hit.score >= AS_WELL * older.score
+        ]
+        for hit in newer:
+            order.remove(hit)
+            order.insert(order.index(older), hit)
     return tuple(order)
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.events import Event
+from hivemind.model.reports import Place
 from hivemind.store import log, projector
 from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
 FORMAT = 1
 """Of the log; raised only when an older program could no longer append to it."""
@@ -29,9 +31,10 @@ CREATE TABLE identity (
 class Store:
     """An open store."""
 
-    def __init__(self, db: Database, directory: Path, device: str, secret: bytes) -> None:
+    def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
         self.db = db
         self.directory = directory
+        """Where its files lie; a hub has none."""
         self.device = device
         self.secret = secret
 
@@ -40,7 +43,7 @@ class Store:
         """Open the store in a directory, creating it on first use."""
         _make(directory)
         _refuse_a_lost_file(directory)
-        db = Database.open(directory / FILE)
+        db = Sqlite.open(directory / FILE)
         try:
             store_id, device, secret = _prepared(db)
             _name_beside(directory, store_id)
@@ -64,6 +67,15 @@ class Store:
         """Move the write-ahead log into the file and empty it; false if another process still reads from it."""
         row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
         return row is not None and row[0] == 0
+
+    def sweep(self, at: str) -> list[Place]:
+        """Clear what an erasure left beyond tables and files, and say of each such place when it is gone."""
+        return []
+
+    @property
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(file.stat().st_size for file in self.directory.glob(f"{FILE}*")) if self.directory else 0
 
     def close(self) -> None:
         """Give the file back."""

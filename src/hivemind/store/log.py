@@ -9,17 +9,18 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from hivemind.model.events import Event, MemoryErased, ObservationsDropped, decode, encode
+from hivemind.model.events import Event, MemoryErased, ObservationMade, ObservationsDropped, decode, encode
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel
 from hivemind.model.plain import plain
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.store.database import Database, Row
+from hivemind.store.packing import packed, unpacked
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -50,7 +51,7 @@ CREATE INDEX events_about ON events (about, at) WHERE about <> '';
 CREATE TABLE bodies (
     position INTEGER PRIMARY KEY REFERENCES events (position),
     salt BLOB NOT NULL,
-    content TEXT NOT NULL
+    content TEXT NOT NULL         -- JSON; of observations, packed
 ) STRICT;
 CREATE TABLE erased (             -- memories and entries whose content must not be stored again
     name TEXT PRIMARY KEY
@@ -139,14 +140,32 @@ def end(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
-def entries(db: Database, *, about: str = "", before: int = 0, limit: int = 50) -> list[Entry]:
+def entries(
+    db: Database,
+    *,
+    about: str = "",
+    facts: Sequence[str] = (),
+    actor: str = "",
+    batch: str = "",
+    before: int = 0,
+    limit: int = 50,
+) -> list[Entry]:
     """The log as people read it, newest first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         f"SELECT e.position, d.id, e.device_seq, e.fact, e.about, {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
+        " AND (:actor = '' OR e.actor = :actor) AND (:batch = '' OR e.batch = :batch)"
+        " AND (:facts = '[]' OR e.fact IN (SELECT value FROM json_each(:facts)))"
         " ORDER BY e.position DESC LIMIT :limit",
-        {"about": about, "before": before, "limit": limit},
+        {
+            "about": about,
+            "facts": json.dumps(list(facts)),
+            "actor": actor,
+            "batch": batch,
+            "before": before,
+            "limit": limit,
+        },
     )
     return [
         Entry(
@@ -170,11 +189,12 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
     """Events about memories that came from somewhere, by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact LIKE 'memory.%' AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
+        " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
+        " AND e.fact NOT IN ('memory.erased', 'memory.rolled_back')"
         " AND (:session = '' OR e.session = :session OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'session_id' = :session))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.session_id') = :session))"
         " AND (:source = '' OR EXISTS ("
-        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE s.value ->> 'file' = :source))"
+        "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.file') = :source))"
         " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
         " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
         plain(selection),
@@ -185,8 +205,8 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
 def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The entries of the rollback whose name starts so."""
     rows = db.execute(
-        f"SELECT b.content ->> 'rollback', {COLUMNS} FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact = 'memory.rolled_back' AND b.content ->> 'rollback' LIKE ? || '%'",
+        f"SELECT json_extract(b.content, '$.rollback'), {COLUMNS} FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'",
         prefix,
     )
     return [(row[0], _event(row[1:])) for row in rows]
@@ -232,7 +252,7 @@ def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
     """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
     wanted = [fragment for fragment in fragments if fragment]
     rows = db.stream(f"SELECT e.id, b.content FROM events e JOIN bodies b USING (position) WHERE {REPEATING}")
-    return [EventId(row[0]) for row in rows if any(one in row[1] for one in wanted)]
+    return [EventId(row[0]) for row in rows if any(map(unpacked(row[1]).__contains__, wanted))]
 
 
 def verify(db: Database) -> list[Broken]:
@@ -246,7 +266,7 @@ def verify(db: Database) -> list[Broken]:
             if header[2] != seq or header[3] != expected:
                 broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
                 seq = header[2]
-            if content is not None and _digest(salt, content) != header[-1]:
+            if content is not None and _digest(salt, unpacked(content)) != header[-1]:
                 broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
             if content is None and header[0] not in erased:
                 broken.append(Broken(device=device, device_seq=seq, why="the content is gone without an erasure"))
@@ -273,12 +293,13 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
         gone = filter(None, (event.about, *event.fact.bodies))
-        db.many("INSERT OR IGNORE INTO erased VALUES (?)", [(one,) for one in gone])
+        db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(one,) for one in gone])
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
         return False
-    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, content)
+    kept = packed(content) if isinstance(event.fact, ObservationMade) else content
+    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, kept)
     return True
 
 
@@ -316,7 +337,7 @@ def _event(row: Row) -> Event:
         channel=Channel(channel),
         scope=Scope(scope),
         repo=repo,
-        fact=decode(fact, content),
+        fact=decode(fact, unpacked(content)),
         session=session,
         batch=batch,
     )

@@ -58,7 +58,7 @@ CREATE TABLE memories (
     session_id TEXT NOT NULL,
     file_path TEXT NOT NULL
 ) STRICT;
-CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
+CREATE INDEX memories_place ON memories (repo, scope, recorded_at, status);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
@@ -88,7 +88,7 @@ def _put(db: Database, life: Sequence[Step]) -> None:
     memory = life[-1].after
     row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory.id)
     known = _memory(row) if row else None
-    key = _write(db, memory)
+    key = _write(db, memory, is_new=known is None)
     before, after = _session_mates(db, memory)
     words.put(db, key, life, before.text if before else "", after.text if after else "")
     if known is None or known.text != memory.text:
@@ -147,7 +147,8 @@ def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
 def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
     """Memories by the numbers their passages carry."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT value FROM json_each(?))", json.dumps(list(keys))
+        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
+        json.dumps(list(keys)),
     )
     return [_memory(row) for row in rows]
 
@@ -177,7 +178,7 @@ def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memo
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING}"
         " AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
-        " WHERE a.value ->> 'path' IN (SELECT value FROM json_each(:paths))))"
+        " WHERE json_extract(a.value, '$.path') IN (SELECT value FROM json_each(:paths))))"
         " ORDER BY recorded_at DESC, id DESC",
         {**bound(query), "paths": json.dumps(list(paths))},
     )
@@ -194,7 +195,7 @@ def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool
     """Whether any memory but these is tied to code with this in its name or header."""
     return bool(
         db.value(
-            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?)"
+            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?) > 0"
             " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
             word, json.dumps(list(except_in)),
         )
@@ -283,16 +284,42 @@ def counts(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
-def _write(db: Database, memory: Memory) -> int:
-    values = _values(memory)
-    marks = ", ".join("?" * len(values))
-    changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ") if name != "id")
-    return int(
-        db.value(
-            f"INSERT INTO memories ({COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes} RETURNING key",
-            *values,
-        )
+def statuses(db: Database, sight: Sight) -> list[Row]:
+    """How many memories in sight have which status, the most frequent first."""
+    return db.execute(
+        f"SELECT status, count(*) FROM memories m WHERE {VISIBLE} GROUP BY 1 ORDER BY 2 DESC, 1", seen_from(sight)
     )
+
+
+def by_day(db: Database, sight: Sight, since: str) -> list[Row]:
+    """How many memories in sight were recorded, per day and by how they stand now; the empty day is all before."""
+    return db.execute(
+        "SELECT CASE WHEN m.recorded_at >= :since THEN substr(m.recorded_at, 1, 10) ELSE '' END, m.status, count(*)"
+        f" FROM memories m WHERE {VISIBLE} GROUP BY 1, 2 ORDER BY 1, 2",
+        {**seen_from(sight), "since": since},
+    )
+
+
+def by_repository(db: Database) -> list[Row]:
+    """How many memories there are per repository and status, and when the newest was recorded."""
+    return db.execute("SELECT repo, status, count(*), max(recorded_at) FROM memories GROUP BY 1, 2 ORDER BY 1, 2")
+
+
+def of_session(db: Database, session_id: str) -> list[Memory]:
+    """What was learned in a session, in order."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id
+    )
+    return [_memory(row) for row in rows]
+
+
+def _write(db: Database, memory: Memory, *, is_new: bool) -> int:
+    names, values = COLUMNS.split(", "), _values(memory)
+    if is_new:
+        sql = f"INSERT INTO memories ({COLUMNS}) VALUES ({', '.join('?' * len(values))}) RETURNING key"
+        return int(db.value(sql, *values))
+    changes = ", ".join(f"{name} = ?" for name in names[1:])
+    return int(db.value(f"UPDATE memories SET {changes} WHERE id = ? RETURNING key", *values[1:], values[0]))
 
 
 def _values(memory: Memory) -> tuple[Any, ...]:

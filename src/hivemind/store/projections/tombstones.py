@@ -1,6 +1,14 @@
 """Values that stay out: what was rejected or erased, as keyed digests. A tombstone is not a memory."""
 
-from hivemind.model.events import Event, MemoryErased, MemoryRejected, MemoryRestored
+from hivemind.model.events import (
+    Event,
+    MemoryErased,
+    MemoryRejected,
+    MemoryRestored,
+    MemoryRolledBack,
+    RollbackUndone,
+)
+from hivemind.model.life import rolled_back
 from hivemind.store import log
 from hivemind.store.database import Database
 
@@ -20,7 +28,7 @@ CREATE INDEX tombstones_memory ON tombstones (memory_id);
 def apply(db: Database, event: Event) -> None:
     """Put up the stones that a memory's life calls for: erasing for ever, rejecting until it is restored."""
     match event.fact:
-        case MemoryErased() | MemoryRejected() | MemoryRestored():
+        case MemoryErased() | MemoryRejected() | MemoryRestored() | MemoryRolledBack() | RollbackUndone():
             db.execute("DELETE FROM tombstones WHERE memory_id = ?", event.about)
             _put_up(db, log.about(db, event.about))
         case _:
@@ -35,7 +43,8 @@ def refusal(db: Database, value: str, repo: str) -> str | None:
 
 def _put_up(db: Database, events: list[Event]) -> None:
     stones: list[tuple[str, str, str, str]] = []
-    for event in events:
+    away = rolled_back(events)
+    for event in (one for one in events if one.id not in away):
         match event.fact:
             case MemoryErased() as fact:
                 stones = [(value, event.about, "", "erased") for value in fact.values]
@@ -46,4 +55,4 @@ def _put_up(db: Database, events: list[Event]) -> None:
                 stones = []
             case _:
                 continue
-    db.many("INSERT OR IGNORE INTO tombstones VALUES (?, ?, ?, ?)", stones)
+    db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", stones)

@@ -14,6 +14,9 @@ def command() -> None:
     """Follow the working tree as it changes, until interrupted.
 
     Nothing is wrong without this; answers about code come a little sooner.
+
+    \b
+    hivemind watch &
     """
     stop = Event()
     for sign in (signal.SIGINT, signal.SIGTERM):
