@@ -18,7 +18,7 @@ from hivemind.model.rollback import Selection
 from hivemind.model.scope import Repository, Sight
 from hivemind.model.session import Seen
 from hivemind.store import Store, log
-from hivemind.store.projections import memories, receipts, sessions
+from hivemind.store.projections import memories, receipts
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
 from tests.property.test_log import histories
@@ -64,7 +64,7 @@ def picture(store: Store) -> dict[str, list[object]]:
         "wanted": "SELECT count(*) FROM vectors_wanted",
         "receipts": f"SELECT {receipts.COLUMNS} FROM receipts",
         "sessions": "SELECT id, agent, repo, directory, started_at, last_seen_at FROM sessions",
-        "observations": f"SELECT id, at, {', '.join(sessions.OBSERVED)} FROM observations",
+        "observations": "SELECT id, at, seen, text, tool, command, exit_code, file, subagent, size FROM observations",
         "repositories": "SELECT repo, root FROM repositories",
         "tombstones": "SELECT value, memory_id, repo, reason FROM tombstones",
     }

@@ -77,7 +77,7 @@ def apply(db: Database, event: Event) -> None:
         case ObservationMade() as seen:
             _add(db, event, seen)
         case ObservationCompleted(observation=one, exit_code=code):
-            db.execute("UPDATE observations SET exit_code = ?, failed = ? WHERE id = ?", code, int(code != 0), one)
+            db.execute("UPDATE observations SET exit_code = ?, failed = ? WHERE id = ?", code, code != 0, one)
         case MemoryErased() | ObservationsDropped() as fact:
             _remove(db, fact.bodies)
         case _:
@@ -161,7 +161,7 @@ def trace(db: Database, session: Session) -> list[Observation]:
 
 def edited(db: Database, session_id: str) -> list[str]:
     """The files a session has changed so far."""
-    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited = 1 AND failed = 0"
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
     return [row[0] for row in db.execute(query, session_id)]
 
 
