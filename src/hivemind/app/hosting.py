@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from hivemind.app import Hivemind
 from hivemind.app.core import Clock, utc_now
 from hivemind.codebase.repository import normalised
-from hivemind.errors import NotFound, Refused, TooOften, Unknown
+from hivemind.errors import NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub, HubStore
@@ -20,16 +19,18 @@ from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.moments import written
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.team import Admitted, Device, Page, Pushed, Refusal, Role, Token, Welcome
+from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
 from hivemind.model.wire import Entry
 from hivemind.model.writer import Writer
+from hivemind.recall import meaning
+from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
+from hivemind.store.database import Database
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests in a minute; many people may share an address, and nobody mistypes a token that often."""
 EMBEDDED_PER_PUSH = 256
-NOBODY = "00000000-0000-0000-0000-000000000000"
-"""The team of whoever has not said yet who they are; it has no rows."""
+FIRST_TEAM = "team"
 
 
 class TeamMind(Hivemind):
@@ -57,7 +58,9 @@ class Host:
 
     def first_token(self) -> str:
         """The first team and the token of its admin; nothing if there are teams already."""
-        return "" if self._hub.has_teams() else self.found_team("team")
+        with self._hub.door() as db:
+            is_new = not access.has_teams(db)
+        return self.found_team(FIRST_TEAM) if is_new else ""
 
     def found_team(self, name: str) -> str:
         """Begin a team; return the token of its admin, which can be read only now."""
@@ -117,8 +120,7 @@ class Host:
         if not self._meaning:
             return 0
         with self._store(who) as store:
-            done: int = self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
-        return done
+            return self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def devices(self, who: Admitted) -> list[Device]:
         """The team's devices, and what each has not read."""
@@ -156,13 +158,13 @@ class Host:
             found = access.team_named(db, team)
         if found is None:
             raise NotFound(f"there is no team {team!r} on this hub; 'hivemind hub team create' begins one")
-        return Admitted.as_admin(found)
+        return Admitted(team=found, member=Member(person="owner", role=Role.ADMIN))
 
     def close(self) -> None:
         """Give every connection back."""
         self._hub.close()
 
-    def _known(self, db: Any, secret: str) -> Admitted | None:
+    def _known(self, db: Database, secret: str) -> Admitted | None:
         if self._issuer and not secret.startswith(access.PREFIX):
             return self._issuer.admitted(secret, lambda name: access.team_named(db, name))
         return access.admitted(db, self._clock(), secret)
@@ -179,10 +181,7 @@ class Host:
             yield store
 
     @cached_property
-    def _meaning(self) -> Any:
-        from hivemind.errors import Unavailable
-        from hivemind.recall import meaning
-
+    def _meaning(self) -> Meaning | None:
         try:
             return meaning.load(self._settings.model)
         except Unavailable:
@@ -193,4 +192,4 @@ def _repository(written_as: str) -> str:
     """A repository by its id, or by the address people clone it from."""
     if not written_as or written_as.startswith(("remote:", "commit:")):
         return written_as
-    return f"remote:{normalised(written_as)}"
+    return f"remote:{normalised(written_as) if ':' in written_as else written_as.lower().removesuffix('.git')}"

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.ids import derived
 from hivemind.model.moments import written
-from hivemind.model.team import Access, Role, Token
+from hivemind.model.team import Admitted, Member, Refusal, Role, Token
 from hivemind.model.text import checked_label
-from hivemind.store.database import Database
+from hivemind.store.database import Database, Row
 
 PREFIX = "hm_"
 DAYS = 90
@@ -43,7 +43,7 @@ def issue(db: Database, now: datetime, *, name: str, role: Role, is_agent: bool 
 def tokens(db: Database) -> list[Token]:
     """Every token of the team, newest first."""
     rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
-    return [_token(*row) for row in rows]
+    return [_token(row) for row in rows]
 
 
 def revoke(db: Database, now: datetime, token: str) -> Token:
@@ -60,13 +60,24 @@ def rotate(db: Database, now: datetime, token: str, days: int = DAYS) -> str:
     return issue(db, now, name=known.name, role=known.role, is_agent=known.is_agent, days=days)
 
 
-def admit(db: Database, now: datetime, secret: str) -> Access | None:
+def admitted(db: Database, now: datetime, secret: str) -> Admitted | None:
     """Whom a token belongs to and what they may do; nobody if it is unknown, expired or revoked."""
     row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _digest(secret), written(now))
     if row is None:
         return None
     team, token, name, role, is_agent = row
-    return Access(team=team, person=name, role=Role(role), is_agent=is_agent, token=token)
+    return Admitted(team=team, member=Member(person=name, role=Role(role), is_agent=is_agent), token=token)
+
+
+def team_named(db: Database, name: str) -> str | None:
+    """The id of the team of that name."""
+    found = db.value("SELECT team_named(?)", name)
+    return None if found is None else str(found)
+
+
+def has_teams(db: Database) -> bool:
+    """Whether anybody began a team here."""
+    return bool(db.value("SELECT has_teams()"))
 
 
 def count(db: Database, now: datetime, who: str) -> int:
@@ -80,10 +91,10 @@ def note_refusal(db: Database, now: datetime, *, team: str, who: str, what: str,
     db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, written(now), who[:200], what[:200], why[:200])
 
 
-def refusals(db: Database, limit: int = 100) -> list[tuple[str, str, str, str]]:
-    """Who was turned away from the team, when, from what and why; newest first."""
+def refusals(db: Database, limit: int) -> list[Refusal]:
+    """Who was turned away from the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
+    return [Refusal(at=at, who=who, what=what, why=why) for at, who, what, why in rows]
 
 
 def _named(db: Database, token: str) -> Token:
@@ -99,10 +110,6 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
-def _token(
-    id: str, name: str, role: str, is_agent: bool, created_at: str, expires_at: str, revoked_at: str, last_used_at: str
-) -> Token:
-    return Token(
-        id=id, name=name, role=Role(role), is_agent=bool(is_agent), created_at=created_at, expires_at=expires_at,
-        revoked_at=revoked_at, last_used_at=last_used_at,
-    )  # fmt: skip
+def _token(row: Row) -> Token:
+    held = dict(zip(COLUMNS.split(", "), row, strict=True))
+    return Token(**held | {"role": Role(held["role"])})

@@ -11,7 +11,7 @@ from typing import Any
 import jwt
 
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.team import Access, Role
+from hivemind.model.team import Admitted, Member, Role
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 """Asymmetric ones: a hub that could forge what it checks would check nothing."""
@@ -28,7 +28,7 @@ class Issuer:
     audience: str
     """What the provider calls this hub; a token made for another service is none for us."""
 
-    def access(self, token: str, team_of: Callable[[str], str | None]) -> Access | None:
+    def admitted(self, token: str, team_of: Callable[[str], str | None]) -> Admitted | None:
         """Whom a bearer token names; nobody if it is forged, expired, for another service or of no team here."""
         try:
             key = self._keys.get_signing_key_from_jwt(token)
@@ -43,7 +43,8 @@ class Issuer:
             return None
         team = team_of(str(claims.get(TEAM, "")))
         person = str(claims.get("email") or claims.get("preferred_username") or claims["sub"])
-        return team and Access(team=team, person=person, role=role, is_agent=bool(claims.get(AGENT))) or None
+        member = Member(person=person, role=role, is_agent=bool(claims.get(AGENT)))
+        return Admitted(team=team, member=member, token=person) if team else None
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:

@@ -1,4 +1,4 @@
--- Who may come in. hivemind_door owns three functions and nothing else: whose token this is has to be asked before
+-- Who may come in. hivemind_door owns the functions below and nothing else: whose token this is has to be asked before
 -- there is a team, requests are counted across teams, and who was turned away may belong to none.
 CREATE TABLE tokens (
     id text COLLATE "C" NOT NULL,
@@ -20,6 +20,7 @@ CREATE TABLE refusals (
     why text NOT NULL,
     team_id uuid DEFAULT team()   -- none where the caller belonged to no team
 );
+CREATE UNIQUE INDEX teams_name ON teams (name);
 CREATE INDEX refusals_time ON refusals (team_id, at);
 -- Lost in a crash, which lets everybody begin the minute anew.
 CREATE UNLOGGED TABLE requests (
@@ -67,6 +68,10 @@ CREATE FUNCTION team_named(asked text) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = hivemind, pg_temp
 AS $$ SELECT team_id::text FROM teams WHERE name = asked $$;
 
+CREATE FUNCTION has_teams() RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = hivemind, pg_temp
+AS $$ SELECT EXISTS (SELECT FROM teams) $$;
+
 CREATE FUNCTION count_request(asker text, slot bigint) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hivemind, pg_temp AS $$
 DECLARE counted integer;
@@ -83,8 +88,8 @@ CREATE FUNCTION note_refusal(whose text, moment text, asker text, what text, why
 LANGUAGE sql SECURITY DEFINER SET search_path = hivemind, pg_temp
 AS $$ INSERT INTO refusals VALUES (moment, asker, what, why, nullif(whose, '')::uuid) $$;
 
-REVOKE EXECUTE ON FUNCTION token_of, team_named, count_request, note_refusal FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION token_of, team_named, count_request, note_refusal TO hivemind_hub;
+REVOKE EXECUTE ON FUNCTION token_of, team_named, has_teams, count_request, note_refusal FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION token_of, team_named, has_teams, count_request, note_refusal TO hivemind_hub;
 
 DO $$
 DECLARE is_super boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
@@ -95,6 +100,7 @@ BEGIN
     GRANT CREATE ON SCHEMA hivemind TO hivemind_door;
     ALTER FUNCTION token_of OWNER TO hivemind_door;
     ALTER FUNCTION team_named OWNER TO hivemind_door;
+    ALTER FUNCTION has_teams OWNER TO hivemind_door;
     ALTER FUNCTION count_request OWNER TO hivemind_door;
     ALTER FUNCTION note_refusal OWNER TO hivemind_door;
     REVOKE CREATE ON SCHEMA hivemind FROM hivemind_door;
