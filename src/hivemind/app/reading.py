@@ -152,7 +152,8 @@ class Reading(Grounded):
         """By words and meaning, which is let catch up a little first."""
         if self._meaning:
             self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
-        return recall.answer(self._store.db, query, self._meaning, self._became)
+        with self._store.db.reading():
+            return recall.answer(self._store.db, query, self._meaning, self._became)
 
     def _with_receipt(self, found: Recall) -> Recall:
         if not found.hits:

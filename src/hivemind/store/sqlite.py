@@ -98,6 +98,19 @@ class Sqlite:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Several questions of one moment; nothing is written meanwhile."""
+        if self.connection.in_transaction:
+            yield
+            return
+        with _translated():
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing in them, in the shape this program gives them."""
         for table in tables:
