@@ -43,7 +43,9 @@ def test_no_request_makes_the_hub_fail(description: schemathesis.BaseSchema) -> 
     assert sum(asked.values()) > 150
 
 
-@pytest.mark.parametrize("text", ["nul \0 inside", "half \ud800 a pair", "\u202e backwards", "\U0001f41d", "x" * 19_000])
+@pytest.mark.parametrize(
+    "text", ["nul \0 inside", "half \ud800 a pair", "\u202e backwards", "\U0001f41d", "x" * 19_000]
+)
 def test_odd_text_is_kept_or_refused_and_found_again(served: Served, team: str, text: str) -> None:
     token = served.token(team)
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp
 
@@ -35,11 +36,19 @@ def application(host: Host, public_url: str, pages: Callable[[FastAPI], None] = 
     )  # fmt: skip
     app.state.host = host
     app.add_exception_handler(HivemindError, _told)
+    app.add_exception_handler(RequestValidationError, _misread)
     app.include_router(routes.router)
     pages(app)
     app.mount("/", agents)
     parts = urlsplit(public_url)
     return Guard(app, hosts={parts.netloc}, origins={f"{parts.scheme}://{parts.netloc}"})
+
+
+async def _misread(_: Request, error: Exception) -> JSONResponse:
+    """What is wrong with a request, without what it said: that may be anything."""
+    assert isinstance(error, RequestValidationError)
+    wrong = [f"{'.'.join(str(part) for part in one['loc'][1:])}: {one['msg']}" for one in error.errors()]
+    return JSONResponse({"error": "; ".join(wrong).encode("ascii", "replace").decode()}, 422)
 
 
 async def _told(request: Request, error: Exception) -> JSONResponse:
