@@ -121,8 +121,8 @@ def file(visit: Visit) -> Response:
     visit.must(Right.FILES)
     path, commit = visit.asked.get("path", ""), visit.asked.get("commit", "")
     first, _, last = visit.asked.get("lines", "").partition("-")
-    begin = int(first) if first.isdigit() else 0
-    end = int(last) if last.isdigit() else begin
+    begin = int(first) if first.isdecimal() else 0
+    end = int(last) if last.isdecimal() else begin
     lines = visit.mind.file_at(path, commit).splitlines()
     return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 
