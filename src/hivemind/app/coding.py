@@ -1,6 +1,6 @@
 """The verbs about code: what memories are tied to, what is in doubt, what bears on what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event as Stop
@@ -14,6 +14,7 @@ from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, Callers, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import Query
 from hivemind.model.reports import Doubt, Indexed, Relevant
 from hivemind.model.text import checked_label
 from hivemind.store.checkup import Finding
@@ -77,7 +78,10 @@ class Coding(Reading):
         files = graph.related(self._index, tuple(dict.fromkeys(inside)) if symbols or answered else (target,), NEAR)
         if answered is None:
             query = self._query(target, limit=limit)
-            near = recall.Nearby(symbols=tuple(symbols), inside=inside, files=tuple(files))
+            reach = {*inside, *(one.path for one in files)}
+            near = recall.Nearby(
+                symbols=tuple(symbols), inside=(*inside, *self._left_for(query, reach)), files=tuple(files)
+            )  # fmt: skip
             answered = self._with_receipt(recall.about(self._store.db, query, near, self._became))
         return Relevant(recall=answered, files=tuple(files), callers=self._callers(symbols))
 
@@ -150,6 +154,16 @@ class Coding(Reading):
             self._index.refresh_if_older(PATIENCE_SECONDS)
         else:
             self._index.refresh(progress)
+
+    def _left_for(self, query: Query, reach: Collection[str]) -> list[str]:
+        """Files that are gone and whose code, as far as memories are about it, went to one of these."""
+        from hivemind.codebase.tree import stamp
+
+        tied = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
+        every = [anchor for one in tied for anchor in one.anchors]
+        gone = {path for path in {anchor.path for anchor in every} if not stamp(self._index.root, path)}
+        became = self._became([anchor for anchor in every if anchor.path in gone]) if gone else ()
+        return [*dict.fromkeys(one.anchor.path for one in became if one.now and one.now.path in reach)]
 
     def _meant(self, link: str, commit: str) -> list[Anchor]:
         from hivemind.curate import anchor

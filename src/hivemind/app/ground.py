@@ -59,21 +59,22 @@ class Grounded(Core):
         except (Unavailable, StoreError):
             return memory.links
 
-    def _became(self, anchors: Sequence[Anchor], *, in_passing: bool = False) -> Sequence[Staleness]:
+    def _became(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
         """What became of code since memories took hold of it; nothing where that cannot be told."""
         from hivemind.codebase.judging import judge
 
         if not self.repository.root:
             return ()
         try:
-            return judge(self._index, anchors, in_passing=in_passing)
+            return judge(self._index, anchors, commit, in_passing=in_passing)
         except HivemindError:
             # An answer without this is worth more than none, and each entry still says how old it is.
             return ()
 
     def _today(self, memory: Memory) -> tuple[Anchor, ...]:
         """The code a memory is about, as it is now and where it is now; what is gone is let go."""
-        became = self._became(memory.anchors) if memory.anchors and self._is_of_here(memory) else ()
+        is_tied = memory.anchors and self._is_of_here(memory)
+        became = self._became(memory.anchors, commit=head_commit(self.repository)) if is_tied else ()
         if memory.anchors and not became:
             return memory.anchors
         files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
