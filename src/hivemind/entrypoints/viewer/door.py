@@ -23,6 +23,8 @@ class Right(StrEnum):
     REVIEW = "review"
     """Approve, reject, restore, roll back."""
     ERASE = "erase"
+    SHARE = "share"
+    """Give the team a copy."""
     FILES = "files"
     """Write files of the repository, look at its code and at the machine's agents."""
 

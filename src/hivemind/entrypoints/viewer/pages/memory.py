@@ -47,15 +47,17 @@ ACTS: dict[str, Act] = {
     ),
     "revise": (Right.WRITE, _revised),
     "promote": (Right.FILES, _promoted),
+    "publish": (Right.SHARE, lambda visit, memory: visit.mind.publish([memory])),
 }
 SAID = {
     "approve": "Approved.", "prefer": "Approved in place of what contradicts it.", "reject": "Rejected; it stays out.",
     "restore": "It stands again.", "retract": "Taken back.", "verify": "Verified as it is now.",
     "dispute": "Disputed.", "revise": "Saved.", "promote": "Written to the file.", "undo": "Undone.",
+    "publish": "The team has a copy once this machine has synced.",
     "rollback": "Rolled back.",
 }  # fmt: skip
-FINAL = ("promote",)
-"""What no rollback reaches."""
+FINAL = ("promote", "publish")
+"""What a rollback here would not bring back from where it went."""
 
 
 def page(visit: Visit) -> Response:
@@ -114,6 +116,13 @@ def promotion(visit: Visit) -> Response:
     memory, file = visit.named("id"), visit.asked.get("file") or "AGENTS.md"
     _, before, after = visit.mind.promote(memory, file)
     return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
+
+
+def publication(visit: Visit) -> Response:
+    """What the team would get to see, and what stays here."""
+    visit.must(Right.SHARE)
+    (planned,) = visit.mind.publish([visit.named("id")], dry_run=True)
+    return visit.page("publish.html", planned=planned)
 
 
 def file(visit: Visit) -> Response:
