@@ -216,8 +216,8 @@ def test_what_is_exported_can_be_imported_elsewhere(monkeypatch: pytest.MonkeyPa
         "trust",
     )
     assert (first.stdout, again.stdout) == (
-        "Imported 2 memories, 0 were already known.\n",
-        "Imported 0 memories, 2 were already known.\n",
+        "Imported 2 memories; 0 known already.\n",
+        "Imported 0 memories; 2 known already.\n",
     )
     import json
 

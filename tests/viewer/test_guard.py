@@ -3,8 +3,12 @@
 import dataclasses
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from starlette.requests import Request
@@ -173,10 +177,9 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
     def broken(request: Request) -> Hivemind:
         raise RuntimeError("a secret detail")
 
-    with behind(
-        dataclasses.replace(viewer.door, open_mind=broken, visitor=lambda request: Visitor(name="a", key="a"))
-    ) as v:
-        answer = v.ask("GET", "/")
+    known = dataclasses.replace(viewer.door, open_mind=broken, visitor=lambda request: Visitor(name="a", key="a"))
+    with behind(known) as ours:
+        answer = ours.ask("GET", "/")
 
     assert answer.status == 500
     assert "mistake in hivemind" in answer.text
@@ -202,3 +205,20 @@ def test_errors_are_pages_that_say_what_to_do(viewer: Viewer, path: str, status:
     assert answer.status == status
     assert said in answer.text
     assert "<h1>" in answer.text
+
+
+def test_the_command_prints_a_link_that_lets_in(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hivemind", "ui", "--no-open"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert running.stdout
+    link = running.stdout.readline().strip()
+    with socket.create_connection(("127.0.0.1", int(link.split(":")[2].split("/")[0]))):
+        pass
+
+    with urlopen(link) as answer:
+        page = answer.read().decode()
+    running.terminate()
+    running.communicate(timeout=10)
+
+    assert "This link lets one browser in, once." in page
+    assert link.partition("code=")[2] in page

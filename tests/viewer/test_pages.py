@@ -1,7 +1,9 @@
 """What a person sees and does in a real browser."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -24,6 +26,12 @@ def kept(viewer: Viewer, text: str, **more: object) -> Memory:
 def status(viewer: Viewer, memory: Memory) -> str:
     with viewer.mind() as mind:
         return mind.show(memory.id).status.value
+
+
+def press(page: Page, key: str) -> None:
+    """A key, once the page listens."""
+    page.wait_for_load_state("load")
+    page.keyboard.press(key)
 
 
 def addresses(viewer: Viewer) -> dict[str, str]:
@@ -53,25 +61,27 @@ NAMES = ("today", "search", "memory", "dispute", "promote", "review", "sessions"
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_keeps_nobody_out_and_fits_every_width_in_both_themes(page: Page, viewer: Viewer, name: str) -> None:
     SHOTS.mkdir(exist_ok=True)
-    page.goto(addresses(viewer)[name]) if name != "error" else page.goto(addresses(viewer)[name], wait_until="load")
+    page.goto(addresses(viewer)[name])
     page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-    barriers, wide = [], []
+    barriers, wide = _barriers(page), []
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    for theme in themes:
+        page.emulate_media(color_scheme=theme)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             wide += [width] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
-            page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png", full_page=name != "graph")
-        barriers += _barriers(page)
+            page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png")
+    barriers += _barriers(page, "color-contrast")
 
     assert barriers == []
     assert wide == []
 
 
-def _barriers(page: Page) -> list[str]:
-    """What axe calls serious or worse."""
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+def _barriers(page: Page, *rules: str) -> list[str]:
+    """What axe calls serious or worse, by all its rules or by some."""
+    chosen = {"runOnly": list(rules)} if rules else {}
+    found = Axe().run(page, options={"resultTypes": ["violations"], **chosen}).response["violations"]
     bad = [one for one in found if one["impact"] in ("serious", "critical")]
     return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in bad]
 
@@ -85,24 +95,14 @@ def test_axe_would_notice_a_barrier(page: Page) -> None:
 
 def test_a_hostile_memory_is_text_everywhere(page: Page, viewer: Viewer) -> None:
     hostile = viewer.demo.hostile
-    seen = []
+    own = (f"/memory/{hostile}", f"/review?at={hostile}")
 
-    for path in (
-        "/",
-        "/search?q=owned+script",
-        f"/memory/{hostile}",
-        f"/review?at={hostile}",
-        "/log",
-        "/rollback?since=2h",
-    ):
+    for path in ("/", "/search?q=owned+script", *own, "/log", "/rollback?since=2h"):
         page.goto(path)
-        seen.append('<script>document.title = "owned"</script>' in page.inner_text("main"))
+        assert '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerror=' in page.inner_text("main")
         assert page.title() != "owned"
         assert page.locator("img").count() == 0
         assert "\u202e" not in page.content()
-        assert "{{ 7 * 7 }}" in page.inner_text("main")
-
-    assert all(seen)
 
 
 def test_the_same_text_as_markup_would_have_been_obeyed(viewer: Viewer, page: Page) -> None:
@@ -110,9 +110,8 @@ def test_the_same_text_as_markup_would_have_been_obeyed(viewer: Viewer, page: Pa
         text = mind.show(viewer.demo.hostile).text
     page.goto("about:blank")
 
-    page.evaluate(
-        "(text) => { window.alert = () => (document.title = 'owned'); document.body.innerHTML = text; }", text
-    )
+    page.evaluate("window.alert = () => (document.title = 'owned')")
+    page.evaluate("(text) => { document.body.innerHTML = text; }", text)
     page.wait_for_function("document.title === 'owned'")
 
     assert page.locator("img").count() == 1
@@ -147,7 +146,9 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
 
 
 def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> None:
-    page.goto("/search?q=staging+database+restored&as_of=2026-10-31")
+    then = (datetime.now(UTC) - timedelta(days=8)).date()
+    page.goto(f"/search?q=staging+database+restored&as_of={then}")
+    expect(page.locator("#results [data-row]").first).to_contain_text("02:00")
     page.goto("/search?q=staging+database+restored")
     expect(page.locator("#results [data-row]").first).to_contain_text("03:30")
 
@@ -163,20 +164,20 @@ def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> No
 def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.goto("/")
 
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.get_by_role("dialog")).to_be_visible()
-    page.keyboard.press("Escape")
-    page.keyboard.press("/")
+    press(page, "Escape")
+    press(page, "/")
     expect(page.get_by_label("Search memories")).to_be_focused()
-    page.keyboard.press("Escape")
-    page.keyboard.press("g")
-    page.keyboard.press("e")
+    press(page, "Escape")
+    press(page, "g")
+    press(page, "e")
     expect(page).to_have_url(re.compile("/sessions$"))
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
+    press(page, "j")
+    press(page, "j")
+    press(page, "k")
     expect(page.locator(".chosen")).to_have_count(1)
-    page.keyboard.press("Enter")
+    press(page, "Enter")
 
     expect(page).to_have_url(re.compile("/session/"))
 
@@ -196,17 +197,17 @@ def test_the_deck_is_worked_by_keyboard_and_each_verdict_can_be_undone(page: Pag
     one = kept(viewer, "Parcels over 30 kg need a second carrier.", propose=True)
     page.goto(f"/review?at={one.id}")
 
-    page.keyboard.press("a")
+    press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("Approved")
     approved = status(viewer, one)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_role("status")).to_contain_text("Undone")
     undone = status(viewer, one)
     expect(page.locator(".card")).to_contain_text("second carrier")
-    page.keyboard.press("r")
+    press(page, "r")
     expect(page.get_by_role("status")).to_contain_text("Rejected")
     rejected = status(viewer, one)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_role("status")).to_contain_text("Undone")
 
     assert (approved, undone, rejected, status(viewer, one)) == ("active", "proposed", "retracted", "proposed")
@@ -219,10 +220,10 @@ def test_a_conflict_is_settled_in_favour_of_one_and_that_can_be_undone(page: Pag
     page.goto(f"/review?at={new.id}")
     expect(page.locator(".conflict")).to_contain_text("A6")
 
-    page.keyboard.press("o")
+    press(page, "o")
     expect(page.get_by_role("status")).to_contain_text("in place of")
     settled = status(viewer, old), status(viewer, new)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(page.get_by_role("status")).to_contain_text("Undone")
 
     assert settled == ("superseded", "active")
@@ -233,7 +234,7 @@ def test_a_memory_is_edited_verified_taken_back_and_restored(page: Page, viewer:
     one = kept(viewer, "The carrier calls at noon.", tags=["carrier"])
     page.goto(f"/memory/{one.id}")
 
-    page.keyboard.press("e")
+    press(page, "e")
     page.get_by_label("Text").fill("The carrier calls at one.")
     page.get_by_label("Tags").fill("carrier, daily")
     page.get_by_role("button", name="Save").click()
@@ -320,10 +321,10 @@ def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
     expect(page.locator(".learned").first).to_contain_text("make test")
     page.get_by_role("button", name="To the beginning").click()
     expect(steps).to_have_count(1)
-    page.keyboard.press("ArrowRight")
+    press(page, "ArrowRight")
     page.get_by_role("button", name="One step on").click()
     expect(steps).to_have_count(3)
-    page.keyboard.press("ArrowLeft")
+    press(page, "ArrowLeft")
     expect(steps).to_have_count(2)
     page.get_by_label("Step", exact=True).fill("5")
     expect(steps).to_have_count(5)

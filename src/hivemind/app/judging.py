@@ -113,11 +113,11 @@ class Judging(Coding):
 
     def _waiting(self, memory: Memory) -> Waiting:
         against = tuple(memories.get_all(self._store.db, memory.contradicts))
-        why = (
-            "disputed by what was said elsewhere"
-            if memory.status is Status.DISPUTED
-            else f"proposed by {memory.channel}"
-        )
+        disputed = memory.status is Status.DISPUTED
+        why = "disputed by what was said elsewhere" if disputed else f"proposed by {memory.channel}"
+        if memory.rivals:
+            edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
+            why = f"disputed: {edits}"
         return Waiting(memory=memory, why=why, against=against)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hivemind.curate.contradiction import contradiction, named_as_replaced, telling_words
-from hivemind.curate.values import normalised
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.memory import Memory, Status
+from hivemind.model.values import normalised
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
@@ -54,7 +54,11 @@ def _comparable(db: Database, fact: MemoryRemembered, repo: str) -> list[Memory]
 
 
 def _conflicts(fact: MemoryRemembered, known: Iterable[Memory]) -> Iterable[Conflict]:
+    said = normalised(fact.text)
     for memory in known:
+        if normalised(memory.text) == said:
+            # In another place, such as the original of what is published: nothing contradicts itself.
+            continue
         if fact.subject and memory.subject == fact.subject:
             yield Conflict(memory=memory, reason=f"{fact.subject} has another value")
         elif reason := contradiction(fact.text, memory.text):

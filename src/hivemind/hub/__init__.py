@@ -1,1 +1,1 @@
-"""TEAM: where a team's memory is kept, in Postgres, by the same log and the same statements as on a laptop."""
+"""TEAM: what a team shares, kept in Postgres by the same log and the same statements as on a laptop."""

@@ -105,12 +105,6 @@ class Postgres:
             finally:
                 self._is_alone = False
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Several questions in one transaction, which is quicker than one each."""
-        with _translated(), self._entered():
-            yield
-
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing of the team in them; their shape is the migrations' matter."""
         here = self.execute("SELECT tablename FROM pg_tables WHERE schemaname = ?", SCHEMA)

@@ -46,6 +46,11 @@ SEARCH = (
     f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
+COUNTS = (
+    "SELECT s.stem, coalesce(c.doc, 0), coalesce(t.doc, 0) FROM ("
+    "SELECT DISTINCT (ts_lexize('hivemind.stem', word))[1] AS stem FROM unnest(?::text[]) AS w (word)) s"
+    " LEFT JOIN word_counts c ON c.term = s.stem LEFT JOIN word_counts t ON t.term = team()::text ORDER BY s.stem"
+)
 LOOKED_AT = 4
 WORD = re.compile(r"[^\W_]+")
 
@@ -55,11 +60,12 @@ class Search:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self._size = 0
 
     @property
     def size(self) -> int:
-        """How many passages the team has."""
-        return int(self._db.value("SELECT doc FROM word_counts WHERE term = team()::text") or 0) + 1
+        """How many passages the team had when it was last searched."""
+        return self._size + 1
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
         """Let a passage be found by its words."""
@@ -180,14 +186,11 @@ class Search:
     def _telling(self, asked: list[str]) -> dict[str, float]:
         """The rarest of the words, each with how much it tells."""
         cut = [word for one in asked for word in WORD.findall(_plain(one))]
-        stems = list(dict.fromkeys(self._stems(cut)))
-        found = self._db.execute(
-            "SELECT term, doc FROM word_counts WHERE term = ANY (?::text[]) OR term = team()::text", stems
-        )
-        counts: dict[str, int] = {row[0]: row[1] for row in found}
-        everything = max(counts.values(), default=0)
-        kept = telling(stems, [counts.get(stem, 0) for stem in stems])
-        return {_lexeme(stem): math.log(1 + everything / (1 + counts.get(stem, 0))) for stem in kept}
+        rows = self._db.execute(COUNTS, cut) if cut else []
+        self._size = max((row[2] for row in rows), default=0)
+        counts = {row[0]: row[1] for row in rows}
+        kept = telling(list(counts), list(counts.values()))
+        return {_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in kept}
 
 
 def _plain(text: str) -> str:

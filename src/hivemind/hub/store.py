@@ -88,9 +88,19 @@ class HubStore(Store):
             self.close()
             raise
 
+    @property
+    def membership(self) -> None:
+        """None: this is the team."""
+        return
+
+    def fold_in_log(self) -> bool:
+        """Vacuum what held content that is gone."""
+        self.db.vacuum(*CLEARED)
+        return True
+
     def sweep(self, at: str) -> list[Place]:
         """Vacuum what held the content, and say until when write-ahead log and backups may."""
-        self.db.vacuum(*CLEARED)
+        self.fold_in_log()
         gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
         return [
             Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed"),

@@ -5,7 +5,7 @@ from typing import Literal
 
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.recall import Recall, Receipt
 from hivemind.model.session import Session
 
@@ -37,6 +37,21 @@ class Synced:
     said: int
     new: int
     gone: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A memory as the team gets to see it, and what of it stays here."""
+
+    memory: Memory
+    text: str
+    sources: tuple[Source, ...]
+    channel: Channel
+    """How far it will be believed follows from this."""
+    withheld: tuple[str, ...]
+    """What was taken out of it."""
+    copy: str = ""
+    """The team's memory, once it is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.model import wire
 from hivemind.model.events import Event
 from hivemind.model.reports import Place
-from hivemind.store import log, projector
+from hivemind.model.scope import Scope
+from hivemind.model.team import Membership
+from hivemind.store import log, projector, team
 from hivemind.store.database import Database
 from hivemind.store.sqlite import Sqlite
 
-FORMAT = 1
+FORMAT = 2
 """Of the log; raised only when an older program could no longer append to it."""
 
 FILE, ID_FILE = "memory.db", "memory.id"
@@ -59,6 +62,28 @@ class Store:
             projector.apply(self.db, added)
         return [event for _, event in added]
 
+    def take_in(self, entries: Iterable[wire.Entry]) -> list[Event]:
+        """Add what other devices wrote and let the projections take it in, in one transaction or not at all."""
+        with self.db.transaction():
+            added = log.take_in(self.db, entries)
+            projector.apply(self.db, added)
+        return [event for _, event in added]
+
+    @property
+    def chain(self) -> str:
+        """The name of what this device shares; by it the hub knows the device."""
+        return log.shared_chain(self.device)
+
+    @property
+    def membership(self) -> Membership | None:
+        """The team this store belongs to; a hub belongs to none, it is one."""
+        return team.membership(self.db)
+
+    def key_for(self, scope: Scope) -> bytes:
+        """What the digests of values that stay out are keyed with: the team's own for what is the team's."""
+        member = self.membership if scope is Scope.TEAM else None
+        return member.key if member else self.secret
+
     def rebuild(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Derive everything from the log again; no answer changes."""
         projector.rebuild(self.db, progress)
@@ -90,16 +115,19 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
         found = int(db.value("PRAGMA user_version"))
         if found == 0:
             _create(db)
-        derived_by = projector.version(db) if found in (0, FORMAT) else 0
-        if found not in (0, FORMAT) or derived_by > projector.VERSION:
+        derived_by = projector.version(db) if found <= FORMAT else 0
+        if found > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
+        if found == 1:
+            db.execute(log.FROM_1 + log.TRAVEL + team.SCHEMA)
+            db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
     return _identity(db)
 
 
 def _create(db: Database) -> None:
-    db.execute(IDENTITY + log.SCHEMA + projector.SCHEMA)
+    db.execute(IDENTITY + log.SCHEMA + log.TRAVEL + team.SCHEMA + projector.SCHEMA)
     who = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
     projector.create_tables(db)

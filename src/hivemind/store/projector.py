@@ -12,7 +12,7 @@ PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions,
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Who owns tables; memories keep the index of their words, and a follower adds the vectors."""
 
-VERSION = 4
+VERSION = 5
 """Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""
 
 SCHEMA = """
@@ -31,7 +31,7 @@ def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
     for position, event in events:
         for projection in PROJECTIONS:
             projection.apply(db, event)
-        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ?", position, PROMPT)
+        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, PROMPT, position)
 
 
 def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, total: None) -> None:

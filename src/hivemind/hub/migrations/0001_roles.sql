@@ -22,10 +22,10 @@ CREATE EXTENSION IF NOT EXISTS vector;
 CREATE FUNCTION team() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN nullif(current_setting('hivemind.team', true), '')::uuid;
 
--- What our statements call as SQLite names it.
-CREATE FUNCTION json_each(text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+-- What our statements call as SQLite names it; few rows, so that what is asked for leads to the tables and not back.
+CREATE FUNCTION json_each(text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
 AS $$ SELECT json_array_elements_text($1::json) $$;
-CREATE FUNCTION json_each(text, text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+CREATE FUNCTION json_each(text, text) RETURNS TABLE (value text) LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE ROWS 10
 AS $$ SELECT json_array_elements_text(coalesce($1::json -> substr($2, 3), '[]')) $$;
 CREATE FUNCTION json_extract(text, text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN $1::json ->> substr($2, 3);

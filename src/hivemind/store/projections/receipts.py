@@ -2,7 +2,7 @@
 
 import json
 
-from hivemind.model.events import Event, MemoriesRecalled, MemoryErased
+from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
@@ -42,7 +42,7 @@ def apply(db: Database, event: Event) -> None:
                     for line in fact.shown
                 ),
             )  # fmt: skip
-        case MemoryErased() as fact:
+        case MemoryErased() | ObservationsDropped() as fact:
             db.many("DELETE FROM receipts WHERE id = ?", [(one,) for one in fact.bodies])
 
 

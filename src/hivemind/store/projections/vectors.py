@@ -66,7 +66,7 @@ def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
 def seen(db: Database, query: Query, model: str, likely: list[int]) -> list[Vector]:
     """Of the likely passages, the ones that may answer the query."""
     rows = db.execute(
-        f"{SEEN} AND v.passage IN (SELECT CAST(value AS BIGINT) FROM json_each(:likely))",
+        f"{SEEN} AND v.passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(:likely))",
         bound(query) | {"model": model, "likely": json.dumps(likely)},
     )
     return [Vector(*row) for row in rows]
@@ -76,7 +76,7 @@ def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
     """The vectors of certain passages."""
     rows = db.execute(
         "SELECT passage, scale, numbers FROM vectors"
-        " WHERE model = ? AND passage IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
+        " WHERE model = ? AND passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         model, json.dumps(passages),
     )  # fmt: skip
     return [Vector(*row) for row in rows]

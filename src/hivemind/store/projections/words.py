@@ -51,7 +51,7 @@ def read(db: Database, keys: Iterable[int]) -> list[Found]:
     """Certain passages, whatever their words."""
     rows = db.execute(
         f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
-        " WHERE p.key IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
+        " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
     return [Found(*(*row, 0.0)) for row in rows]

@@ -184,7 +184,7 @@ function draw() {
     }
   }
   pen.textAlign = "center";
-  pen.font = "12px system-ui, sans-serif";
+  pen.font = `${12.5 / Math.max(1, view.scale)}px system-ui, sans-serif`;
   for (const one of nodes.values()) {
     const named = one === over || one.open || (one.kind !== "memory" && (!many || view.scale > 1.4) && (one.kind !== "symbol" || view.scale > 0.9));
     if (named) label(one);
@@ -193,7 +193,7 @@ function draw() {
 
 function label(one) {
   const text = one.label.length > 46 && one !== over ? `${one.label.slice(0, 45)}…` : one.label.slice(0, 110);
-  const y = one.y + SIZE[one.kind] + 17;
+  const y = one.y + SIZE[one.kind] + 5 + 14 / Math.max(1, view.scale);
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
