@@ -77,6 +77,9 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
         " count(DISTINCT iif(query <> '' AND why NOT LIKE 'unasked%', id, NULL)), count(*),"
         " sum(EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
         " AND e.session_id <> r.session_id)),"
+        " sum(why LIKE 'unasked%' AND EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
+        " AND e.session_id <> r.session_id) AND NOT EXISTS (SELECT 1 FROM receipts l WHERE l.memory_id = r.memory_id"
+        " AND l.session_id = r.session_id AND l.why NOT LIKE 'unasked%')),"
         " sum(iif(why LIKE 'unasked%', tokens, 0)), sum(iif(why LIKE 'unasked%', 0, tokens))"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
