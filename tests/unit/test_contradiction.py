@@ -51,6 +51,7 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("Do not write drafts to the plans folder", "The scope is needed to write text files"),
         ("Aliases: Do not add imports from bare aliases", "fix(packaging): add a verified mirror as fallback"),
         ("Skills: `skills/architecture.md`", "Skills: `skills/theme.md`"),
+        ("`mise run test:ci` runs the tests here", "`mise run test:integration` runs the tests here"),
         ("Startup shape: `.zshenv`", "Startup shape: `config.zsh`"),
         ("fix: count remote runs right. Ticket: av-12", "fix: keep the details of a run. Ticket: av-77"),
         ("It now finds the real runner instead of just the first", "Run `just` without arguments for all commands"),

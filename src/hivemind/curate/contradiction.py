@@ -31,6 +31,7 @@ SETTING = re.compile(
     r"(?!(?:fix|feat|chore|docs|test|perf|refactor|build|ci|style):)([a-z]+(?: [a-z]+){0,2})(?<!s): ([\w.-]+)"
 )
 """One word under a name for one thing; under a heading for several it would be an entry of a list."""
+CODE = re.compile(r"`[^`]*`")
 VALUE = re.compile(r"\d|[./:_@-]\w|^v\d")
 ANYBODY = {"we", "i", "you", "they", "it", "this", "that", "there", "everyone", "the team", "our team", "the project"}
 FILLER = {"the", "a", "an", "our", "my", "your", "its", "all", "now", "currently", "always", "please", "still"}
@@ -135,7 +136,7 @@ def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def _statement(sentence: str) -> Statement | None:
-    found = RELATION.search(sentence)
+    found = RELATION.search(CODE.sub(lambda code: "_" * len(code[0]), sentence))
     if found is None:
         setting = SETTING.fullmatch(sentence)
         return Statement(tuple(_words(setting[1])), ":", tuple(_words(setting[2]))) if setting else None
