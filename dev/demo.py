@@ -216,8 +216,17 @@ MEMORIES: list[tuple[str, dict[str, object]]] = [
         },
     ),
 ]
-HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="alert(1)"> \u202egnp.exe ![x](javascript:alert(1)) {{ 7 * 7 }}'
+HOSTILE = '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerror="alert(1)"> \u202egnp.exe ![x](javascript:alert(1))'
 """A memory that wants to be more than text."""
+
+
+TASKS = (
+    "Add a dry run to the tariff import.",
+    "Why does the label printer get A5?",
+    "Make the tracking page answer in 300 ms.",
+    "Rename `who` to something people understand.",
+    "Move the nightly restore out of the backup window.",
+)
 
 
 @dataclass
@@ -289,7 +298,7 @@ class Clock:
         self.now = now
 
     def __call__(self) -> datetime:
-        """A second later each time."""
+        """The time."""
         self.now += timedelta(seconds=1)
         return self.now
 
@@ -442,9 +451,9 @@ def _sessions(opened, root: Path, clock: Clock, now: datetime) -> None:  # type:
         clock.now = now - timedelta(days=2)
         mind.distil()
     with opened("claude-code", Channel.AGENT, "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa") as agent:
-        clock.now = now - timedelta(days=6)
+        clock.now = now - timedelta(days=6) + timedelta(seconds=20)
         agent.brief()
-        clock.go(seconds=12)
+        clock.go(seconds=6)
         agent.recall("how are parcel prices rounded?")
         agent.remember(
             "Prices round up to each 500 g begun since the tariff of 2026, with math.ceil.",
@@ -549,6 +558,10 @@ def _asked(opened, clock: Clock, now: datetime) -> None:  # type: ignore[no-unty
         agent = ("claude-code", "codex", "gemini", "cursor")[back % 4]
         with opened(agent, Channel.AGENT, f"{agent}-{back}") as mind:
             clock.now = now - timedelta(days=back, hours=2)
+            told = Told(mind, agent, f"{agent}-{back}", clock.now, mind.repository.root)
+            told.step(Seen.STARTED, text="startup")
+            told.step(Seen.PROMPT, text=TASKS[back % len(TASKS)])
+            told.step(Seen.ENDED, 1800)
             mind.brief()
             for turn in range((back * 7) % 5 + 1):
                 clock.go(minutes=9)

@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from hivemind import Hivemind
+from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
@@ -121,3 +122,10 @@ def postgres_folder() -> Iterator[str]:
 def empty_database(postgres_folder: str) -> str:
     """The address of a database in which nothing is yet."""
     return postgres.database(postgres_folder, f"empty_{secrets.token_hex(6)}")
+
+
+@pytest.fixture(scope="session")
+def hub(postgres_folder: str) -> Iterator[Hub]:
+    """A hub that all tests share; each begins teams of its own."""
+    with Hub.open(postgres.database(postgres_folder, "shared_hub")) as opened:
+        yield opened

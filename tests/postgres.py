@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -28,11 +29,11 @@ def serving(settings: tuple[str, ...] = UNSAFE) -> Iterator[str]:
         home = Path(folder)
         home.chmod(0o755)
         # Postgres refuses to run as root.
-        someone: dict[str, Any] = (
-            {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-        )
-        if someone:
-            shutil.chown(home, "nobody", "nogroup")
+        someone: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            someone = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(home, nobody.pw_uid, nobody.pw_gid)
         binaries = _usable(home, someone)
         data = home / "data"
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **someone}

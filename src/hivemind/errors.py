@@ -5,6 +5,7 @@
     - AmbiguousId       a shortened id fits several things
   + NotFound            there is no such thing where you may look
   + Refused             a rule forbids it, whoever asks
+    - OutOfStep         an entry came before one that it follows
   + StoreError
     - StoreBusy         other writers kept the file for too long
     - StoreDamaged      the file is not what it was; the message says how to repair
@@ -38,6 +39,14 @@ class NotFound(HivemindError):
 
 class Refused(HivemindError):
     """A rule forbids it, whoever asks."""
+
+
+class OutOfStep(Refused):
+    """An entry came before one that it follows."""
+
+    def __init__(self, message: str, expected: int) -> None:
+        self.expected = expected
+        super().__init__(message)
 
 
 class StoreError(HivemindError):

@@ -69,7 +69,7 @@ class Core:
     def _introduction(self) -> list[Event]:
         """That this working tree goes by this name, if the log does not know it yet."""
         at_hand = self.repository
-        if at_hand.id in repositories.names_of(self._store.db, at_hand.root):
+        if not at_hand.root or at_hand.id in repositories.names_of(self._store.db, at_hand.root):
             return []
         return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
 
@@ -189,8 +189,8 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
 
 
 def head_commit(repository: Repository) -> str:
-    """The commit that is checked out."""
-    return git.head(Path(repository.root))
+    """The commit that is checked out, where there is a working tree."""
+    return git.head(Path(repository.root)) if repository.root else ""
 
 
 def _positive(value: int, what: str) -> int:

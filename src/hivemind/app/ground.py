@@ -14,11 +14,24 @@ from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.memory import Memory
 from hivemind.model.proposal import Proposal
+from hivemind.model.scope import Repository
 from hivemind.store.projections import sessions
 
 if TYPE_CHECKING:
     # Parsers take longer to load than most commands to run.
     from hivemind.codebase.index import Index
+
+
+def index_at(root: str, home: Path) -> "Index":
+    """What is known about the working tree at a place."""
+    from hivemind.codebase.index import Index
+
+    return Index.open(Path(root), home / "index")
+
+
+def is_under_git(repository: Repository) -> bool:
+    """Whether there is a working tree; any other directory may be somebody's whole disk."""
+    return (Path(repository.root) / ".git").exists()
 
 
 class Grounded(Core):
@@ -27,12 +40,7 @@ class Grounded(Core):
     @cached_property
     def _index(self) -> "Index":
         """What is known about the tree, opened when it is first asked for; it may be deleted at any time."""
-        return self._index_at(self.repository.root)
-
-    def _index_at(self, root: str) -> "Index":
-        from hivemind.codebase.index import Index
-
-        return Index.open(Path(root), self._settings.home / "index")
+        return index_at(self.repository.root, self._settings.home)
 
     def close(self) -> None:
         """Give the files back."""
@@ -51,19 +59,22 @@ class Grounded(Core):
         except (Unavailable, StoreError):
             return memory.links
 
-    def _became(self, anchors: Sequence[Anchor], *, in_passing: bool = False) -> Sequence[Staleness]:
+    def _became(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
         """What became of code since memories took hold of it; nothing where that cannot be told."""
         from hivemind.codebase.judging import judge
 
+        if not self.repository.root:
+            return ()
         try:
-            return judge(self._index, anchors, in_passing=in_passing)
+            return judge(self._index, anchors, commit, in_passing=in_passing)
         except HivemindError:
             # An answer without this is worth more than none, and each entry still says how old it is.
             return ()
 
     def _today(self, memory: Memory) -> tuple[Anchor, ...]:
         """The code a memory is about, as it is now and where it is now; what is gone is let go."""
-        became = self._became(memory.anchors) if memory.anchors and self._is_of_here(memory) else ()
+        is_tied = memory.anchors and self._is_of_here(memory)
+        became = self._became(memory.anchors, commit=head_commit(self.repository)) if is_tied else ()
         if memory.anchors and not became:
             return memory.anchors
         files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
@@ -72,7 +83,8 @@ class Grounded(Core):
         return now or (self._anchors([claim])[0] if self._is_of_here(memory) else ())
 
     def _is_of_here(self, memory: Memory) -> bool:
-        return memory.repo in (self.repository.id, *self.repository.known_as)
+        """Whether it is about the tree at hand; a hub has none."""
+        return bool(self.repository.root) and memory.repo in (self.repository.id, *self.repository.known_as)
 
     def _anchors(self, claims: Sequence[Claim]) -> list[tuple[Anchor, ...]]:
         """The code that each claim is about; none is better than no memory."""
@@ -106,7 +118,7 @@ class Grounded(Core):
 
         commit = git.head(Path(root))
         found: dict[str, tuple[Anchor, ...]] = {}
-        with suppress(Unavailable, StoreError), closing(self._index_at(root)) as index:
+        with suppress(Unavailable, StoreError), closing(index_at(root, self._settings.home)) as index:
             done = anchor.edits(index.root, proposals, named)
             for one in proposals:
                 found[one.memory_id] = anchor.edited(index, done[one.memory_id], commit) or (
@@ -115,8 +127,7 @@ class Grounded(Core):
         return found
 
     def _may_be_about_code(self, claim: Claim) -> bool:
-        """Whether it is worth looking; a directory outside of git may be somebody's whole disk."""
-        if not self._place(claim.scope):
+        """Whether it is worth looking."""
+        if not self.repository.root or not self._place(claim.scope):
             return False
-        is_under_git = (Path(self.repository.root) / ".git").exists()
-        return bool(claim.links or claim.sources) or (is_under_git and like_code(claim.text))
+        return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))

@@ -1,7 +1,7 @@
 """The verbs of somebody who looks: nothing here leaves a receipt, because nothing reaches an agent."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path
@@ -13,7 +13,7 @@ from hivemind.model import moments
 from hivemind.model.code import Related, Staleness
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
-from hivemind.model.reports import Behind, Day, Near, Place, Tie
+from hivemind.model.reports import Behind, Day, Near, Stock, Tie
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Observation
 from hivemind.model.text import checked
@@ -79,7 +79,7 @@ class Looking(Judging):
             )
         return tuple(days)
 
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Stock, ...]:
         """Every repository something was learned in, and how much; the one last learned in first."""
         found: dict[str, dict[str, int]] = defaultdict(dict)
         newest: dict[str, str] = defaultdict(str)
@@ -87,23 +87,19 @@ class Looking(Judging):
             found[repo][status] = number
             newest[repo] = max(newest[repo], latest)
         in_order = sorted(found, key=lambda repo: newest[repo], reverse=True)
-        return tuple(Place(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
+        return tuple(Stock(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
 
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""
         return tuple(memories.of_session(self._store.db, session))
 
-    def seen(self, memory: str) -> Memory | None:
-        """A memory by its whole id, if it is still there."""
-        return next(iter(memories.get_all(self._store.db, [memory])), None)
+    def those(self, ids: Iterable[str]) -> tuple[Memory, ...]:
+        """Memories by their whole ids, as far as they are still there."""
+        return tuple(memories.get_all(self._store.db, ids))
 
     def observation(self, event: str) -> Observation | None:
         """The observation that a source points at, if it is still there."""
         return sessions.observation(self._store.db, event)
-
-    def contradicting(self, memory: Memory) -> tuple[Memory, ...]:
-        """The memories that say otherwise."""
-        return tuple(memories.get_all(self._store.db, memory.contradicts))
 
     def behind(self, memory: Memory) -> tuple[Behind, ...]:
         """The code a memory is tied to: what became of it, as it was and as it is; nothing for code elsewhere."""

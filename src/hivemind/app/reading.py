@@ -123,6 +123,9 @@ class Reading(Grounded):
 
     def caveat(self) -> str:
         """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
+        member = self._store.membership
+        if member and not member.synchronised_at:
+            return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
         _, waiting = vectors.count(self._store.db)
@@ -134,7 +137,8 @@ class Reading(Grounded):
         """What a writer should know about where a memory goes; nothing if it just stays here."""
         if memory.scope is not Scope.TEAM:
             return ""
-        return "kept on this machine, to be shared once a hub is configured"
+        member = self._store.membership
+        return "" if member else "kept on this machine, to be shared once a hub is configured"
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
         found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))

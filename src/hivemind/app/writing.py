@@ -117,9 +117,15 @@ class Writing(Grounded):
     ) -> Memory:
         """Make a memory say something else from now on; what it said stays in its history."""
         known = self._known(memory)
-        fact = MemoryRevised(
+        nothing = MemoryRevised(
             memory_id=known.id,
             base=known.version,
+            head=known.head,
+            settles=tuple(rival.id for rival in known.rivals),
+            reason=checked(reason, "the reason") if reason else "",
+        )
+        fact = replace(
+            nothing,
             text=checked(text) if text else "",
             kind=kind,
             subject=checked_label(subject, "the subject") if subject else "",
@@ -128,13 +134,12 @@ class Writing(Grounded):
             valid_to=moments.parse_date(valid_to) if valid_to else "",
             expires_at=self._deadline(expires),
             verify_by=self._deadline(verify_by),
-            reason=checked(reason, "the reason") if reason else "",
         )
-        if fact == MemoryRevised(memory_id=known.id, base=known.version, reason=fact.reason):
+        if fact == nothing:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
-        refuse_what_stays_out(self._store, self._pen, fact.text, known.scope, known.repo)
+        refuse_what_stays_out(self._store, self._pen, fact.text, known.repo)
         facts: list[Fact] = [fact]
         if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
             facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))

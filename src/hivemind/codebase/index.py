@@ -35,10 +35,13 @@ NEIGHBOURS = 4
 MIN_TOKENS = 12
 """Smaller bodies are not looked for by content: too many are alike."""
 
-HISTORY = 4000
+HISTORY = 8000
 """Commits from which it is learned what is edited together."""
 
-TOGETHER = 30
+HALF_LIFE = 1500
+"""Commits after which what was edited together counts half."""
+
+TOGETHER = 40
 """Files in a commit beyond which it says nothing about any two of them."""
 
 IN_PASSING = 500
@@ -279,6 +282,8 @@ class Index:
                         self.db.execute("UPDATE files SET path = ? WHERE path = ?", (new.path, old.path))
         gone = [(symbol.path,) for symbol in before if symbol.kind == FILE and symbol.path not in seen]
         self.db.executemany("DELETE FROM uses WHERE target = (SELECT id FROM files WHERE path = ?)", gone)
+        self.db.executemany("DELETE FROM together WHERE file = (SELECT id FROM files WHERE path = ?)", gone)
+        self.db.executemany("DELETE FROM together WHERE other = (SELECT id FROM files WHERE path = ?)", gone)
         self.db.executemany("DELETE FROM files WHERE path = ?", gone)
         ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
         unused = count(last + 1)
@@ -353,14 +358,18 @@ class Index:
         with writing(self.db):
             if not last:
                 self.db.execute("DELETE FROM together")
-            for touched in (commit.files for commit in commits):
-                files = [ids[path] for path in touched if path in ids]
-                if 2 <= len(touched) <= TOGETHER:
+            # Weights grow instead of fading: only how they compare is ever asked.
+            known = int(self.fact("commits") or 0) if last else 0
+            for place, commit in enumerate(reversed(commits), start=known):
+                files = [ids[path] for path in commit.files if path in ids]
+                if 2 <= len(commit.files) <= TOGETHER:
+                    weight = 2 ** (place / HALF_LIFE) / (len(commit.files) - 1)
                     self.db.executemany(
                         "INSERT INTO together VALUES (?, ?, ?)"
                         " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
-                        [(one, two, 1 / len(touched)) for one in files for two in files if one != two],
+                        [(one, two, weight) for one in files for two in files if one != two],
                     )
+            self.note("commits", str(known + len(commits)))
             self.note("history", now)
 
 

@@ -18,7 +18,7 @@ from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
 CAUTION = 0.15
 """Evidence asked for in addition where git cannot tell which candidates are new."""
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 3.0
 """How long a symbol that was nowhere is not looked for in files that nobody reported as changed."""
 
 MAX_PLACES = 40

@@ -38,6 +38,8 @@ def now(root: Path, anchor: Anchor | None) -> str:
 
 
 def _at(root: Path, path: str, commit: str) -> bytes | None:
+    if path.startswith(("/", "./", "../")):  # git would look for these from where it stands
+        return None
     name = f"{commit}:{path}"
     return git.contents(root, [name]).get(name)
 

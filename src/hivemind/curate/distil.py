@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hivemind.curate.learn import learn
+from hivemind.curate.learn import learn, stays_out
 from hivemind.curate.pen import Pen
-from hivemind.curate.values import value
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryApproved, MemoryRemembered
@@ -16,7 +15,6 @@ from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, neutral
 from hivemind.store import Store, log
-from hivemind.store.projections import tombstones
 
 LONGEST = 2000
 NEVER = 2.0
@@ -55,7 +53,7 @@ def propose(
         fact = _stated(proposal, owner)
         if log.ids_about(store.db, [fact.memory_id]):
             outcome.known += 1
-        elif tombstones.refusal(store.db, value(fact.text, store.secret), repo):
+        elif stays_out(store, fact.text, repo):
             outcome.refused += 1
         else:
             born = EventId(derived("proposed", fact.memory_id))

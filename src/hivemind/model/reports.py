@@ -1,10 +1,11 @@
 """What the verbs report back about what they did or found."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.recall import Recall, Receipt
 from hivemind.model.session import Session
 
@@ -36,6 +37,21 @@ class Synced:
     said: int
     new: int
     gone: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A memory as the team gets to see it, and what of it stays here."""
+
+    memory: Memory
+    text: str
+    sources: tuple[Source, ...]
+    channel: Channel
+    """How far it will be believed follows from this."""
+    withheld: tuple[str, ...]
+    """What was taken out of it."""
+    copy: str = ""
+    """The team's memory, once it is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +227,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Stock:
     """A repository, and what was learned in it."""
 
     repo: str
@@ -252,3 +268,26 @@ class Near:
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Somewhere the content was or may be, and what became of it."""
+
+    name: str
+    state: Literal["done", "pending", "outside"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The receipt of an erasure."""
+
+    memories: tuple[str, ...]
+    at: str
+    places: tuple[Place, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left that we could destroy."""
+        return all(place.state != "pending" for place in self.places)

@@ -13,8 +13,9 @@ import apsw
 
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE
-from hivemind.store.database import Database, Row
+from hivemind.store.database import Row
 from hivemind.store.packing import unpacked
+from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 
@@ -81,13 +82,13 @@ class Rows:
 class Reader:
     """A connection that answers SELECT over the views, and nothing else."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Sqlite) -> None:
         self._db = db
 
     @classmethod
     def open(cls, directory: Path, functions: Mapping[str, Callable[..., Any]]) -> "Reader":
         """Open the store in a directory for reading; the functions become SQL functions."""
-        db = Database.open_for_reading(directory / FILE, [f"CREATE TEMP VIEW {n} AS {sql}" for n, sql in VIEWS.items()])
+        db = Sqlite.open_for_reading(directory / FILE, [f"CREATE TEMP VIEW {n} AS {sql}" for n, sql in VIEWS.items()])
         known: Mapping[str, Callable[..., Any]] = {**functions, "unpacked": unpacked}
         for name, function in known.items():
             db.connection.create_scalar_function(name, function)

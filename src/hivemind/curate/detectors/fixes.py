@@ -36,8 +36,9 @@ EXPLAINS = re.compile(
 )
 """How a cause or a remedy is put into words."""
 ALSO = re.compile(
-    r"\balso\b|\banother (?:failing|test|file|place)|\bother (?:files?|tests?|places?)\b|\b(?:two|three|several) (?:categories|kinds|issues)\b",
-    re.I,
+    r"\balso\b|\banother (?:failing|test|file|place)|\bother (?:files?|tests?|places?)\b"
+    r"|\b(?:two|three|several) (?:categories|kinds|issues)\b",
+    re.IGNORECASE,
 )
 """Work that is left, not what was wrong."""
 GUESS = re.compile(r"\b(?:might|may be|maybe|perhaps|possibly|let me (?:see|check|look)|not sure|i wonder)\b", re.I)

@@ -9,7 +9,6 @@ import click
 
 from hivemind import __version__
 from hivemind.entrypoints.cli import manners
-from hivemind.errors import did_you_mean
 
 COMMANDS = Path(__file__).parent / "commands"
 CHAPTERS = {
@@ -25,7 +24,7 @@ CLAUSE = re.compile(r"[.;:](?:\s|$)|, (?:and|or|so|from|as|on|until) ")
 """A list of commands says no more than the beginning of what each of them says."""
 
 
-class Commands(click.Group):
+class Commands(manners.Family):
     """Finds commands by their file names and imports only the one that is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -59,14 +58,6 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""
         return manners.calmly(ctx, lambda: super(Commands, self).invoke(ctx))
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, but a mistyped name gets a suggestion."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            hint = did_you_mean(args[0], self.list_commands(ctx)) or " See 'hivemind --help'."
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx) from error
 
 
 @click.group(

@@ -48,6 +48,18 @@ class OneOf(click.Choice[str]):
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), self.choices)
 
 
+class Family(click.Group):
+    """Commands under one name, which suggest what was meant."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does, but a mistyped name gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = did_you_mean(args[0], self.list_commands(ctx)) or f" See '{ctx.command_path} --help'."
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx) from error
+
+
 def wants(name: str) -> bool:
     """Whether the person said --json, --quiet or --debug, before the command or after it."""
     ctx = click.get_current_context(silent=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.door import Door, Right, Visitor
 from hivemind.entrypoints.viewer.guard import Guard
@@ -51,9 +51,9 @@ STATUS: dict[type[HivemindError], int] = {
 }  # fmt: skip
 
 
-def build(door: Door) -> Starlette:
+def build(door: Door) -> ASGIApp:
     """The pages, for whoever comes through this door."""
-    return Starlette(
+    pages = Starlette(
         routes=[
             *(Route(path, _visited(door, page), methods=[method]) for method, path, page in PAGES),
             Route("/login", _asks_in, methods=["GET"]),
@@ -61,13 +61,14 @@ def build(door: Door) -> Starlette:
             Route("/logout", _lets_out(door), methods=["POST"]),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ],
-        middleware=[Middleware(Guard, door=door)],
         exception_handlers={
             HivemindError: _ours,  # type: ignore[dict-item]
             HTTPException: _theirs,  # type: ignore[dict-item]
             Exception: _nobodys,
         },
     )
+    # Around everything, so that even the page that says something broke passes it.
+    return Guard(pages, door)
 
 
 def _visited(door: Door, page: Page) -> Callable[[Request], Response]:

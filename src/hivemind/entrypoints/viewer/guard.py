@@ -3,6 +3,7 @@
 import hmac
 from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -63,7 +64,7 @@ class Guard:
         return None
 
     async def _visitor(self, request: Request) -> tuple[int, str] | None:
-        visitor = self._door.visitor(request)
+        visitor = await run_in_threadpool(self._door.visitor, request)
         request.state.visitor, request.state.form = visitor, {}
         is_open = request.url.path == "/login" or request.url.path.startswith("/static/")
         if visitor is None and not is_open:

@@ -108,7 +108,9 @@ def serve(home: Path, person: str, opened: Callable[[], Hivemind], *, port: int,
     with socket.create_server(("127.0.0.1", port)) as listening:
         at = listening.getsockname()[1]
         app = build(door(at, install_token(home), links, person, warm))
-        config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            app, log_level="warning", server_header=False, lifespan="off", timeout_graceful_shutdown=2
+        )
         ready(f"http://127.0.0.1:{at}/login?code={links.new()}")
         try:
             uvicorn.Server(config).run(sockets=[listening])

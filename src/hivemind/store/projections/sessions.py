@@ -57,7 +57,8 @@ WHOLE = (
 BEGINNING = 500
 """Characters of what was said that lists and filters look at."""
 HELD = (
-    "o.id IN (SELECT r.value ->> 'event' FROM memories m, json_each(m.sources) r WHERE r.value ->> 'event' IS NOT NULL)"
+    "o.id IN (SELECT json_extract(r.value, '$.event') FROM memories m, json_each(m.sources) r"
+    " WHERE json_extract(r.value, '$.event') IS NOT NULL)"
 )
 """That a memory rests on the observation."""
 
@@ -76,7 +77,7 @@ def apply(db: Database, event: Event) -> None:
         case ObservationMade() as seen:
             _add(db, event, seen)
         case ObservationCompleted(observation=one, exit_code=code):
-            db.execute("UPDATE observations SET exit_code = ?, failed = ? WHERE id = ?", code, int(code != 0), one)
+            db.execute("UPDATE observations SET exit_code = ?, failed = ? WHERE id = ?", code, code != 0, one)
         case MemoryErased() | ObservationsDropped() as fact:
             _remove(db, fact.bodies)
         case _:
@@ -85,20 +86,18 @@ def apply(db: Database, event: Event) -> None:
 
 def _add(db: Database, event: Event, seen: ObservationMade) -> None:
     # The place of a session is where its earliest observation was made.
-    db.execute(
-        "INSERT INTO sessions VALUES (:id, :agent, :repo, :directory, :at, :at)"
-        " ON CONFLICT (id) DO UPDATE SET"
-        " repo = iif((:at, :repo) < (started_at, repo), :repo, repo),"
-        " directory = iif((:at, :directory) < (started_at, directory), :directory, directory),"
-        " started_at = min(started_at, :at), last_seen_at = max(last_seen_at, :at)",
-        {
-            "id": seen.session_id,
-            "agent": seen.agent,
-            "repo": event.repo,
-            "directory": seen.directory,
-            "at": event.at,
-        },
-    )
+    known = db.one("SELECT repo, directory, started_at, last_seen_at FROM sessions WHERE id = ?", seen.session_id)
+    if known is None:
+        first = (seen.session_id, seen.agent, event.repo, seen.directory, event.at, event.at)
+        db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", *first)
+    else:
+        repo, directory, started_at, last_seen_at = known
+        db.execute(
+            "UPDATE sessions SET repo = ?, directory = ?, started_at = ?, last_seen_at = ? WHERE id = ?",
+            event.repo if (event.at, event.repo) < (started_at, repo) else repo,
+            seen.directory if (event.at, seen.directory) < (started_at, directory) else directory,
+            min(started_at, event.at), max(last_seen_at, event.at), seen.session_id,
+        )  # fmt: skip
     db.execute(
         "INSERT INTO observations SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
         " FROM events e JOIN bodies b USING (position) WHERE e.id = ?",
@@ -162,7 +161,7 @@ def trace(db: Database, session: Session) -> list[Observation]:
 
 def edited(db: Database, session_id: str) -> list[str]:
     """The files a session has changed so far."""
-    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited = 1 AND failed = 0"
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
     return [row[0] for row in db.execute(query, session_id)]
 
 

@@ -4,7 +4,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.commands import sync_files
-from hivemind.entrypoints.cli.output import note, progress, tell
+from hivemind.entrypoints.cli.output import many, note, progress, tell
 from hivemind.model.reports import Backfilled
 
 GIT, FILES = "git", "files"
@@ -45,8 +45,8 @@ def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -
 def _told(done: Backfilled, *, dry_run: bool) -> str:
     would = "Would take in" if dry_run else "Took in"
     if done.commits:
-        return f"{would} {done.commits:,} commits; {done.learned:,} new proposals."
+        return f"{would} {many(done.commits, 'commit')}; {many(done.learned, 'new proposal')}."
     return (
-        f"{would} {done.new:,} new of {done.observations:,} observations, {done.sessions:,} sessions in"
-        f" {done.transcripts:,} transcripts; {done.learned:,} new proposals."
+        f"{would} {done.new:,} new of {many(done.observations, 'observation')}, {many(done.sessions, 'session')} in"
+        f" {many(done.transcripts, 'transcript')}; {many(done.learned, 'new proposal')}."
     )

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import configuring
+from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
 
 
@@ -17,7 +18,7 @@ def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 name_argument = click.argument("name", shell_complete=_names)
 
 
-@click.group("config", invoke_without_command=True)
+@click.group("config", cls=Family, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Settings: what they mean, where they come from, and how to change them. Alone, lists them.

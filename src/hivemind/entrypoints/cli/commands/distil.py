@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import note, progress, tell
+from hivemind.entrypoints.cli.output import many, note, progress, tell
 
 
 @click.command("distil")
@@ -16,7 +16,8 @@ def command(session: str) -> None:
     """
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-    tell(done, f"Looked at {done.sessions:,} sessions: {done.proposed:,} new proposals, {done.known:,} known before.")
+    proposed = many(done.proposed, "new proposal")
+    tell(done, f"Looked at {many(done.sessions, 'session')}: {proposed}, {done.known:,} known before.")
     for detector, count in done.by_detector:
         note(f"{count:,} from {detector}")
     if done.refused:

@@ -18,7 +18,7 @@ def command() -> None:
     hivemind doctor
     """
     with open_mind() as mind, progress("Looking"):
-        findings = (*mind.doctor(), *mind.agents_health())
+        findings = (*mind.doctor(), mind.code_health(), *mind.agents_health())
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
     tell_rows(findings, ["", "what", "found", "remedy"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)

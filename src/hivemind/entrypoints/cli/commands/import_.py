@@ -5,7 +5,7 @@ from typing import TextIO
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import note, progress, tell
+from hivemind.entrypoints.cli.output import many, note, progress, tell
 
 
 @click.command("import")
@@ -20,7 +20,7 @@ def command(file: TextIO, approve: bool) -> None:
     """
     with open_mind() as mind, progress("Importing"):
         done = mind.import_lines(file, approve=approve)
-    tell(done, f"Imported {done.new:,} memories, {done.known:,} were already known.")
+    tell(done, f"Imported {many(done.new, 'memory')}; {done.known:,} known already.")
     if done.refused:
         note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
     if done.new and not approve:

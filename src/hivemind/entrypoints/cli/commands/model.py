@@ -3,13 +3,14 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import progress, say, tell, tell_rows
 from hivemind.model.reports import ModelState
 
 BUILT_IN = ""
 
 
-@click.group("model", invoke_without_command=True)
+@click.group("model", cls=Family, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Which model searches by meaning, and how far it has come.

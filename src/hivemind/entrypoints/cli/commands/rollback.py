@@ -4,7 +4,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.manners import wants
-from hivemind.entrypoints.cli.output import tell, tell_rows
+from hivemind.entrypoints.cli.output import many, tell, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.memory import Memory
 from hivemind.model.rollback import Selection
@@ -43,20 +43,20 @@ def command(
     with open_mind() as mind:
         if undo:
             count = mind.undo_rollback(undo)
-            tell({"undone": count}, f"Undone for {count} memories.")
+            tell({"undone": count}, f"Undone for {many(count, 'memory')}.")
             return
         name, changes = mind.rollback(asked, dry_run=True)
         if dry_run or not changes or not wants("json"):
             rows = [[short(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
-            would = f"{len(changes)} memories would change." if dry_run else ""
+            would = f"{many(len(changes), 'memory')} would change." if dry_run else ""
             tell_rows(changes, ["memory", "now", "after"], rows, after=would, nothing="Nothing to roll back.")
         if dry_run or not changes:
             return
         if not yes and not wants("json"):
-            click.confirm(f"Roll back {len(changes)} memories?", abort=True)
+            click.confirm(f"Roll back {many(len(changes), 'memory')}?", abort=True)
         name, changes = mind.rollback(asked, reason=reason)
     undoing = f"Undo: hivemind rollback --undo {name}"
-    tell({"rollback": name, "changes": changes}, f"Rolled back {len(changes)} memories. {undoing}")
+    tell({"rollback": name, "changes": changes}, f"Rolled back {many(len(changes), 'memory')}. {undoing}")
 
 
 def _line(memory: Memory | None) -> str:

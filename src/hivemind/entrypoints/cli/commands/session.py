@@ -9,7 +9,7 @@ from itertools import pairwise
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.manners import Family, wants
 from hivemind.entrypoints.cli.output import heading, indented, on_terminal, paged, patch, say, tell
 from hivemind.model.moments import minute, read
 from hivemind.model.plain import plain
@@ -20,7 +20,7 @@ LONGEST_PAUSE_SECONDS = 3.0
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also look in other repositories.")
 
 
-@click.group("session")
+@click.group("session", cls=Family)
 def command() -> None:
     """One run of an agent: where it stands, what happened in it, how to go on from it."""
 

@@ -3,11 +3,12 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind, scope_option, tags_option
+from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import answer, note, origin, tell
 from hivemind.model.scope import Scope
 
 
-@click.group("trace")
+@click.group("trace", cls=Family)
 def command() -> None:
     """What was done, why, and how it ended."""
 

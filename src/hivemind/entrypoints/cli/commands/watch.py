@@ -6,7 +6,7 @@ from threading import Event
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import note
+from hivemind.entrypoints.cli.output import many, note
 
 
 @click.command("watch")
@@ -23,4 +23,4 @@ def command() -> None:
         signal.signal(sign, lambda *_: stop.set())
     with open_mind() as mind:
         note(f"Following {mind.repository.root}; stop with Ctrl-C.")
-        mind.watch(stop, lambda changed: note(f"{changed} files changed") if changed else None)
+        mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)

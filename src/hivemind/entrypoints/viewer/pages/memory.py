@@ -71,7 +71,7 @@ def page(visit: Visit) -> Response:
         memory=memory,
         versions=versions,
         receipts=known.receipts,
-        against=visit.mind.contradicting(memory),
+        against=visit.mind.those(memory.contradicts),
         behind=visit.mind.behind(memory) if Right.FILES in visit.visitor.may else (),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )

@@ -32,7 +32,7 @@ def replay(visit: Visit) -> Response:
         "replay.html",
         session=session,
         state=visit.mind.session_state(session.id, everywhere=True),
-        steps=_told(steps, visit.mind.receipts(session.id), learned, is_last=first + STEPS >= len(trace)),
+        steps=_told(steps, visit.mind.receipts(session.id), learned, whole=(first == 0, first + STEPS >= len(trace))),
         learned=learned,
         first=first,
         total=len(trace),
@@ -41,7 +41,11 @@ def replay(visit: Visit) -> Response:
 
 
 def _told(
-    steps: tuple[Observation, ...], receipts: tuple[Receipt, ...], learned: tuple[Memory, ...], *, is_last: bool
+    steps: tuple[Observation, ...],
+    receipts: tuple[Receipt, ...],
+    learned: tuple[Memory, ...],
+    *,
+    whole: tuple[bool, bool],
 ) -> list[tuple[Observation, list[tuple[Receipt, int]], list[Memory]]]:
     """Each step with the recalls that came before it and the memories that rest on it."""
     by_event: dict[str, list[Memory]] = defaultdict(list)
@@ -52,7 +56,8 @@ def _told(
     ordered = sorted(receipts, key=lambda one: (one.at, one.id))
     recalls = [(next(lines), 1 + len([*lines])) for _, lines in groupby(ordered, key=lambda one: one.id)]
     told = []
-    begun = steps[0].at if steps else ""
+    is_first, is_last = whole
+    begun = steps[0].at if steps and not is_first else ""
     for place, step in enumerate(steps):
         until = steps[place + 1].at if place + 1 < len(steps) else "" if is_last else step.at
         here = [one for one in recalls if begun <= one[0].at and (not until or one[0].at < until)]

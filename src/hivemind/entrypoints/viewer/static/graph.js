@@ -10,6 +10,7 @@ let heat = 0;
 let over = null;
 let held = null;
 let moved = false;
+let touched = false;
 let colours = {};
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -17,8 +18,8 @@ function look() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();
   colours = {
-    folder: named("--text-dim"), file: named("--text"), symbol: named("--line-strong"), memory: named("--accent"),
-    stale: named("--bad"), line: named("--line"), text: named("--text"), paper: named("--paper"), together: named("--accent"),
+    folder: named("--text-dim"), file: named("--text"), symbol: named("--line-strong"), memory: named("--accent-line"),
+    stale: named("--bad"), line: named("--line"), text: named("--text"), paper: named("--paper"), together: named("--accent-line"),
   };
 }
 
@@ -46,6 +47,7 @@ const tail = (path) => path.split("/").at(-1);
 function take(told) {
   const root = node(told.target || "/", told.isFile ? "file" : "folder", told.target ? tail(told.target) : document.querySelector("h1 a").textContent);
   root.open = true;
+  if (nodes.size === 1) Object.assign(root, { x: 0, y: 0, still: true });
   for (const one of told.children) edge(root, node(one.path, one.files ? "folder" : "file", tail(one.path), root), "in");
   for (const one of told.symbols) {
     const parent = nodes.get(`${told.target}::${one.parent}`) ?? root;
@@ -108,7 +110,7 @@ function settle() {
     b.vy -= dy * pull * share * 2;
   }
   for (const one of nodes.values()) {
-    if (one !== held) {
+    if (one !== held && !one.still) {
       one.x += Math.max(-30, Math.min(30, one.vx));
       one.y += Math.max(-30, Math.min(30, one.vy));
     }
@@ -118,6 +120,18 @@ function settle() {
   heat *= 0.985;
 }
 
+function fit(width, height) {
+  let [left, right, top, bottom] = [0, 0, 0, 0];
+  for (const { x, y } of nodes.values()) {
+    [left, right] = [Math.min(left, x), Math.max(right, x)];
+    [top, bottom] = [Math.min(top, y), Math.max(bottom, y)];
+  }
+  const wanted = Math.min(1.6, (width - 140) / (right - left + 1), (height - 140) / (bottom - top + 1));
+  view.scale = Math.max(0.1, wanted);
+  view.x = (-(left + right) / 2) * view.scale;
+  view.y = (-(top + bottom) / 2) * view.scale;
+}
+
 function draw() {
   const { width, height } = canvas.getBoundingClientRect();
   const dense = devicePixelRatio || 1;
@@ -125,6 +139,7 @@ function draw() {
     canvas.width = Math.round(width * dense);
     canvas.height = Math.round(height * dense);
   }
+  if (!touched) fit(width, height);
   pen.setTransform(dense, 0, 0, dense, 0, 0);
   pen.clearRect(0, 0, width, height);
   pen.translate(width / 2 + view.x, height / 2 + view.y);
@@ -169,7 +184,7 @@ function draw() {
     }
   }
   pen.textAlign = "center";
-  pen.font = "12px system-ui, sans-serif";
+  pen.font = `${12.5 / Math.max(1, view.scale)}px system-ui, sans-serif`;
   for (const one of nodes.values()) {
     const named = one === over || one.open || (one.kind !== "memory" && (!many || view.scale > 1.4) && (one.kind !== "symbol" || view.scale > 0.9));
     if (named) label(one);
@@ -178,7 +193,7 @@ function draw() {
 
 function label(one) {
   const text = one.label.length > 46 && one !== over ? `${one.label.slice(0, 45)}…` : one.label.slice(0, 110);
-  const y = one.y + SIZE[one.kind] + 17;
+  const y = one.y + SIZE[one.kind] + 5 + 14 / Math.max(1, view.scale);
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
@@ -216,6 +231,7 @@ canvas.addEventListener("pointerdown", (event) => {
 canvas.addEventListener("pointermove", (event) => {
   const { x, y, one } = at(event);
   if (held && (event.movementX || event.movementY)) {
+    touched = true;
     moved ||= Math.abs(event.movementX) + Math.abs(event.movementY) > 1;
     if (held === view) {
       view.x += event.movementX;
@@ -241,13 +257,17 @@ canvas.addEventListener("pointerup", () => {
 });
 canvas.addEventListener("wheel", (event) => {
   event.preventDefault();
+  touched = true;
   view.scale = Math.max(0.1, Math.min(4, view.scale * Math.exp(-event.deltaY * 0.0015)));
   draw();
 }, { passive: false });
 addEventListener("theme", () => (look(), draw()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (look(), draw()));
 new ResizeObserver(draw).observe(canvas);
-canvas.hivemind = { nodes, edges, take, settle, draw };
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-expand]");
+  if (button) open(button.dataset.expand);
+});
 look();
 open(canvas.dataset.at || "/");
 frame();

@@ -61,5 +61,9 @@ addEventListener("keydown", (event) => {
 document.querySelector("[data-help]").addEventListener("click", () => help.showModal());
 
 // A link to a folded part opens it.
-const named = location.hash && document.querySelector(`details${CSS.escape(location.hash).replace("\\#", "#")}`);
-if (named) named.open = true;
+function unfold() {
+  const named = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+  if (named?.tagName === "DETAILS") named.open = true;
+}
+addEventListener("hashchange", unfold);
+unfold();
