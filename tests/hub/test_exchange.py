@@ -13,7 +13,8 @@ from hivemind import Hivemind, Kind, Scope
 from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.store import Hub
-from hivemind.model.events import MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
+from hivemind.model.code import Anchor
+from hivemind.model.events import MemoryAnchored, MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust
 from hivemind.model.scope import Repository
@@ -287,6 +288,26 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Device) -> None:
         with pytest.raises(InvalidInput):
             unpacked(json.loads(json.dumps(wrong)))
     assert unpacked(json.loads(json.dumps(packed(entry)))) == entry
+
+
+@pytest.mark.parametrize(
+    ("path", "fingerprint"),
+    [("../../.ssh/id_rsa", "1:a:b:c:d:e:20:"), ("/etc/passwd", "1:a:b:c:d:e:20:"), ("a.py", "x")],
+)
+def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Device, path: str, fingerprint: str) -> None:
+    alice = device("alice")
+    memory = alice.remember("Fact", scope=Scope.TEAM)
+    fine = Anchor(
+        path="a.py", kind="function", name="f", qualified="f", ordinal=0, line=1, end_line=2, signature="", before="",
+        after="", fingerprint="1:a:b:c:d:e:20:AAAA",
+    )  # fmt: skip
+    for anchor in (fine, replace(fine, path=path, fingerprint=fingerprint)):
+        alice._store.record([alice._pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    _, good, bad = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+
+    assert unpacked(packed(good)) == good
+    with pytest.raises(InvalidInput, match="anchor"):
+        unpacked(packed(bad))
 
 
 def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Device) -> None:
