@@ -24,7 +24,7 @@ def used(served: Served, token: str, *calls: tuple[str, dict[str, Any]], mode: s
         ):
             listed = [tool.name for tool in (await client.list_tools()).tools]
             said = [await client.call_tool(name, given) for name, given in calls]
-            return [listed, *((one.is_error, one.content[0].text) for one in said)]
+            return [listed, *((one.is_error, str(getattr(one.content[0], "text", ""))) for one in said)]
 
     return asyncio.run(using())
 

@@ -18,7 +18,7 @@ from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.moments import written
-from hivemind.model.scope import Repository, Scope
+from hivemind.model.scope import Scope
 from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
 from hivemind.model.wire import Entry
 from hivemind.model.writer import Writer
@@ -89,13 +89,13 @@ class Host:
             access.note_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[TeamMind]:
+    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[Hivemind]:
         """The team's memory, seen from a repository, as somebody may use it."""
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
-        at_hand = Repository(id=_repository(repo), root="")
+        settings = replace(self._settings, person=who.member.person)
         with self._store(who) as store:
-            mind = TeamMind(store, replace(self._settings, person=who.member.person), at_hand, writer, self._clock)
+            mind = TeamMind.at_hub(store, _repository(repo), settings=settings, writer=writer, clock=self._clock)
             # Loading it takes longer than answering; all requests share one.
             mind.__dict__["_meaning"] = self._meaning
             yield mind
