@@ -14,7 +14,7 @@ from hivemind import __version__
 FOLDER = Path(__file__).parents[1] / "evals" / "results"
 
 
-def save(name: str, *, data: str, configuration: str, figures: Any) -> Path:
+def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str = "") -> Path:
     """Write ``evals/results/NAME.json``, from which ``python -m evals.scorecard`` makes its page."""
     file = FOLDER / f"{name}.json"
     held = {
@@ -22,7 +22,7 @@ def save(name: str, *, data: str, configuration: str, figures: Any) -> Path:
         "version": __version__,
         "configuration": configuration,
         "machine": machine(),
-        "command": command(),
+        "command": made_by or command(),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "figures": figures,
     }

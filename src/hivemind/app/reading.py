@@ -108,7 +108,7 @@ class Reading(Grounded):
         """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
-        _, waiting = vectors.count(self._store.db)
+        waiting = vectors.waiting(self._store.db)
         return (
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )
