@@ -1,4 +1,4 @@
-"""What an installation takes: megabytes, packages, seconds; and the server's memory once it has answered a question.
+"""What an installation takes: room on disk, memory of a server, and what importing costs beside bare Python.
 
 python -m benchmarks.install [--save]
 """
@@ -8,77 +8,92 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
+from importlib.metadata import distributions
 from pathlib import Path
 
 from benchmarks import results
+from benchmarks.measure import BARE, cpu_of
 
 ROOT = Path(__file__).parents[1]
+BUDGET_MEGABYTES = 250
+IMPORTS = (
+    "hivemind",
+    "hivemind.errors",
+    "click",
+    "hivemind.entrypoints.cli",
+    "apsw",
+    "hivemind.app",
+    "numpy",
+    "rich.table",
+)
 
 
 def main() -> None:
-    """Install into an empty environment and look."""
-    with tempfile.TemporaryDirectory() as directory:
-        top = Path(directory)
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(top / "venv")], check=True)
-        python = str(top / "venv" / "bin" / "python")
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", str(ROOT)], check=True)
-        seconds = time.perf_counter() - start
-        packages = next((top / "venv").glob("lib/*/site-packages"))
-        figures = {
-            "MB": _bytes(packages) / 1e6,
-            "packages": len(list(packages.glob("*.dist-info"))),
-            "seconds": seconds,
-            "server resident MB": _resident(python, top),
-            "tools": _schema(python, top)[0],
-            "schema bytes": _schema(python, top)[1],
-        }
-    for what, value in figures.items():
-        print(f"{what:<20}{value:>10,.1f}")
+    """Print sizes and CPU milliseconds."""
+    with tempfile.TemporaryDirectory() as place:
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        empty = Counter(_sizes(Path(place)))
+        install = [f"{place}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(ROOT)]
+        subprocess.run(install, check=True)
+        sizes = Counter(_sizes(Path(place))) - empty
+        tools, schema, resident = _served(f"{place}/bin/python", Path(place))
+    print(f"{'on disk':<38}{'MB':>8}  budget")
+    print(f"{'all':<38}{sizes.total() / 1e6:>8.1f}  {BUDGET_MEGABYTES} MB")
+    for name, size in sizes.most_common(8):
+        print(f"  {name:<36}{size / 1e6:>8.1f}")
+    print(f"\nserver, model loaded: {resident:.0f} MB resident; {tools} tools in {schema / 1000:.1f} kB of schema")
     if "--save" in sys.argv:
+        figures = {"MB": sizes.total() / 1e6, "packages": len(sizes)}
+        figures |= {"server resident MB": resident, "tools": tools, "schema bytes": schema}
         results.save(
             "install", data="this source tree", configuration="pip install into an empty venv", figures=figures
         )
+    bare = cpu_of(BARE)
+    print(f"\n{'import':<38}{'CPU ms':>8}{'x bare':>8}")
+    print(f"{'nothing':<38}{bare:>8.1f}{1:>8.1f}")
+    for module in IMPORTS:
+        cost = cpu_of([sys.executable, "-c", f"import {module}"])
+        print(f"{module:<38}{cost:>8.1f}{cost / bare:>8.1f}")
 
 
-def _bytes(folder: Path) -> int:
-    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return sum(path.stat().st_size for path in files)
-
-
-def _schema(python: str, home: Path) -> tuple[int, int]:
-    """How many tools a client has to read about, and in how many bytes."""
-    with _served(python, home) as server:
-        tools = _asked(server, "tools/list")["tools"]
-    return len(tools), len(json.dumps(tools, separators=(",", ":")))
-
-
-def _resident(python: str, home: Path) -> float:
-    """Megabytes of a server that has loaded its model."""
-    with _served(python, home) as server:
-        for name, given in (("remember", {"text": "Deploys run on Fridays"}), ("recall", {"query": "deploys"})):
-            _asked(server, "tools/call", name=name, arguments=given)
+def _served(python: str, home: Path) -> tuple[int, int, float]:
+    """How many tools a server has, the bytes that describe them, and its megabytes once it has answered a question."""
+    asked: list[tuple[str, dict[str, object]]] = [
+        ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench"}}),
+        ("tools/call", {"name": "remember", "arguments": {"text": "Deploys run on Fridays"}}),
+        ("tools/call", {"name": "recall", "arguments": {"query": "when do deploys run?"}}),
+        ("tools/list", {}),
+    ]
+    command = [python, "-P", "-m", "hivemind", "mcp", "--home", str(home / "memory")]
+    server = subprocess.Popen(
+        command, cwd=home, env=os.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with server:
+        assert server.stdin
+        assert server.stdout
+        for method, params in asked:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
+            server.stdin.flush()
+            reply = json.loads(server.stdout.readline())
         status = Path(f"/proc/{server.pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1000
+        server.stdin.close()
+    tools = reply["result"]["tools"]
+    size = len(json.dumps(tools, separators=(",", ":")))
+    return len(tools), size, int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
 
-def _served(python: str, home: Path) -> "subprocess.Popen[str]":
-    environ = os.environ | {"HIVEMIND_HOME": str(home / "memory")}
-    command = [python, "-P", "-m", "hivemind", "mcp"]
-    server = subprocess.Popen(command, cwd=home, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    client = {"name": "bench", "version": "1"}
-    _asked(server, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
-    return server
+def _sizes(place: Path) -> dict[str, int]:
+    """Bytes by distribution, compiled files included; what belongs to none is not ours."""
+    libraries = [str(one) for one in place.glob("lib*/python*/site-packages")]
+    return {
+        one.name: sum(_size(Path(str(file.locate()))) for file in one.files or ())
+        for one in distributions(path=libraries)
+    }
 
 
-def _asked(server: "subprocess.Popen[str]", method: str, **params: object) -> dict[str, list[object]]:
-    assert server.stdin
-    assert server.stdout
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
-    server.stdin.flush()
-    result: dict[str, list[object]] = json.loads(server.stdout.readline())["result"]
-    return result
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Caring(Core):
             sessions=seen_sessions,
             observations=seen_observations,
             events=log.end(self._store.db),
-            bytes=sum(file.stat().st_size for file in self._store.directory.glob("memory.db*")),
+            bytes=self._store.bytes,
         )
 
     def doctor(self) -> tuple[checkup.Finding, ...]:

@@ -13,7 +13,6 @@ from hivemind.model.text import first_line
 from hivemind.model.words import coverage, terms
 from hivemind.recall import search
 from hivemind.recall.budget import fit, tokens
-from hivemind.recall.doubt import Judge, doubted
 from hivemind.recall.rank import hits, labels, rank
 from hivemind.recall.render import FENCE, entry
 from hivemind.store.database import Database
@@ -54,23 +53,21 @@ class Frame:
     receipt: str
 
 
-def standing(db: Database, query: Query, judge: Judge) -> tuple[Hit, ...]:
+def standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """What holds here and fits the budget: what is trusted most comes first if not all does."""
     wanted = replace(query, kinds=tuple(SECTIONS), limit=LOOKED_AT)
     known = [one for one in memories.most_trusted(db, wanted) if _holds(one, query.now)]
     places = list(SECTIONS)
     by_weight = sorted(known, key=lambda one: (-one.trust, places.index(one.kind)))
-    told = doubted((_hit(one, query, "holds here") for one in by_weight), wanted, judge)
-    return fit(told, LOOKED_AT, query.max_tokens - FRAME)
+    return fit((hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
 
 
-def about(db: Database, query: Query, files: Sequence[str], judge: Judge) -> tuple[Hit, ...]:
+def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
     """What is tied to these files or symbols."""
-    tied = (_hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
-    return tuple(doubted(tied, query, judge))
+    return tuple(hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
 
 
-def on_prompt(db: Database, query: Query, known: Iterable[str], judge: Judge) -> tuple[Hit, ...]:
+def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ...]:
     """What a prompt calls for unasked, by words alone: loading the model would keep the person waiting."""
     given = set(known)
     fitting = [
@@ -78,7 +75,7 @@ def on_prompt(db: Database, query: Query, known: Iterable[str], judge: Judge) ->
         for hit in hits(db, query, rank(search.candidates(db, query, None), query))
         if hit.memory.id not in given and _bears_on(query.text, hit.passage)
     ]
-    return fit(doubted(fitting, query, judge), query.limit, query.max_tokens - FRAME)
+    return fit(fitting, query.limit, query.max_tokens - FRAME)
 
 
 def unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -111,7 +108,8 @@ def _section(hit: Hit, asked: Sequence[str]) -> str:
     return IN_DOUBT if hit.labels else SECTIONS.get(hit.memory.kind, ABOUT)
 
 
-def _hit(memory: Memory, query: Query, why: str) -> Hit:
+def hit(memory: Memory, query: Query, why: str) -> Hit:
+    """A memory as the brief says it, with what speaks against it."""
     said = memory.text if len(memory.text) <= LONGEST_ENTRY else first_line(memory.text, LONGEST_ENTRY)
     doubts = labels(memory, query)
     if memory.status is Status.DISPUTED and memory.contradicts:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import window_named
@@ -72,11 +73,15 @@ def _best(of_one: list[Ranked], query: Query) -> Ranked:
 
 
 def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
-    """The memories behind the places, loaded one by one as long as somebody asks for more."""
+    """The memories behind the places, loaded as many at once as are wanted, as long as somebody asks for more."""
     named = window_named(query.text, query.now)
-    for ranked in in_order:
-        memory = _as_believed(db, query, ranked.candidate.found.memory_id)
-        if memory is not None:
+    rest = iter(in_order)
+    while some := list(islice(rest, query.limit)):
+        believed = _as_believed(db, query, [ranked.candidate.found.memory_id for ranked in some])
+        for ranked in some:
+            memory = believed.get(ranked.candidate.found.memory_id)
+            if memory is None:
+                continue
             yield Hit(
                 memory=memory,
                 passage=_shown(memory, ranked.candidate.found.text, query.detail),
@@ -153,14 +158,18 @@ def _standing(candidate: Candidate, query: Query, named: Named) -> list[tuple[st
     return said
 
 
-def _as_believed(db: Database, query: Query, memory_id: str) -> Memory | None:
-    """A memory as it is, or as it was at the time the question is about."""
+def _as_believed(db: Database, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
+    """Memories as they are, or as they were at the time the question is about."""
     if not query.as_of:
-        return next(iter(memories.get_all(db, [memory_id])), None)
-    then = memories.as_of(db, memory_id, query.as_of)
-    if then is None or then.is_expired(query.as_of) or then.status is Status.RETRACTED:
-        return None
-    return then if not query.statuses or then.status in query.statuses else None
+        return {memory.id: memory for memory in memories.get_all(db, ids)}
+    then = filter(None, (memories.as_of(db, memory_id, query.as_of) for memory_id in ids))
+    return {memory.id: memory for memory in then if _stood(memory, query)}
+
+
+def _stood(memory: Memory, query: Query) -> bool:
+    if memory.is_expired(query.as_of) or memory.status is Status.RETRACTED:
+        return False
+    return not query.statuses or memory.status in query.statuses
 
 
 def _words_say(words: float) -> str:

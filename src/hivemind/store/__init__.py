@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.model import wire
 from hivemind.model.events import Event
-from hivemind.store import log, projector
+from hivemind.model.reports import Place
+from hivemind.model.scope import Scope
+from hivemind.model.team import Membership
+from hivemind.store import log, projector, team
 from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
-FORMAT = 1
+FORMAT = 2
 """Of the log; raised only when an older program could no longer append to it."""
 
 FILE, ID_FILE = "memory.db", "memory.id"
@@ -29,9 +34,10 @@ CREATE TABLE identity (
 class Store:
     """An open store."""
 
-    def __init__(self, db: Database, directory: Path, device: str, secret: bytes) -> None:
+    def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
         self.db = db
         self.directory = directory
+        """Where its files lie; a hub has none."""
         self.device = device
         self.secret = secret
 
@@ -40,7 +46,7 @@ class Store:
         """Open the store in a directory, creating it on first use."""
         _make(directory)
         _refuse_a_lost_file(directory)
-        db = Database.open(directory / FILE)
+        db = Sqlite.open(directory / FILE)
         try:
             store_id, device, secret = _prepared(db)
             _name_beside(directory, store_id)
@@ -56,6 +62,28 @@ class Store:
             projector.apply(self.db, added)
         return [event for _, event in added]
 
+    def take_in(self, entries: Iterable[wire.Entry]) -> list[Event]:
+        """Add what other devices wrote and let the projections take it in, in one transaction or not at all."""
+        with self.db.transaction():
+            added = log.take_in(self.db, entries)
+            projector.apply(self.db, added)
+        return [event for _, event in added]
+
+    @property
+    def chain(self) -> str:
+        """The name of what this device shares; by it the hub knows the device."""
+        return log.shared_chain(self.device)
+
+    @property
+    def membership(self) -> Membership | None:
+        """The team this store belongs to; a hub belongs to none, it is one."""
+        return team.membership(self.db)
+
+    def key_for(self, scope: Scope) -> bytes:
+        """What the digests of values that stay out are keyed with: the team's own for what is the team's."""
+        member = self.membership if scope is Scope.TEAM else None
+        return member.key if member else self.secret
+
     def rebuild(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Derive everything from the log again; no answer changes."""
         projector.rebuild(self.db, progress)
@@ -64,6 +92,15 @@ class Store:
         """Move the write-ahead log into the file and empty it; false if another process still reads from it."""
         row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
         return row is not None and row[0] == 0
+
+    def sweep(self, at: str) -> list[Place]:
+        """Clear what an erasure left beyond tables and files, and say of each such place when it is gone."""
+        return []
+
+    @property
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(file.stat().st_size for file in self.directory.glob(f"{FILE}*")) if self.directory else 0
 
     def close(self) -> None:
         """Give the file back."""
@@ -78,16 +115,19 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
         found = int(db.value("PRAGMA user_version"))
         if found == 0:
             _create(db)
-        derived_by = projector.version(db) if found in (0, FORMAT) else 0
-        if found not in (0, FORMAT) or derived_by > projector.VERSION:
+        derived_by = projector.version(db) if found <= FORMAT else 0
+        if found > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
+        if found == 1:
+            db.execute(log.FROM_1 + log.TRAVEL + team.SCHEMA)
+            db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
     return _identity(db)
 
 
 def _create(db: Database) -> None:
-    db.execute(IDENTITY + log.SCHEMA + projector.SCHEMA)
+    db.execute(IDENTITY + log.SCHEMA + log.TRAVEL + team.SCHEMA + projector.SCHEMA)
     who = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
     projector.create_tables(db)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import apsw
 
 from hivemind.store import Store, log
-from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,15 @@ class Finding:
 def examine(store: Store) -> Iterator[Finding]:
     """Look at the file, the chain and what is derived from it."""
     db = store.db
-    yield Finding(what="store", is_well=True, detail=str(store.directory))
-    yield _finding("file", _damage(db), "every page reads", "restore a backup")
+    if isinstance(db, Sqlite):
+        yield Finding(what="store", is_well=True, detail=str(store.directory))
+        yield _finding("file", _damage(db), "every page reads", "restore a backup")
     broken = [f"{place.why} (device {place.device[:8]}, entry {place.device_seq})" for place in log.verify(db)]
     yield _finding(
         "log", broken, f"{log.end(db):,} entries, the chain verifies", "restore a backup; the log was changed"
     )
-    yield _finding("word index", _index_damage(db), "agrees with the memories", "hivemind rebuild")
+    if isinstance(db, Sqlite):
+        yield _finding("word index", _index_damage(db), "agrees with the memories", "hivemind rebuild")
 
 
 def _finding(what: str, problems: list[str], when_well: str, remedy: str) -> Finding:
@@ -36,12 +38,12 @@ def _finding(what: str, problems: list[str], when_well: str, remedy: str) -> Fin
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
 
 
-def _damage(db: Database) -> list[str]:
+def _damage(db: Sqlite) -> list[str]:
     rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)")]
     return [] if rows == ["ok"] else rows
 
 
-def _index_damage(db: Database) -> list[str]:
+def _index_damage(db: Sqlite) -> list[str]:
     try:
         db.connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
     except apsw.CorruptError as error:
