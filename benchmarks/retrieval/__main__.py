@@ -89,7 +89,7 @@ def measured(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Tex
 
 def _shown(product: Product, case: Case, foreign: Sequence[Question]) -> dict[str, float]:
     """Sums over one store of what an agent sees by default, and what keeping it takes."""
-    sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.mind.stats().bytes}
+    sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.bytes}
     for question in case.questions:
         (order, tokens), kind = (
             product.rendered(question.text),
