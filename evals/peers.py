@@ -13,20 +13,22 @@ class Figure:
     source: str
 
 
-OURS = "measured by us on the machine kind below, November 2026"
+OURS = "measured by us in an earlier run, whose date was not kept; bare Python took 7 ms of CPU there"
 _AGENTMEMORY = "published: rohitg00/agentmemory, benchmark/LONGMEMEVAL.md, 500 questions, read November 2026"
 _BASIC = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2 of 12 June 2026, 60 questions"
-_BASIC_LOCOMO = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2 of 12 June 2026, 1,986 questions"
+_BASIC_LOCOMO = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2, 1,986 questions, its branch #994; what counts as found is not said"
 _MEM0_BY_BASIC = "measured by basic-memory, matrix v1.2 of 12 June 2026, mem0 without its model's extraction"
 _MEM0_JUDGED = "published: arXiv 2504.19413, April 2025; a judge's score of answers, not of retrieval"
 _MEM0_P95 = "published: arXiv 2504.19413, April 2025, as quoted by Zep on 6 May 2025"
-_VEXP_COST = "published by its developer, r/ClaudeCode, March 2026: seven tasks on FastAPI, Claude Sonnet 4.6"
+_VEXP_COST = (
+    "published by its developer, r/ClaudeCode, undated, read November 2026: seven tasks on FastAPI, Claude Sonnet 4.6"
+)
 
 FIGURES: dict[str, dict[str, Figure]] = {
     "longmemeval any@5": {
         "agentmemory": Figure(says=".952", source=_AGENTMEMORY),
-        "basic-memory": Figure(says=".951", source=_BASIC),
-        "mem0": Figure(says=".979", source=_MEM0_BY_BASIC),
+        "basic-memory": Figure(says=".951 (recall@5)", source=_BASIC),
+        "mem0": Figure(says=".979 (recall@5)", source=_MEM0_BY_BASIC),
     },
     "longmemeval ndcg": {"agentmemory": Figure(says=".879", source=_AGENTMEMORY)},
     "longmemeval mrr": {
@@ -35,7 +37,7 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "mem0": Figure(says=".876", source=_MEM0_BY_BASIC),
     },
     "locomo any@5": {
-        "basic-memory": Figure(says=".823, of its own notes", source=_BASIC_LOCOMO),
+        "basic-memory": Figure(says=".823 (recall@5)", source=_BASIC_LOCOMO),
         "mem0": Figure(says="answers only", source=_MEM0_JUDGED),
     },
     "staleness": {

@@ -130,6 +130,11 @@ that made it and what we aimed at; the aim is missed where the figure says so. O
 Where we lose, as far as is known: vectors alone find code better than our mixture of words and meaning (CoSQA); a warm
 recall misses its budget at 10,000 memories; in a repository as small as the harness's a plain file of notes costs fewer
 tokens, as long as nothing in it goes stale or has to be forgotten.
+
+What to know before quoting us: the question sets are development parts, on which weights were chosen, not held-out ones.
+The scripted agent was written together with its five tasks and reads two shapes of notes, so 5 of 5 says that what was
+told arrives, labelled and obeyable; it does not say how much a real agent gains, and none was run for this page. Checks
+are tests of our own suite, counted. Times were taken on a machine that was busy with other work.
 """
 
 
