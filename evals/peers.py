@@ -16,7 +16,9 @@ class Figure:
 OURS = "measured by us in an earlier run, whose date was not kept; bare Python took 7 ms of CPU there"
 _AGENTMEMORY = "published: rohitg00/agentmemory, benchmark/LONGMEMEVAL.md, 500 questions, read November 2026"
 _BASIC = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2 of 12 June 2026, 60 questions"
-_BASIC_LOCOMO = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2, 1,986 questions, its branch #994; what counts as found is not said"
+_BASIC_LOCOMO = (
+    "published: basic-memory-benchmarks as above, 1,986 questions, its branch #994; what counts as found is not said"
+)
 _MEM0_BY_BASIC = "measured by basic-memory, matrix v1.2 of 12 June 2026, mem0 without its model's extraction"
 _MEM0_JUDGED = "published: arXiv 2504.19413, April 2025; a judge's score of answers, not of retrieval"
 _MEM0_P95 = "published: arXiv 2504.19413, April 2025, as quoted by Zep on 6 May 2025"
