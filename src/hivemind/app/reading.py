@@ -128,7 +128,7 @@ class Reading(Grounded):
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
-        _, waiting = vectors.count(self._store.db)
+        waiting = vectors.waiting(self._store.db)
         return (
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )

@@ -39,12 +39,12 @@ def command(agent: str, tasks: str, conditions: str, out: Path | None) -> None:
     about = {"agent": agent or "scripted", "version": __version__, "machine": running.machine()}
     runs = running.run_all(wanted, given, agent, lambda run: note(f"{run.task}, {run.condition}: {run.seconds:.1f} s"))
     held = report.as_json(runs, about)
-    tell_rows(held, report.COLUMNS, report.rows(runs))
     if out:
         out.mkdir(parents=True, exist_ok=True)
         (out / "eval.json").write_text(json.dumps(held, indent=1) + "\n")
         (out / "eval.html").write_text(report.page(runs, about))
-        note(f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures.")
+    written = f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures." if out else ""
+    tell_rows(held, report.COLUMNS, report.rows(runs), after=written)
 
 
 def _known(written: str, known: Collection[str]) -> list[str]:
