@@ -5,6 +5,7 @@ Each method is a sentence: take values in, call the package that knows, record w
 method needs a second paragraph, that paragraph belongs in a package below.
 """
 
+import errno
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,7 @@ from hivemind.app.judging import Judging
 from hivemind.app.observing import Observing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
+from hivemind.errors import StoreFull
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -46,7 +48,12 @@ class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
         repository = identify(directory or Path.cwd())
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
-        mind.take_in_spool()
+        try:
+            mind.take_in_spool()
+        except (StoreFull, OSError) as error:
+            # On a full disk what hooks left stays where it is; reading and erasing must go on.
+            if not isinstance(error, StoreFull) and error.errno != errno.ENOSPC:
+                raise
         return mind
 
     def __enter__(self) -> "Hivemind":

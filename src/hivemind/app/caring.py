@@ -4,12 +4,16 @@ import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from hivemind.app.core import Core, Progress, quietly
+from hivemind.model import moments
 from hivemind.model.reports import Compared, ModelState, Stats
 from hivemind.settings import write
+from hivemind.store import backup as copies
 from hivemind.store import checkup, log
 from hivemind.store.projections import memories, sessions, vectors
+from hivemind.store.repair import FOLDER
 
 
 class Caring(Core):
@@ -26,9 +30,18 @@ class Caring(Core):
             bytes=sum(file.stat().st_size for file in self._store.directory.glob("memory.db*")),
         )
 
-    def doctor(self) -> tuple[checkup.Finding, ...]:
-        """What was looked at, what is wrong, and what to do about it."""
-        return tuple(checkup.examine(self._store))
+    def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+        """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
+        return tuple(checkup.examine(self._store, quick=quick))
+
+    def backup(self, file: str = "") -> copies.Backup:
+        """Copy the store as it is now, while others go on writing; without a file, beside it."""
+        beside = self._store.directory / FOLDER / f"{moments.stamp(self._clock())}.db"
+        return copies.create(self._store, Path(file).absolute() if file else beside)
+
+    def backups(self) -> tuple[copies.Backup, ...]:
+        """The copies that lie beside the store."""
+        return tuple(copies.listed(self._store.directory))
 
     def audit(self) -> tuple[log.Broken, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""

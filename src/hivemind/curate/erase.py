@@ -13,16 +13,19 @@ from typing import Literal
 
 from hivemind.curate.pen import Pen
 from hivemind.curate.values import value
-from hivemind.model.events import MemoryErased
+from hivemind.errors import StoreError
+from hivemind.model.events import Event, MemoryErased
 from hivemind.model.ids import EventId
 from hivemind.model.life import steps
 from hivemind.model.memory import Memory
-from hivemind.store import Store, log
+from hivemind.store import FILE, Store, backup, ballast, log
 from hivemind.store.projections import memories, receipts, words
+from hivemind.store.repair import FOLDER
 
 TELLING = re.compile(r"[^\W_][\w.+/@:-]{4,}[^\W_]")
 NEEDLES = 24
 LOOKED_FOR, CHUNK = 3, 1 << 22
+OURS = f"{FILE}*"
 WINDOW, SHORTEST = 32, 8
 """Characters of a text that are looked for as they stand."""
 
@@ -52,6 +55,8 @@ class Erasure:
 
 def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     """Destroy a memory and all that came of it, then look whether a trace is left."""
+    if ballast.is_needed(store.directory):
+        ballast.release(store.directory)
     with store.db.transaction():
         doomed = [memory, *_derived(store, memory)]
         texts = {step.after.text for one in doomed for step in steps(log.about(store.db, one.id))}
@@ -68,6 +73,7 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
         Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
         _spool(store.directory, needles),
         _files(store, pen, memory, needles),
+        *_backups(store, events, needles),
         *_outside(doomed),
     ]
     return Erasure(memories=tuple(one.id for one in doomed), at=events[0].at, places=tuple(places))
@@ -117,29 +123,45 @@ def _spool(directory: Path, needles: list[str]) -> Place:
 def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
     """The bytes of every file, after the write-ahead log was folded in."""
     folded = store.fold_in_log()
-    left = _left_in(store, needles)
+    left = _left_in(store.directory, OURS, needles)
     if left:
         # A name in the code is no trace of what was said about it; to ask this of each erasure would cost too much.
         needles = [one for one in needles if not memories.is_tied_elsewhere(store.db, one, [memory.id])]
-        left = _left_in(store, needles)
+        left = _left_in(store.directory, OURS, needles)
     if left and (found := log.holding(store.db, needles)):
         # The quick look missed an observation or a question that repeats it; this one read every entry.
         store.record([pen.about(memory, MemoryErased(memory_id=memory.id, bodies=tuple(found)))])
         folded = store.fold_in_log()
-        left = _left_in(store, needles)
+        left = _left_in(store.directory, OURS, needles)
     if left:
         why = (
             "something else here says the same" if folded else "another process still reads the old pages; run it again"
         )
-        return Place(name="files", state="pending", detail=f"found in {', '.join(left)}: {why}")
+        return Place(name="files", state="pending", detail=f"found in {', '.join(file.name for file in left)}: {why}")
     return Place(name="files", state="done", detail="no byte of it is left")
 
 
-def _left_in(store: Store, needles: list[str]) -> list[str]:
+def _backups(store: Store, events: list[Event], needles: list[str]) -> list[Place]:
+    """Copies beside the store lose it too."""
+    places = []
+    for file in _left_in(store.directory, f"{FOLDER}/*.db*", needles):
+        name = f"{FOLDER}/{file.name}"
+        try:
+            backup.keep_out(file, events)
+            left = bool(_left_in(store.directory, name, needles))
+        except StoreError:
+            left = True
+        state: Literal["done", "pending"] = "pending" if left else "done"
+        detail = "it still holds it; remove that file" if left else "erased there too"
+        places.append(Place(name=name, state=state, detail=detail))
+    return places
+
+
+def _left_in(directory: Path, files: str, needles: list[str]) -> list[Path]:
     """Files that still hold it; a few of the longest needles tell as much as all, and each costs a read of the file."""
     telling = sorted(needles, key=len, reverse=True)[:LOOKED_FOR]
     raw = [needle.encode("utf-8", "replace") for needle in telling]
-    return [file.name for file in sorted(store.directory.glob("memory.db*")) if raw and _holds(file, raw)]
+    return [file for file in sorted(directory.glob(files)) if raw and _holds(file, raw)]
 
 
 def _holds(file: Path, needles: list[bytes]) -> bool:
@@ -168,5 +190,7 @@ def _outside(doomed: list[Memory]) -> list[Place]:
         for source in one.sources
         if source.file
     ]
-    exported = Place(name="exports", state="outside", detail="files you made with 'hivemind export' or a backup")
+    exported = Place(
+        name="exports", state="outside", detail="files you made with 'hivemind export', backups kept elsewhere"
+    )
     return [*dict.fromkeys(places), exported]

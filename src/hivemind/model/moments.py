@@ -35,6 +35,11 @@ def read(stored: str) -> datetime:
     return datetime.fromisoformat(stored)
 
 
+def stamp(moment: datetime) -> str:
+    """A moment as part of a file's name."""
+    return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S-%f")
+
+
 def day(stored: str | None) -> str:
     """A stored moment as people read it: the date."""
     return stored[:10] if stored else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.events import Event
-from hivemind.store import log, projector
+from hivemind.store import ballast, log, projector
 from hivemind.store.database import Database
 
 FORMAT = 1
@@ -29,30 +29,43 @@ CREATE TABLE identity (
 class Store:
     """An open store."""
 
-    def __init__(self, db: Database, directory: Path, device: str, secret: bytes) -> None:
+    def __init__(self, db: Database, directory: Path) -> None:
         self.db = db
         self.directory = directory
-        self.device = device
-        self.secret = secret
+        self._file = _inode(directory)
+
+    @property
+    def id(self) -> str:
+        """The name that tells this store from all others."""
+        return identity(self.db)[0]
+
+    @property
+    def secret(self) -> bytes:
+        """Keys the digests of values that stay out."""
+        return identity(self.db)[2]
 
     @classmethod
     def open(cls, directory: Path) -> "Store":
         """Open the store in a directory, creating it on first use."""
         _make(directory)
         _refuse_a_lost_file(directory)
-        db = Database.open(directory / FILE)
+        db = _opened(directory)
         try:
-            store_id, device, secret = _prepared(db)
-            _name_beside(directory, store_id)
+            _prepare(db)
+            name_beside(directory, identity(db)[0])
         except BaseException:
             db.close()
             raise
-        return cls(db, directory, device, secret)
+        ballast.lay(directory)
+        return cls(db, directory)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append what is new and let the projections take it in, in one transaction or not at all."""
         with self.db.transaction():
-            added = log.append(self.db, self.device, events)
+            if _inode(self.directory) != self._file:
+                # What is written to a file that lost its name would be acknowledged and gone.
+                raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
+            added = log.append(self.db, identity(self.db)[1], events)
             projector.apply(self.db, added)
         return [event for _, event in added]
 
@@ -70,10 +83,42 @@ class Store:
         self.db.close()
 
 
-def _prepared(db: Database) -> tuple[str, str, bytes]:
-    """Tables as this program expects them, and who we are."""
+def identity(db: Database) -> tuple[str, str, bytes]:
+    """The store, the device that writes now, and the secret; a restore changes them under a store that is open."""
+    row = db.one("SELECT store, device, secret FROM identity")
+    if row is None:
+        raise StoreDamaged("the store has lost its identity; run 'hivemind repair' or restore a backup")
+    return row[0], row[1], row[2]
+
+
+def identify(db: Database, store: str, secret: bytes) -> str:
+    """Let what follows be written as a store's new device: numbers of an old one are never used twice."""
+    device = secrets.token_hex(16)
+    db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
+    return device
+
+
+def _opened(directory: Path) -> Database:
+    try:
+        return Database.open(directory / FILE)
+    except StoreError:
+        # Without room not even the shared index of a reader can be made.
+        if not ballast.is_needed(directory) or not ballast.release(directory):
+            raise
+        return Database.open(directory / FILE)
+
+
+def _inode(directory: Path) -> int:
+    try:
+        return (directory / FILE).stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _prepare(db: Database) -> None:
+    """Tables as this program expects them."""
     if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
-        return _identity(db)
+        return
     with db.transaction():
         found = int(db.value("PRAGMA user_version"))
         if found == 0:
@@ -83,7 +128,6 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
-    return _identity(db)
 
 
 def _create(db: Database) -> None:
@@ -92,13 +136,6 @@ def _create(db: Database) -> None:
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
     projector.create_tables(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
-
-
-def _identity(db: Database) -> tuple[str, str, bytes]:
-    row = db.one("SELECT store, device, secret FROM identity")
-    if row is None:
-        raise StoreDamaged("the store has lost its identity; restore it from a backup")
-    return row[0], row[1], row[2]
 
 
 def _make(directory: Path) -> None:
@@ -114,11 +151,12 @@ def _refuse_a_lost_file(directory: Path) -> None:
     if beside.exists() and (not file.exists() or file.stat().st_size == 0):
         raise StoreDamaged(
             f"{file} is {'empty' if file.exists() else 'missing'}, but {beside.name} says there was a store here;"
-            f" restore it from a backup, or remove {beside} to start a new one"
+            f" restore it with 'hivemind backup restore', or remove {beside} to start a new one"
         )
 
 
-def _name_beside(directory: Path, store_id: str) -> None:
+def name_beside(directory: Path, store_id: str) -> None:
+    """Write the store's name beside it, so that a lost or exchanged file is noticed."""
     beside = directory / ID_FILE
     if not beside.exists():
         fresh = directory / f"{ID_FILE}.{secrets.token_hex(4)}"

@@ -9,11 +9,12 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
-from hivemind.model.events import Event, MemoryErased, ObservationsDropped, decode, encode
+from hivemind.model.events import EntriesLost, Event, MemoryErased, ObservationsDropped, decode, encode
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel
 from hivemind.model.plain import plain
@@ -57,9 +58,13 @@ CREATE TABLE erased (             -- memories and entries whose content must not
 ) STRICT, WITHOUT ROWID;
 """
 
+TABLES = ("devices", "events", "bodies", "erased")
+"""In the order in which they refer to each other."""
+
 REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
 """Entries that may repeat what a memory says, and lose their content with it."""
 
+KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 START = "0" * 64
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
@@ -102,12 +107,12 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         salt = secrets.token_bytes(16)
         seq += 1
         who = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
-        header = (event.id, device, seq, last_hash, *who, event.about, fact, _digest(salt, content))
+        header = (event.id, device, seq, last_hash, *who, event.about, fact, digest(salt, content))
         position = db.value(
             f"INSERT INTO events ({HEADER}) VALUES ({', '.join('?' * len(header))}) RETURNING position",
             header[0], key, *header[2:],
         )  # fmt: skip
-        last_hash = _hash(header)
+        last_hash = header_hash(header)
         if _keep_body(db, position, event, salt, content):
             added.append((position, event))
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, key)
@@ -228,6 +233,21 @@ def erasure_of(db: Database, thing: str) -> Event | None:
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
 
 
+def keeping_out(db: Database) -> list[Event]:
+    """What was destroyed or refused here, for another log to take over."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE {KEEPING_OUT}")
+    return [_event(row) for row in rows]
+
+
+def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
+    """Put the rows of another log in the place of all there is."""
+    for table in reversed(TABLES):
+        db.execute(f"DELETE FROM {table}")
+    for table in TABLES:
+        for row in rows[table]:
+            db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
     """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
     wanted = [fragment for fragment in fragments if fragment]
@@ -237,23 +257,47 @@ def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
 
 def verify(db: Database) -> list[Broken]:
     """Every place where a header or body was edited, removed, added or put in another order."""
-    erased = _erased_bodies(db)
+    erased, lost = erased_bodies(db), _lost(db)
     broken: list[Broken] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
         seq, expected = 0, START
         for header, salt, content in _chain(db, device):
             seq += 1
-            if header[2] != seq or header[3] != expected:
+            is_gap = seq < header[2] and all((device, one) in lost for one in range(seq, header[2]))
+            if not is_gap and (header[2] != seq or header[3] != expected):
                 broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
-                seq = header[2]
-            if content is not None and _digest(salt, content) != header[-1]:
+            seq = header[2]
+            if content is not None and digest(salt, content) != header[-1]:
                 broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
             if content is None and header[0] not in erased:
                 broken.append(Broken(device=device, device_seq=seq, why="the content is gone without an erasure"))
-            expected = _hash(header)
+            expected = header_hash(header)
         if (seq, expected) != (last_seq, last_hash):
             broken.append(Broken(device=device, device_seq=last_seq, why="the newest entries are not as recorded"))
     return broken
+
+
+def erased_bodies(db: Database) -> set[str]:
+    """Ids of entries whose content may be gone, by what the log itself records."""
+    allowed: set[str] = set()
+    rows = db.execute(
+        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact IN ('memory.erased', 'observations.dropped', 'entries.lost')"
+    )
+    for memory, content in rows:
+        allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
+        allowed |= set(json.loads(content).get("bodies", ()))
+    return allowed
+
+
+def digest(salt: bytes | None, content: str) -> str:
+    """What a header says of its body."""
+    return hmac.digest(salt or b"", content.encode(), "sha256").hex()
+
+
+def header_hash(header: Row) -> str:
+    """What the next header says of this one."""
+    return hashlib.sha256(json.dumps(header, ensure_ascii=False).encode()).hexdigest()
 
 
 def _device(db: Database, device: str) -> tuple[int, int, str]:
@@ -282,17 +326,11 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
     return True
 
 
-def _erased_bodies(db: Database) -> set[str]:
-    """Ids of entries whose content may be gone, by the erasures that the log itself records."""
-    allowed: set[str] = set()
-    rows = db.execute(
-        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact IN ('memory.erased', 'observations.dropped')"
-    )
-    for memory, content in rows:
-        allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
-        allowed |= set(json.loads(content).get("bodies", ()))
-    return allowed
+def _lost(db: Database) -> set[tuple[str, int]]:
+    """Whole entries that a repair could not save: device and number."""
+    rows = db.execute("SELECT b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'entries.lost'")
+    gaps = [gap.split() for row in rows for gap in cast(EntriesLost, decode("entries.lost", row[0])).gaps]
+    return {(device, seq) for device, first, last in gaps for seq in range(int(first), int(last) + 1)}
 
 
 def _chain(db: Database, device: str) -> Iterator[tuple[Row, bytes | None, str | None]]:
@@ -320,11 +358,3 @@ def _event(row: Row) -> Event:
         session=session,
         batch=batch,
     )
-
-
-def _digest(salt: bytes | None, content: str) -> str:
-    return hmac.digest(salt or b"", content.encode(), "sha256").hex()
-
-
-def _hash(header: Row) -> str:
-    return hashlib.sha256(json.dumps(header, ensure_ascii=False).encode()).hexdigest()

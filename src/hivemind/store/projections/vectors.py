@@ -7,6 +7,8 @@ that reads its vector. This module counts nothing, so that writing a memory does
 
 import hashlib
 import json
+import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +29,8 @@ CREATE TABLE vectors (
     model TEXT NOT NULL,
     block INTEGER,                -- none while it waits for a block to fill
     scale REAL NOT NULL,
-    numbers BLOB NOT NULL         -- signed bytes; times scale they are the vector
+    numbers BLOB NOT NULL,        -- signed bytes; times scale they are the vector
+    checksum INTEGER NOT NULL     -- of scale and numbers; nothing in the log could tell a flipped bit
 ) STRICT;
 CREATE INDEX vectors_waiting ON vectors (passage) WHERE block IS NULL;
 CREATE TABLE vectors_wanted (     -- passages that have none yet
@@ -80,9 +83,14 @@ def put(db: Database, model: str, vectors: Iterable[Vector]) -> None:
     for vector in vectors:
         drop(db, vector.passage)
         db.execute(
-            "INSERT INTO vectors SELECT key, ?, NULL, ?, ? FROM passages WHERE key = ?",
-            model, vector.scale, vector.numbers, vector.passage,
+            "INSERT INTO vectors SELECT key, ?, NULL, ?, ?, ? FROM passages WHERE key = ?",
+            model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers), vector.passage,
         )  # fmt: skip
+
+
+def checksum(scale: float, numbers: bytes) -> int:
+    """What tells a vector from a damaged one."""
+    return zlib.crc32(struct.pack("<d", scale) + numbers)
 
 
 def drop(db: Database, passage: int) -> None:

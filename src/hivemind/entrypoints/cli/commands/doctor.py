@@ -4,19 +4,19 @@ import sys
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.app.mending import doctor
 from hivemind.entrypoints.cli.output import as_json_option, say_json, table
 
 
 @click.command("doctor")
+@click.option("--quick", is_flag=True, help="Do not derive all tables again to compare them.")
 @as_json_option
-def command(as_json: bool) -> None:
+def command(quick: bool, as_json: bool) -> None:
     """Look whether everything is well, and say what to do if not.
 
     The exit code is 1 if something is wrong.
     """
-    with open_mind() as mind:
-        findings = (*mind.doctor(), *mind.agents_health())
+    findings = doctor(click.get_current_context().find_root().obj, quick=quick)
     if as_json:
         say_json(findings)
     else:

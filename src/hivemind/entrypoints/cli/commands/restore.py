@@ -1,9 +1,12 @@
 """``hivemind restore``."""
 
+from pathlib import Path
+
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.errors import InvalidInput
 
 
 @click.command("restore")
@@ -12,6 +15,8 @@ from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_jso
 @as_json_option
 def command(memory: str, reason: str, as_json: bool) -> None:
     """Let a memory stand again that was taken back, rejected or replaced."""
+    if Path(memory).is_file():
+        raise InvalidInput(f"{memory} is a file; to go back to a backup: hivemind backup restore {memory}")
     with open_mind() as mind:
         known = mind.restore(memory, reason=reason)
     if as_json:
