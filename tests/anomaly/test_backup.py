@@ -11,6 +11,7 @@ from hivemind import Hivemind
 from hivemind.errors import Refused
 from hivemind.model.memory import Status
 from hivemind.store import FILE
+from tests.anomaly.conftest import Tally
 from tests.conftest import Open
 from tests.doors import residue, run, run_json
 
@@ -126,7 +127,7 @@ def test_what_was_rejected_since_stays_rejected(mind: Hivemind) -> None:
 
 
 @pytest.mark.parametrize("wreck", ["missing", "empty", "garbage", "cut"])
-def test_a_backup_restores_over_a_wreck(mind: Hivemind, home: Path, wreck: str) -> None:
+def test_a_backup_restores_over_a_wreck(mind: Hivemind, home: Path, tally: Tally, wreck: str) -> None:
     mind.remember("Deploys run from main")
     made = run_json("backup")
     mind.close()
@@ -149,6 +150,7 @@ def test_a_backup_restores_over_a_wreck(mind: Hivemind, home: Path, wreck: str) 
     assert back.exit_code == 0, back.output
     assert [one["text"] for one in run_json("list", "--everywhere")] == ["Deploys run from main"]
     assert is_well()
+    tally("file missing, empty, garbage or cut; restored", 1, 1)
 
 
 def test_erasures_are_carried_over_from_a_damaged_store(mind: Hivemind, home: Path, tmp_path: Path) -> None:

@@ -40,8 +40,10 @@ def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
     spool = os.path.join(directory, FILE)
     if os.path.exists(spool):
         held = _opened(spool)
-        os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
-        os.close(held)
+        try:
+            os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
+        finally:
+            os.close(held)
     files = [os.path.join(directory, name) for name in sorted(_names(directory)) if name.endswith(TAKEN)]
     yield [line for file in files for line in _lines(file)]
     for file in files:

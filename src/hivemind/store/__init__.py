@@ -65,6 +65,8 @@ class Store:
             if _inode(self.directory) != self._file:
                 # What is written to a file that lost its name would be acknowledged and gone.
                 raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
+            if projector.version(self.db) > projector.VERSION:
+                raise StoreTooNew("a newer hivemind has taken this store over; start this one again to go on with that")
             added = log.append(self.db, identity(self.db)[1], events)
             projector.apply(self.db, added)
         return [event for _, event in added]
@@ -103,7 +105,7 @@ def _opened(directory: Path) -> Database:
         return Database.open(directory / FILE)
     except StoreError:
         # Without room not even the shared index of a reader can be made.
-        if not ballast.is_needed(directory) or not ballast.release(directory):
+        if not ballast.is_needed(directory) or not ballast.release(directory, ballast.TO_OPEN):
             raise
         return Database.open(directory / FILE)
 

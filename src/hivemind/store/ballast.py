@@ -6,12 +6,14 @@ from pathlib import Path
 FILE = "ballast"
 BYTES = 2 * 1024 * 1024
 """An erasure writes each page it touches once more before it shrinks anything; this is room for five hundred."""
+TO_OPEN = 128 * 1024
+"""What it takes to open a store for reading."""
 
 
 def lay(directory: Path) -> None:
     """Keep the room, unless it is kept already or there is none."""
     file = directory / FILE
-    if file.exists() or _free(directory) < 4 * BYTES:
+    if (file.exists() and file.stat().st_size == BYTES) or _free(directory) < 4 * BYTES:
         return
     with file.open("wb") as room:
         # Written, not only reserved: a sparse file would give nothing back.
@@ -23,13 +25,15 @@ def is_needed(directory: Path) -> bool:
     return _free(directory) < BYTES
 
 
-def release(directory: Path) -> bool:
-    """Give the room back; false if there was none."""
-    try:
-        (directory / FILE).unlink()
-    except FileNotFoundError:
-        return False
-    return True
+def release(directory: Path, room: int = BYTES) -> bool:
+    """Give all of the room back, or some; false if there was none."""
+    file = directory / FILE
+    left = file.stat().st_size - room if file.exists() else -room
+    if left > 0:
+        os.truncate(file, left)
+    else:
+        file.unlink(missing_ok=True)
+    return left > -room
 
 
 def _free(directory: Path) -> int:
