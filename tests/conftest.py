@@ -1,6 +1,7 @@
 """What every test starts from: an empty home, a clock that is told the time, a real repository."""
 
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -106,3 +107,26 @@ def make_repository(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+TRIED: Counter[str] = Counter()
+SURVIVED: Counter[str] = Counter()
+Tally = Callable[[str, int, int], None]
+
+
+@pytest.fixture
+def tally() -> Tally:
+    """Notes under a name how many were tried and how many survived; the table stands at the end of the run."""
+
+    def note(what: str, tried: int, survived: int) -> None:
+        TRIED[what] += tried
+        SURVIVED[what] += survived
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if TRIED:
+        terminalreporter.write_line("\ntried and survived:")
+    for what, tried in TRIED.items():
+        terminalreporter.write_line(f"  {what:<58} {tried:>7,} {SURVIVED[what]:>7,}")

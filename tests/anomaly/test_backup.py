@@ -11,8 +11,7 @@ from hivemind import Hivemind
 from hivemind.errors import Refused
 from hivemind.model.memory import Status
 from hivemind.store import FILE
-from tests.anomaly.conftest import Tally
-from tests.conftest import Open
+from tests.conftest import Open, Tally
 from tests.doors import residue, run, run_json
 
 MARK = "zanzibar-7719"

@@ -14,9 +14,9 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import StoreError
 from hivemind.store import FILE, Store, ballast, checkup
-from tests.anomaly.conftest import Tally
 from tests.anomaly.disks import Fault, failing, renames_fail
 from tests.anomaly.stores import opened
+from tests.conftest import Tally
 from tests.doors import residue
 
 MARK = "zanzibar-7719"

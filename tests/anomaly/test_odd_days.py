@@ -12,8 +12,7 @@ from hivemind.capture import spool
 from hivemind.errors import StoreTooNew
 from hivemind.model.memory import Status
 from hivemind.store import Store, checkup
-from tests.anomaly.conftest import Tally
-from tests.conftest import Clock, Open
+from tests.conftest import Clock, Open, Tally
 from tests.doors import run
 
 NEWER = """
@@ -67,12 +66,12 @@ def mind_commands(mind: Hivemind) -> list[dict[str, str]]:
     return [{"command": one.command} for one in trace]
 
 
-def test_garbage_in_the_spool_is_noted_and_passed_over(open_mind: Open, home: Path) -> None:
+def test_garbage_in_the_spool_is_noted_and_passed_over(home: Path) -> None:
     home.mkdir()
     (home / spool.FILE).write_bytes(bytes(range(256)) * 20 + b"\n\0\0\0\n{}\n\t\t\t\n")
     leave(home, 1)
 
-    with open_mind(home=home) as mind:
+    with Hivemind.open() as mind:
         commands = mind_commands(mind)
 
     assert [one["command"] for one in commands] == ["make target-1"]

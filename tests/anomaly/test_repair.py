@@ -11,9 +11,8 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import StoreError
 from hivemind.store import FILE, Store
-from tests.anomaly.conftest import Tally
 from tests.anomaly.flips import measured
-from tests.conftest import Open
+from tests.conftest import Open, Tally
 from tests.doors import residue, run, run_json
 
 FLIPS = int(os.environ.get("HIVEMIND_FLIPS", "40"))

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from hivemind.store import Store, checkup, log
-from tests.anomaly.conftest import Tally
+from tests.conftest import Tally
 
 KILLS = int(os.environ.get("HIVEMIND_KILLS", "100"))
 STORM_SECONDS = float(os.environ.get("HIVEMIND_STORM_SECONDS", "0"))

@@ -1,7 +1,7 @@
 """What was committed, newest first: who, when, what they said about it, which files it touched."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,13 +35,24 @@ def commits(root: Path, since: str = "") -> Iterator[Commit]:
     with process:
         assert process.stdout is not None
         assert process.stderr is not None
-        yield from map(_commit, _records(process.stdout))
+        yield from read(process.stdout)
         complaint = process.stderr.read().strip()
     if process.returncode:
         raise Unavailable(f"git cannot tell the history of {root}: {complaint}")
 
 
-def _records(lines: Iterator[str]) -> Iterator[str]:
+def read(lines: Iterable[str]) -> Iterator[Commit]:
+    """The commits that git's output tells of; a message that plays with our separators tells of none."""
+    for record in _records(lines):
+        told, _, files = record.removeprefix(BEGIN).partition(END)
+        fields = told.split(FIELD, 3)
+        if len(fields) == 4:
+            identifier, at, author, message = fields
+            touched = tuple(filter(None, map(str.strip, files.splitlines())))
+            yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
+
+
+def _records(lines: Iterable[str]) -> Iterator[str]:
     held: list[str] = []
     for line in lines:
         if line.startswith(BEGIN) and held:
@@ -50,10 +61,3 @@ def _records(lines: Iterator[str]) -> Iterator[str]:
         held.append(line)
     if held:
         yield "".join(held)
-
-
-def _commit(record: str) -> Commit:
-    told, _, files = record.removeprefix(BEGIN).partition(END)
-    identifier, at, author, message = told.split(FIELD, 3)
-    touched = tuple(filter(None, map(str.strip, files.splitlines())))
-    return Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)

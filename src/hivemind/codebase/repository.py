@@ -23,7 +23,11 @@ URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>[^/:]*)(?::\d+)?/(?
 
 def identify(directory: Path) -> Repository:
     """The repository a directory belongs to."""
-    directory = directory.resolve()
+    try:
+        directory = directory.resolve()
+    except (OSError, ValueError, RuntimeError):
+        # A name that no directory can have: too long, with a NUL, or a link to itself.
+        return Repository(id=f"path:{directory}", root=str(directory))
     answer = _git(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository")
     if answer is None:
         return Repository(id=f"path:{directory}", root=str(directory))
