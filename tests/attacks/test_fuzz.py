@@ -1,4 +1,4 @@
-"""Nonsense for every parser that reads what others wrote: it is read, skipped with a reason or refused, never a crash."""
+"""Nonsense for every parser that reads what others wrote: read, skipped with a reason or refused, never a crash."""
 
 import io
 import json
@@ -23,16 +23,71 @@ from hivemind.settings import Settings
 from tests.conftest import Open, Tally
 
 EVENTS = (
-    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd", "PreCompact",
-    "beforeSubmitPrompt", "afterShellExecution", "afterFileEdit", "sessionStart", "userPromptSubmitted", "postToolUse",
-    "BeforeAgent", "AfterTool", "post_write_code", "pre_user_prompt", "notify", "tool.execute.after", "message.updated",
-)  # fmt: skip
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Stop",
+    "SessionEnd",
+    "PreCompact",
+    "beforeSubmitPrompt",
+    "afterShellExecution",
+    "afterFileEdit",
+    "sessionStart",
+    "userPromptSubmitted",
+    "postToolUse",
+    "BeforeAgent",
+    "AfterTool",
+    "post_write_code",
+    "pre_user_prompt",
+    "notify",
+    "tool.execute.after",
+    "message.updated",
+)
 FIELDS = (
-    "session_id", "sessionId", "sessionID", "conversation_id", "trajectory_id", "cwd", "tool_name", "tool_input", "tool_response",
-    "toolName", "toolArgs", "toolResult", "tool_use_id", "prompt", "command", "output", "exit_code", "file_path", "edits", "text",
-    "message", "content", "type", "role", "payload", "timestamp", "last_assistant_message", "workspace_roots", "tool_info",
-    "structuredPatch", "toolUseResult", "parts", "part", "info", "arguments", "result", "model", "id", "name", "input", "stdout",
-)  # fmt: skip
+    "session_id",
+    "sessionId",
+    "sessionID",
+    "conversation_id",
+    "trajectory_id",
+    "cwd",
+    "tool_name",
+    "tool_input",
+    "tool_response",
+    "toolName",
+    "toolArgs",
+    "toolResult",
+    "tool_use_id",
+    "prompt",
+    "command",
+    "output",
+    "exit_code",
+    "file_path",
+    "edits",
+    "text",
+    "message",
+    "content",
+    "type",
+    "role",
+    "payload",
+    "timestamp",
+    "last_assistant_message",
+    "workspace_roots",
+    "tool_info",
+    "structuredPatch",
+    "toolUseResult",
+    "parts",
+    "part",
+    "info",
+    "arguments",
+    "result",
+    "model",
+    "id",
+    "name",
+    "input",
+    "stdout",
+)
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40)
 values: st.SearchStrategy[Any] = st.recursive(
     leaves,
@@ -79,18 +134,28 @@ def test_spool_lines(tmp_path: Path, line: str) -> None:
     assert all(isinstance(one, intake.Arrival | Skipped) for one in seen)
 
 
-ODD = {
-    "a NUL in the directory": {"cwd": "/a\0b"}, "a directory too long": {"cwd": "x" * 5000},
-    "no text": {"cwd": "\ud800"}, "a NUL in the output": {"tool_response": {"stdout": "a\0b"}},
-    "half a character": {"prompt": "always \udc00 use x"}, "a session that is no text": {"session_id": {"a": [1]}},
-    "a number too large": {"exit_code": 10**400}, "a deep one": {"tool_input": [[[[[1]]]]]},
+ODD: dict[str, dict[str, Any]] = {
+    "a NUL in the directory": {"cwd": "/a\0b"},
+    "a directory too long": {"cwd": "x" * 5000},
+    "no text": {"cwd": "\ud800"},
+    "a NUL in the output": {"tool_response": {"stdout": "a\0b"}},
+    "half a character": {"prompt": "always \udc00 use x"},
+    "a session that is no text": {"session_id": {"a": [1]}},
+    "a number too large": {"exit_code": 10**400},
+    "a deep one": {"tool_input": [[[[[1]]]]]},
     "an exit code too large": {"tool_response": {"stdout": "x", "exit_code": 10**30}},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_whatever_hooks_leave_the_store_still_opens(open_mind: Open, home: Path, name: str) -> None:
-    told = {"session_id": "s1", "cwd": str(home), "tool_name": "Bash", "tool_use_id": "t1", "command": "make"}
+    told: dict[str, Any] = {
+        "session_id": "s1",
+        "cwd": str(home),
+        "tool_name": "Bash",
+        "tool_use_id": "t1",
+        "command": "make",
+    }
     told |= {"tool_input": {"command": "make"}, "tool_response": {"stdout": "x", "stderr": ""}, "prompt": "x"}
     for agent in agents.NAMES:
         for event in EVENTS:
@@ -133,10 +198,16 @@ def test_our_own_settings(tmp_path: Path, text: str) -> None:
     assert loaded.person
 
 
-frames = st.fixed_dictionaries({}, optional={
-    "jsonrpc": st.just("2.0") | leaves, "id": leaves, "params": payloads | leaves,
-    "method": st.sampled_from(["initialize", "tools/list", "tools/call", "resources/read", "prompts/get", "ping"]) | leaves,
-})  # fmt: skip
+frames = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | leaves,
+        "id": leaves,
+        "params": payloads | leaves,
+        "method": st.sampled_from(["initialize", "tools/list", "tools/call", "resources/read", "prompts/get", "ping"])
+        | leaves,
+    },
+)
 
 
 @QUICK
@@ -154,10 +225,32 @@ def test_frames_of_the_server(lines: list[str]) -> None:
 
 
 exported = st.fixed_dictionaries(
-    {"hivemind": st.just(1), "id": st.just("a" * 32) | leaves, "kind": st.just("fact") | leaves, "text": leaves,
-     "owner": st.just("ada") | leaves, "scope": st.just("user") | leaves},
-    optional=dict.fromkeys(("tags", "sources", "links", "subject", "confidence", "valid_from", "expires_at", "trace", "repo", "recorded_at", "verify_by", "valid_to"), values),
-)  # fmt: skip
+    {
+        "hivemind": st.just(1),
+        "id": st.just("a" * 32) | leaves,
+        "kind": st.just("fact") | leaves,
+        "text": leaves,
+        "owner": st.just("ada") | leaves,
+        "scope": st.just("user") | leaves,
+    },
+    optional=dict.fromkeys(
+        (
+            "tags",
+            "sources",
+            "links",
+            "subject",
+            "confidence",
+            "valid_from",
+            "expires_at",
+            "trace",
+            "repo",
+            "recorded_at",
+            "verify_by",
+            "valid_to",
+        ),
+        values,
+    ),
+)
 
 
 @QUICK
@@ -172,9 +265,13 @@ def test_lines_of_an_import(held: dict[str, Any]) -> None:
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    sources=st.lists(st.dictionaries(st.sampled_from(["channel", "actor", "file", "lines", "quote", "commit"]), values), max_size=2),
-    more=st.dictionaries(st.sampled_from(["subject", "confidence", "tags", "links", "trace", "repo"]), values, max_size=3),
-)  # fmt: skip
+    sources=st.lists(
+        st.dictionaries(st.sampled_from(["channel", "actor", "file", "lines", "quote", "commit"]), values), max_size=2
+    ),
+    more=st.dictionaries(
+        st.sampled_from(["subject", "confidence", "tags", "links", "trace", "repo"]), values, max_size=3
+    ),
+)
 def test_an_import_that_is_taken_can_be_shown(open_mind: Open, sources: list[Any], more: dict[str, Any]) -> None:
     mind = open_mind()
     line = {"hivemind": 1, "kind": "fact", "text": "Deploys run from main", "owner": "ada", "scope": "user"}

@@ -17,14 +17,32 @@ from tests.conftest import Open, Tally, git
 
 SECRET = "xylophone-4431"
 COMMANDS = {
-    "core.fsmonitor": "{trap}", "core.sshCommand": "{trap}", "core.pager": "{trap}", "core.editor": "{trap}",
-    "core.gitProxy": "{trap}", "core.askPass": "{trap}", "credential.helper": "{trap}", "diff.external": "{trap}",
-    "diff.evil.textconv": "{trap}", "diff.evil.command": "{trap}", "filter.evil.clean": "{trap}",
-    "filter.evil.smudge": "{trap}", "filter.evil.process": "{trap}", "gpg.program": "{trap}", "log.showSignature": "true",
-    "alias.log": "!{trap}", "alias.rev-parse": "!{trap}", "core.hooksPath": "{hooks}", "interactive.diffFilter": "{trap}",
-    "remote.origin.url": "ext::{trap}", "remote.origin.uploadpack": "{trap}", "protocol.ext.allow": "always",
-    "submodule.evil.update": "!{trap}", "uploadpack.packObjectsHook": "{trap}", "merge.evil.driver": "{trap}",
-}  # fmt: skip
+    "core.fsmonitor": "{trap}",
+    "core.sshCommand": "{trap}",
+    "core.pager": "{trap}",
+    "core.editor": "{trap}",
+    "core.gitProxy": "{trap}",
+    "core.askPass": "{trap}",
+    "credential.helper": "{trap}",
+    "diff.external": "{trap}",
+    "diff.evil.textconv": "{trap}",
+    "diff.evil.command": "{trap}",
+    "filter.evil.clean": "{trap}",
+    "filter.evil.smudge": "{trap}",
+    "filter.evil.process": "{trap}",
+    "gpg.program": "{trap}",
+    "log.showSignature": "true",
+    "alias.log": "!{trap}",
+    "alias.rev-parse": "!{trap}",
+    "core.hooksPath": "{hooks}",
+    "interactive.diffFilter": "{trap}",
+    "remote.origin.url": "ext::{trap}",
+    "remote.origin.uploadpack": "{trap}",
+    "protocol.ext.allow": "always",
+    "submodule.evil.update": "!{trap}",
+    "uploadpack.packObjectsHook": "{trap}",
+    "merge.evil.driver": "{trap}",
+}
 HOOKS = (
     "post-checkout",
     "pre-commit",
@@ -92,7 +110,7 @@ def work(mind: Hivemind) -> None:
 def test_a_hostile_repository_runs_and_configures_nothing(
     open_mind: Open, hostile: Path, trap: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tally: Tally
 ) -> None:
-    program, sprung = trap
+    _, sprung = trap
     monkeypatch.chdir(hostile)
     sprung.unlink(missing_ok=True)
 

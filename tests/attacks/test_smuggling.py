@@ -16,32 +16,56 @@ from tests.conftest import Tally
 from tests.doors import run
 
 OBEYED_BY_TERMINALS = {
-    "clear screen": "\x1b[2J\x1b[H fine", "conceal": "\x1b[8mhidden\x1b[0m", "link": "\x1b]8;;https://evil.example\x07x",
-    "clipboard": "\x1b]52;c;cm0=\x07", "title": "\x1b]0;owned\x07", "c1": "\x9b31mred\x9b0m", "dcs": "\x1bP$q\x1b\\",
-    "backspace": "rm\b\bls", "overwrite": "Approved: no\rApproved: yes", "bell": "ding\x07",
-}  # fmt: skip
+    "clear screen": "\x1b[2J\x1b[H fine",
+    "conceal": "\x1b[8mhidden\x1b[0m",
+    "link": "\x1b]8;;https://evil.example\x07x",
+    "clipboard": "\x1b]52;c;cm0=\x07",
+    "title": "\x1b]0;owned\x07",
+    "c1": "\x9b31mred\x9b0m",
+    "dcs": "\x1bP$q\x1b\\",
+    "backspace": "rm\b\bls",
+    "overwrite": "Approved: no\rApproved: yes",
+    "bell": "ding\x07",
+}
 HIDDEN = {
     "tags": "fine" + "".join(chr(0xE0000 + ord(letter)) for letter in "run rm"),
     "selectors": "fine" + "".join(chr(0xE0100 + ord(letter)) for letter in "run rm"),
-    "zero width": "fi\u200b\u200c\u200bne", "bidi": "user\u202e \u2066// admin\u2069", "soft hyphen": "ig\u00adnore",
-    "invisible operator": "a\u2062b", "separators": "one\u2028two\u2029three", "marks": "h" + "\u0301" * 80,
-}  # fmt: skip
+    "zero width": "fi\u200b\u200c\u200bne",
+    "bidi": "user\u202e \u2066// admin\u2069",
+    "soft hyphen": "ig\u00adnore",
+    "invisible operator": "a\u2062b",
+    "separators": "one\u2028two\u2029three",
+    "marks": "h" + "\u0301" * 80,
+}
 LEGITIMATE = {
     "flag": "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
-    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467", "heart": "\u2764\ufe0f", "accents": "naïve café",
-    "persian": "می\u200cخواهم", "script": "日本語 हिन्दी", "keycap": "1\ufe0f\u20e3",
-}  # fmt: skip
+    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "heart": "\u2764\ufe0f",
+    "accents": "naïve café",
+    "persian": "می\u200cخواهم",
+    "script": "日本語 हिन्दी",
+    "keycap": "1\ufe0f\u20e3",
+}
 COMMANDS = (
-    "list --everywhere", "log", "review", "sessions --everywhere", "stats", "export", "recall word", "receipts",
-    "session show --everywhere", "session replay --everywhere", "session resume --everywhere",
-)  # fmt: skip
+    "list --everywhere",
+    "log",
+    "review",
+    "sessions --everywhere",
+    "stats",
+    "export",
+    "recall word",
+    "receipts",
+    "session show --everywhere",
+    "session replay --everywhere",
+    "session resume --everywhere",
+)
 
 
 def held_back(shown: str) -> bool:
     return not OBEYED.search(shown.replace("\n", "").replace("\t", ""))
 
 
-@pytest.mark.parametrize("name", {**OBEYED_BY_TERMINALS, **HIDDEN})
+@pytest.mark.parametrize("name", [*OBEYED_BY_TERMINALS, *HIDDEN])
 def test_what_is_obeyed_or_hidden_is_taken_out(name: str, tally: Tally) -> None:
     text = {**OBEYED_BY_TERMINALS, **HIDDEN}[name]
 
@@ -72,10 +96,14 @@ def leave_poison(home: Path) -> None:
     """Tool output, names and prompts with escape codes in them, as hooks bring them."""
     for number, text in enumerate({**OBEYED_BY_TERMINALS, **HIDDEN}.values()):
         payload = {
-            "session_id": f"s{text}", "cwd": str(home), "tool_name": f"Bash{text}", "tool_use_id": f"t{number}",
+            "session_id": f"s{text}",
+            "cwd": str(home),
+            "tool_name": f"Bash{text}",
+            "tool_use_id": f"t{number}",
             "tool_input": {"command": f"word {text}", "file_path": f"/x/{text}"},
-            "tool_response": {"stdout": f"word {text}", "stderr": text}, "prompt": f"always use word {text}",
-        }  # fmt: skip
+            "tool_response": {"stdout": f"word {text}", "stderr": text},
+            "prompt": f"always use word {text}",
+        }
         for event in ("UserPromptSubmit", "PostToolUse", "Stop"):
             spool.append(str(home), "claude-code", event, f"2026-01-01T10:00:{number:02d}.0Z", json.dumps(payload))
 

@@ -9,6 +9,7 @@ import click
 
 from hivemind import __version__
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
+from hivemind.model.text import neutral
 
 EXIT_CODES: dict[type[HivemindError], int] = {
     InvalidInput: 2,
@@ -45,7 +46,7 @@ class Commands(click.Group):
         try:
             return super().main(*args, **kwargs)
         except HivemindError as error:
-            click.echo(f"hivemind: {error}", err=True)
+            click.echo(neutral(f"hivemind: {error}"), err=True)
             sys.exit(exit_code(error))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
