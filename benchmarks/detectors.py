@@ -9,13 +9,12 @@ whose newest commits are read instead.
 
 import random
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.codebase import history
+from hivemind.codebase import git
 from hivemind.curate import commits
 from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.trail import Trail
@@ -54,7 +53,7 @@ def of_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
 
 def of_commits(repository: Path) -> Iterator[tuple[Proposal, int]]:
     """What the newest commits of a repository teach, each with the number of its commit."""
-    read = list(islice(history.commits(repository), COMMITS))
+    read = list(git.commits(repository, limit=COMMITS))
     print(f"{len(read)} commits")
     for number, commit in enumerate(read):
         yield from ((one, number) for one in commits.proposals(commit))
@@ -76,15 +75,16 @@ def print_sample(found: list[Proposal], size: int) -> None:
 def sessions(folder: Path) -> Iterator[Trail]:
     """The sessions below a folder, each once, read by the agent its folder is named after."""
     names = {"gemini-cli": "gemini", "copilot-cli": "copilot", "qwen-code": "qwen"}
-    told: Counter[str] = Counter()
+    told: dict[str, dict[str, Observation]] = defaultdict(dict)
     for file in sorted(folder.rglob("*.json*")):
         agent = next((names.get(part, part) for part in file.relative_to(folder).parts), "")
         if agent not in agents.NAMES:
             continue
-        steps = [one for one in agents.of(agent).read_transcript(file) if isinstance(one, Observation)]
-        if steps and not told[steps[0].session_id]:
-            told[steps[0].session_id] += 1
-            yield Trail(steps=steps)
+        for one in agents.of(agent).read_transcript(file):
+            if isinstance(one, Observation):
+                told[one.session_id].setdefault(one.source_id, one)
+    for steps in told.values():
+        yield Trail(steps=sorted(steps.values(), key=lambda one: one.at))
 
 
 if __name__ == "__main__":

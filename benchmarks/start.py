@@ -4,7 +4,10 @@ python -m benchmarks.start
 """
 
 import importlib.util
+import json
 import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +15,9 @@ from pathlib import Path
 
 import hivemind
 from benchmarks.measure import BARE, cpu_of
+from hivemind import Hivemind
+from hivemind.model.memory import Kind
+from hivemind.settings import Settings
 
 PAYLOAD = b'{"session_id":"s","cwd":"/tmp","hook_event_name":"PostToolUse","tool_name":"Bash",'
 PAYLOAD += (
@@ -37,6 +43,8 @@ def main() -> None:
         for name, command, stdin, budget in _rows():
             cost = cpu_of(command, stdin=stdin, environ=environ)
             print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
+        cost = statistics.median(_mornings(Path(home), environ))
+        print(f"{'the same, after a merge of 50 files':<38}{cost:>8.1f}{cost / bare:>8.1f}  400 ms")
 
 
 def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
@@ -53,6 +61,39 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
     yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
     yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "500 ms"
+
+
+def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[float]:
+    """Sessions that start in a tree of 500 files with 100 memories about it, each after others changed 50 of them."""
+    root = home / "tree"
+    root.mkdir()
+    for number in range(500):
+        (root / f"m{number}.py").write_text(_module(number, 0))
+    _commit(root, "init", "-q")
+    settings = Settings(home=home, person="ada")
+    with Hivemind.open(directory=root, settings=settings) as mind:
+        mind.index()
+        for number in range(100):
+            said = f"Rule {number}: rows of {number * number} are counted {'abcdefghij'[number % 10] * 6}"
+            mind.remember(said, kind=Kind.CONVENTION, links=[f"m{number}.py::count_{number}"])
+    start = START.replace(b'"/"', json.dumps(str(root)).encode())
+    for morning in range(1, times + 1):
+        for number in range(50):
+            (root / f"m{number}.py").write_text(_module(number, morning))
+        _commit(root, "status", "-s")
+        command = [sys.executable, "-I", "-S", HOOK, "claude-code", "SessionStart"]
+        yield cpu_of(command, runs=1, stdin=start, environ=environ)
+
+
+def _module(number: int, morning: int) -> str:
+    loops = "".join(f"    for row in rows:\n        total += row.part_{part} * {morning}\n" for part in range(20))
+    return f"def count_{number}(rows):\n    total = 0\n{loops}    return total\n"
+
+
+def _commit(root: Path, *first: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for arguments in (first, ("add", "-A"), ("commit", "-qm", "change")):
+        subprocess.run(["git", *identity, *arguments], cwd=root, check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,20 @@ python dev/reference.py --check   fail if what is written is not what would be w
 
 import dataclasses
 import inspect
-import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hivemind.app import VECTOR_FUNCTIONS
-from hivemind.entrypoints.cli import EXIT_CODES, hivemind
+from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
+from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import FACTS
-from hivemind.settings import Settings
+from hivemind.settings import FILE_ALONE, Settings, described
 from hivemind.store import Store
 from hivemind.store.reader import VIEWS, Reader
 
@@ -26,33 +28,49 @@ MADE = "<!-- Made by dev/reference.py from the code; change the code, then run i
 
 
 def commands() -> str:
-    """Every command with its help."""
+    """Every command with its help, in the order of the alphabet."""
     context = click.Context(hivemind, info_name="hivemind", terminal_width=80, **hivemind.context_settings)
-    parts = ["# Commands\n", MADE]
-    for name in hivemind.list_commands(context):
-        command = hivemind.get_command(context, name)
-        assert command is not None
-        parts += _command(command, click.Context(command, info_name=name, parent=context))
-    codes = "\n".join(f"| {code} | {kind.__doc__} |" for kind, code in EXIT_CODES.items())
-    parts.append(
-        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | Done. |\n| 1 | A plain no: something is not well. |\n"
-        + codes + "\n"
-    )  # fmt: skip
+    codes = "How a command ended is told by its [exit code](exit-codes.md).\n"
+    return "\n".join(["# Commands\n", MADE, codes, *_command(hivemind, context)])
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    with context.scope():
+        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    yield f"## {context.command_path}\n\n```text\n{text}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from _command(below, click.Context(below, info_name=name, parent=context))
+
+
+def exit_codes() -> str:
+    """What a script can tell from how a command ended."""
+    meanings = OTHER_CODES | {code: kind.__doc__ for kind, code in EXIT_CODES.items()}
+    rows = [f"| {code} | {meaning} |" for code, meaning in sorted(meanings.items())]
+    return "\n".join(["# Exit codes\n", MADE, "| code | meaning |", "|---|---|", *rows, ""])
+
+
+def tools() -> str:
+    """What the server offers to a model."""
+    parts = ["# Tools for agents\n", MADE, "Served by `hivemind mcp`, over the Model Context Protocol.\n"]
+    for tool in TOOLS:
+        schema = tool["inputSchema"]
+        rows = [
+            f"| `{name}` | {_kind(shape)} | {'yes' if name in schema.get('required', ()) else ''}"
+            f" | {shape.get('description', '')} |"
+            for name, shape in schema["properties"].items()
+        ]
+        table = ["| argument | type | required | meaning |", "|---|---|---|---|", *rows]
+        parts.append("\n".join([f"## {tool['name']}\n", f"{tool['description']}\n", *table, ""]))
     return "\n".join(parts)
 
 
-def _command(command: click.Command, context: click.Context) -> list[str]:
-    if isinstance(command, click.Group):
-        return [
-            part
-            for name in command.list_commands(context)
-            for sub in [command.get_command(context, name)]
-            if sub is not None
-            for part in _command(sub, click.Context(sub, info_name=name, parent=context))
-        ]
-    with context.scope():
-        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
-    return [f"## {context.command_path}\n", f"```text\n{text}\n```\n"]
+def _kind(shape: dict[str, Any]) -> str:
+    if "enum" in shape:
+        return ", ".join(map(str, shape["enum"]))
+    return f"list of {_kind(shape['items'])}" if shape.get("type") == "array" else str(shape.get("type", "any"))
 
 
 def views() -> str:
@@ -69,18 +87,24 @@ def views() -> str:
 
 def settings() -> str:
     """Every knob."""
-    described = _described(Settings)
+    meanings = described()
     rows = [
-        f"| `{field.name}` | {_default(field)} | {described[field.name]} |" for field in dataclasses.fields(Settings)
+        f"| `{field.name}` | {_default(field)} | {_variable(field.name)} | {meanings[field.name]} |"
+        for field in dataclasses.fields(Settings)
     ]
     head = [
         "# Settings\n",
         MADE,
-        "In `config.toml` in the home directory.\n",
-        "| name | default | meaning |",
-        "|---|---|---|",
+        "The environment counts before the file, the file (`hivemind config path`) before the default; nothing is read"
+        " from a repository. `hivemind config` lists and changes them.\n",
+        "| name | default | environment | meaning |",
+        "|---|---|---|---|",
     ]
     return "\n".join([*head, *rows, ""])
+
+
+def _variable(name: str) -> str:
+    return "not from there" if name in FILE_ALONE else f"`HIVEMIND_{name.upper()}`"
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -96,18 +120,16 @@ def events() -> str:
     return "\n".join(parts)
 
 
-def _described(shape: type[Any]) -> dict[str, str]:
-    """The docstring under each field."""
-    source = inspect.getsource(shape)
-    return {
-        name: " ".join(text.split())
-        for name, text in re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', source, re.DOTALL)
-    }
-
-
 def main() -> None:
     """Write the pages, or check them."""
-    pages = {"commands.md": commands(), "views.md": views(), "settings.md": settings(), "events.md": events()}
+    pages = {
+        "commands.md": commands(),
+        "exit-codes.md": exit_codes(),
+        "tools.md": tools(),
+        "views.md": views(),
+        "settings.md": settings(),
+        "events.md": events(),
+    }
     stale = [
         name
         for name, text in pages.items()

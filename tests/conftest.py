@@ -1,5 +1,6 @@
 """What every test starts from: an empty home, a clock that is told the time, a real repository."""
 
+import secrets
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,9 +11,11 @@ import hypothesis
 import pytest
 
 from hivemind import Hivemind
+from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
+from tests import postgres
 
 # A shared machine is slow at random; a property is not false for that.
 hypothesis.settings.register_profile("steady", deadline=None, print_blob=True)
@@ -107,6 +110,26 @@ def make_repository(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+@pytest.fixture(scope="session")
+def postgres_folder() -> Iterator[str]:
+    """Where a real Postgres listens, started when a test first asks for it."""
+    with postgres.serving() as folder:
+        yield folder
+
+
+@pytest.fixture
+def empty_database(postgres_folder: str) -> str:
+    """The address of a database in which nothing is yet."""
+    return postgres.database(postgres_folder, f"empty_{secrets.token_hex(6)}")
+
+
+@pytest.fixture(scope="session")
+def hub(postgres_folder: str) -> Iterator[Hub]:
+    """A hub that all tests share; each begins teams of its own."""
+    with Hub.open(postgres.database(postgres_folder, "shared_hub")) as opened:
+        yield opened
 
 
 TRIED: Counter[str] = Counter()

@@ -22,6 +22,8 @@ class Text:
     text: str
     session: str = ""
     date: str = ""
+    hidden: str = ""
+    """Why it must not be found: ``elsewhere``, or ``retracted``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Question:
 
     text: str
     wanted: tuple[str, ...]
+    is_answerable: bool = True
+    """Whether its store holds an answer at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,8 @@ def longmemeval(data: Path) -> Iterator[Case]:
             for place, (turns, date) in enumerate(zip(entry["haystack_sessions"], entry["haystack_dates"], strict=True))
         )
         wanted = tuple(dict.fromkeys(number[own] for own in entry["answer_session_ids"]))
-        yield Case(texts=texts, questions=(Question(text=entry["question"], wanted=wanted),))
+        answerable = not entry["question_id"].endswith("_abs")
+        yield Case(texts=texts, questions=(Question(text=entry["question"], wanted=wanted, is_answerable=answerable),))
 
 
 def locomo(data: Path) -> Iterator[Case]:
@@ -84,9 +89,9 @@ def beam(data: Path) -> Iterator[Case]:
                 texts.append(Text(id=str(turn["id"]), text=said, session=session, date=read_date(date)))
         asked = (one for group in _read_json(folder, "probing_questions.json").values() for one in group)
         questions = [
-            Question(text=one["question"], wanted=wanted)
+            Question(text=one["question"], wanted=wanted, is_answerable=bool(wanted))
             for one in asked
-            if (wanted := tuple(dict.fromkeys(map(str, _leaves(one.get("source_chat_ids"))))))
+            for wanted in [tuple(dict.fromkeys(map(str, _leaves(one.get("source_chat_ids")))))]
         ]
         yield Case(texts=tuple(texts), questions=tuple(questions))
 

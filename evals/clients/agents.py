@@ -6,7 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-NODE = "node@22"
+from evals.clients.model import Step
+
+
+def _with_command(tool: str, name: str = "command", **more: Any) -> Callable[[str], Step]:
+    return lambda command: Step(tool=tool, arguments={name: command, **more})
+
+
+def _with_file(tool: str, path: str, content: str) -> Callable[[str, str, str], Step]:
+    return lambda file, text, why: Step(tool=tool, arguments={path: file, content: text}, text=why)
+
+
+def _with_patch(file: str, text: str, why: str) -> Step:
+    """Codex takes a patch out of the shell's hands."""
+    added = "".join(f"+{line}\n" for line in text.splitlines())
+    patch = f"*** Begin Patch\n*** Add File: {file}\n{added}*** End Patch"
+    return Step(tool="exec_command", arguments={"cmd": f"apply_patch <<'EOF'\n{patch}\nEOF"}, text=why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +34,10 @@ class Client:
     command: Callable[[str, str], list[str]]
     """Runs one prompt: prompt, address of the model."""
     environ: Callable[[str], dict[str, str]]
+    shell: Callable[[str], Step]
+    """Its tool that runs a command."""
+    write: Callable[[str, str, str], Step]
+    """Its tool that writes a new file: file, content, and what is said before."""
     install: tuple[str, ...] = ()
     """What ``hivemind install`` is told beside the agent's name."""
     briefed_late: bool = False
@@ -32,7 +51,7 @@ def _write(path: Path, held: Any) -> None:
 
 def _claude(home: Path, project: Path, address: str) -> None:
     _write(home / ".claude.json", {"hasCompletedOnboarding": True})
-    _write(home / ".claude" / "settings.json", {"permissions": {"allow": ["mcp__hivemind"]}})
+    _write(home / ".claude" / "settings.json", {"permissions": {"allow": ["mcp__hivemind", "Bash", "Write"]}})
 
 
 def _codex(home: Path, project: Path, address: str) -> None:
@@ -78,8 +97,10 @@ def _cline(home: Path, project: Path, address: str) -> None:
 
 CLIENTS = {
     "claude-code": Client(
-        package="@anthropic-ai/claude-code",
+        package="@anthropic-ai/claude-code@2.1.325",
         setup=_claude,
+        shell=_with_command("Bash", description="check"),
+        write=_with_file("Write", "file_path", "content"),
         command=lambda prompt, address: ["claude", "-p", prompt, "--output-format", "json"],
         environ=lambda address: {
             "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
@@ -87,21 +108,27 @@ CLIENTS = {
         },
     ),
     "codex": Client(
-        package="@openai/codex",
+        package="@openai/codex@0.166.0",
         setup=_codex,
+        shell=_with_command("exec_command", "cmd"),
+        write=_with_patch,
         command=lambda prompt, address: ["codex", "exec", "--json", "--skip-git-repo-check", prompt],
         environ=lambda address: {"STUB_KEY": "none"},
         install=("--trust-codex-hooks",),
     ),
     "gemini": Client(
-        package="@google/gemini-cli",
+        package="@google/gemini-cli@0.61.0",
         setup=_gemini,
+        shell=_with_command("run_shell_command"),
+        write=_with_file("write_file", "file_path", "content"),
         command=lambda prompt, address: ["gemini", "-p", prompt, "-m", "gemini-2.5-pro", "--approval-mode", "yolo"],
         environ=lambda address: {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address},
     ),
     "opencode": Client(
-        package="opencode-ai",
+        package="opencode-ai@1.18.33",
         setup=_opencode,
+        shell=_with_command("bash", description="check"),
+        write=_with_file("write", "filePath", "content"),
         command=lambda prompt, address: ["opencode", "run", "--auto", prompt],
         environ=lambda address: {
             "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -109,8 +136,10 @@ CLIENTS = {
         },
     ),
     "copilot": Client(
-        package="@github/copilot",
+        package="@github/copilot@1.0.102",
         setup=_copilot,
+        shell=_with_command("bash", description="check"),
+        write=_with_file("create", "path", "file_text"),
         command=lambda prompt, address: ["copilot", "-p", prompt, "--allow-all-tools"],
         environ=lambda address: {
             "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub-model",
@@ -118,16 +147,20 @@ CLIENTS = {
         },
     ),
     "qwen": Client(
-        package="@qwen-code/qwen-code",
+        package="@qwen-code/qwen-code@0.24.4",
         setup=_qwen,
+        shell=_with_command("run_shell_command", is_background=False),
+        write=_with_file("write_file", "file_path", "content"),
         command=lambda prompt, address: ["qwen", "-p", prompt, "--approval-mode", "yolo"],
         environ=lambda address: {
             "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "stub-model",
         },
     ),
     "cline": Client(
-        package="cline",
+        package="cline@3.0.65",
         setup=_cline,
+        shell=lambda command: Step(tool="run_commands", arguments={"commands": [command]}),
+        write=_with_file("editor", "path", "new_text"),
         command=lambda prompt, address: [
             "sh", "-c",
             f"cline auth -p openai-compatible -k none -m stub-model -b {address}/v1"

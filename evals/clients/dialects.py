@@ -33,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the model says: a text, or a call."""
+    """What the model says: a text, a call, or one before the other."""
 
     text: str = ""
     call: Call | None = None
@@ -93,36 +93,35 @@ class Messages:
 
     def whole(self, body: Json, said: Said) -> Json:
         """A message of blocks."""
-        block: Json = {"type": "text", "text": said.text}
+        blocks: list[Json] = [{"type": "text", "text": said.text}] if said.text else []
         if said.call:
-            block = {
-                "type": "tool_use", "id": _id("toolu_"), "name": said.call.tool.name, "input": said.call.arguments,
-            }  # fmt: skip
+            use = {"id": _id("toolu_"), "name": said.call.tool.name, "input": said.call.arguments}
+            blocks.append({"type": "tool_use", **use})
         return {
-            "id": _id("msg_"), "type": "message", "role": "assistant", "model": body.get("model"), "content": [block],
+            "id": _id("msg_"), "type": "message", "role": "assistant", "model": body.get("model"), "content": blocks,
             "stop_reason": "tool_use" if said.call else "end_turn", "stop_sequence": None,
             "usage": {"input_tokens": 100, "output_tokens": 12},
         }  # fmt: skip
 
     def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """Start, one block, end."""
+        """Start, the blocks, end."""
         message = self.whole(body, said)
-        block = message["content"][0]
-        if said.call:
-            empty = block | {"input": {}}
-            piece = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        else:
-            empty, piece = block | {"text": ""}, {"type": "text_delta", "text": said.text}
+        events: list[Json] = [{"type": "message_start", "message": message | {"content": [], "stop_reason": None}}]
+        for index, block in enumerate(message["content"]):
+            if block["type"] == "text":
+                empty, piece = block | {"text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                empty = block | {"input": {}}
+                piece = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": empty},
+                {"type": "content_block_delta", "index": index, "delta": piece},
+                {"type": "content_block_stop", "index": index},
+            ]
         ending = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-        for event in (
-            {"type": "message_start", "message": message | {"content": [], "stop_reason": None}},
-            {"type": "content_block_start", "index": 0, "content_block": empty},
-            {"type": "content_block_delta", "index": 0, "delta": piece},
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": ending, "usage": message["usage"]},
-            {"type": "message_stop"},
-        ):
-            yield _event(event, str(event["type"]))
+        events += [{"type": "message_delta", "delta": ending, "usage": message["usage"]}, {"type": "message_stop"}]
+        for event in events:
+            yield _event(event, event["type"])
 
 
 class Responses:
@@ -149,38 +148,41 @@ class Responses:
         }  # fmt: skip
         return {
             "id": _id("resp_"), "object": "response", "created_at": 0, "status": "completed", "error": None,
-            "model": body.get("model"), "output": [self._item(said)], "usage": usage, "tools": [],
+            "model": body.get("model"), "output": list(self._items(said)), "usage": usage, "tools": [],
         }  # fmt: skip
 
-    def _item(self, said: Said) -> Json:
-        if said.call is None:
+    def _items(self, said: Said) -> Iterator[Json]:
+        if said.text:
             part = {"type": "output_text", "text": said.text, "annotations": []}
-            return {"type": "message", "id": _id("msg_"), "role": "assistant", "status": "completed", "content": [part]}
-        tool, call = said.call.tool, {"call_id": _id("call_"), "status": "completed"}
+            yield {"type": "message", "id": _id("msg_"), "role": "assistant", "status": "completed", "content": [part]}
+        if said.call:
+            yield {"call_id": _id("call_"), "status": "completed"} | self._called(said.call)
+
+    def _called(self, call: Call) -> Json:
+        tool = call.tool
         if tool.kind == "tool_search":
-            return call | {
-                "type": "tool_search_call", "id": _id("tsc_"), "execution": "client", "arguments": said.call.arguments,
+            return {
+                "type": "tool_search_call", "id": _id("tsc_"), "execution": "client", "arguments": call.arguments,
             }  # fmt: skip
-        item = call | {
-            "type": "function_call", "id": _id("fc_"), "name": tool.name, "arguments": json.dumps(said.call.arguments),
+        if tool.kind == "custom":
+            return {"type": "custom_tool_call", "id": _id("ctc_"), "name": tool.name, "input": call.arguments["input"]}
+        item = {
+            "type": "function_call", "id": _id("fc_"), "name": tool.name, "arguments": json.dumps(call.arguments),
         }  # fmt: skip
         return item | ({"namespace": tool.namespace} if tool.namespace else {})
 
     def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """Created, one item, completed."""
+        """Created, the items, completed."""
         response = self.whole(body, said)
-        item = response["output"][0]
-        events: list[Json] = [
-            {"type": "response.created", "response": response | {"status": "in_progress", "output": [], "usage": None}},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-        ]
-        if said.call is None:
-            where = {"item_id": item["id"], "output_index": 0, "content_index": 0}
-            events.append({"type": "response.output_text.delta", **where, "delta": said.text})
-        events += [
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": response},
-        ]
+        begun = response | {"status": "in_progress", "output": [], "usage": None}
+        events: list[Json] = [{"type": "response.created", "response": begun}]
+        for index, item in enumerate(response["output"]):
+            events.append({"type": "response.output_item.added", "output_index": index, "item": item})
+            if item["type"] == "message":
+                where = {"item_id": item["id"], "output_index": index, "content_index": 0}
+                events.append({"type": "response.output_text.delta", **where, "delta": said.text})
+            events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+        events.append({"type": "response.completed", "response": response})
         for number, event in enumerate(events):
             yield _event(event | {"sequence_number": number}, event["type"])
 
@@ -261,12 +263,13 @@ class Gemini:
 
     def whole(self, body: Json, said: Said) -> Json:
         """One candidate; where the agent asks itself who speaks next, it is the user's turn."""
-        part: Json = {"text": said.text}
+        parts: list[Json] = [{"text": said.text}] if said.text else []
         if said.call:
-            part = {"functionCall": {"name": said.call.tool.name, "args": said.call.arguments, "id": _id("fc_")}}
+            call = {"name": said.call.tool.name, "args": said.call.arguments, "id": _id("fc_")}
+            parts.append({"functionCall": call})
         if (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
-            part = {"text": json.dumps({"reasoning": "done", "next_speaker": "user"})}
-        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+            parts = [{"text": json.dumps({"reasoning": "done", "next_speaker": "user"})}]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
         usage = {"promptTokenCount": 100, "candidatesTokenCount": 12, "totalTokenCount": 112}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub", "responseId": _id("")}
 

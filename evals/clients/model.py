@@ -24,23 +24,27 @@ class Step:
 
     tool: str
     arguments: dict[str, Any]
+    text: str = ""
+    """What it says before the call."""
 
 
 @dataclass(slots=True)
 class Model:
     """What it will do, and what it was asked."""
 
-    script: Sequence[Step]
     marker: str
     """Stands in the prompt; requests without it are the agent's own business, such as titles."""
+    script: Sequence[Step] = ()
     address: str = ""
-    requests: list[dict[str, Any]] = field(default_factory=list)
     turns: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     """Of each request of the conversation, the names of its tools and all that was in it."""
 
+    def begin(self, script: Sequence[Step]) -> None:
+        """A conversation of its own."""
+        self.script, self.turns = script, []
+
     def say(self, body: dict[str, Any], dialect: dialects.Dialect) -> Said:
         """The next step of the script, after finding its tool if the agent keeps it behind a search."""
-        self.requests.append(body)
         tools = dialect.tools(body)
         written = json.dumps(body, ensure_ascii=False)
         if self.marker not in written or not tools:
@@ -51,9 +55,10 @@ class Model:
         if len(taken) >= len(self.script):
             return Said(text="All done.")
         step = self.script[len(taken)]
-        known = next((tool for tool in tools if tool.name.endswith(step.tool)), None)
+        named = [tool for tool in tools if tool.name.endswith(step.tool)]
+        known = min(named, key=lambda tool: len(tool.name), default=None)
         if known:
-            return Said(call=Call(tool=known, arguments=step.arguments))
+            return Said(text=step.text, call=Call(tool=known, arguments=step.arguments))
         search = next((tool for tool in tools if tool.name in dialects.SEARCHES), None)
         if search and len(done) - len(taken) < 3:
             return Said(call=Call(tool=search, arguments={"query": step.tool}))

@@ -5,6 +5,7 @@
     - AmbiguousId       a shortened id fits several things
   + NotFound            there is no such thing where you may look
   + Refused             a rule forbids it, whoever asks
+    - OutOfStep         an entry came before one that it follows
   + StoreError
     - StoreBusy         other writers kept the file for too long
     - StoreDamaged      the file is not what it was; the message says how to repair
@@ -13,7 +14,7 @@
   + Unavailable         something outside (git, a model, the hub) did not answer
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class HivemindError(Exception):
@@ -41,6 +42,14 @@ class Refused(HivemindError):
     """A rule forbids it, whoever asks."""
 
 
+class OutOfStep(Refused):
+    """An entry came before one that it follows."""
+
+    def __init__(self, message: str, expected: int) -> None:
+        self.expected = expected
+        super().__init__(message)
+
+
 class StoreError(HivemindError):
     """The store cannot be used as it is."""
 
@@ -63,3 +72,11 @@ class StoreTooNew(StoreError):
 
 class Unavailable(HivemindError):
     """Something outside did not answer."""
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """A question that names what is spelled alike, to be put behind an error; nothing if nothing is."""
+    import difflib  # only who mistypes pays for it
+
+    close = difflib.get_close_matches(written, list(known), n=2)
+    return f" Did you mean {' or '.join(close)}?" if close else ""

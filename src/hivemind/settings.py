@@ -11,10 +11,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.home import data_directory
 
+FILE = "config.toml"
+FILE_ALONE = frozenset({"agents_may_review", "believed"})
+"""Not from the environment: an agent writes the environment of the commands it runs, and these give it rights."""
+WORDS_FOR = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
@@ -23,7 +28,7 @@ class Settings:
     """How this installation behaves."""
 
     home: Path
-    """Where the store and everything else of ours lies (HIVEMIND_HOME)."""
+    """Where the store and everything else of ours lies."""
     person: str
     """Whose memories these are; shown to a team as the owner."""
     recall_limit: int = 5
@@ -52,12 +57,10 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """The settings of this user."""
+        """The settings of this user: what the environment says, else the file, else the default."""
         environ = os.environ if environ is None else environ
-        home = Path(data_directory(environ))
-        settings = cls(home=home, person=environ.get("HIVEMIND_PERSON") or _login())
-        file = home / "config.toml"
-        return _with_file(settings, file) if file.exists() else settings
+        usual = _usual(Path(data_directory(environ)))
+        return replace(usual, **_in_file(usual) | _in_environment(usual, environ))
 
     def store_directory(self, name: str | None) -> Path:
         """Where a named store lies; without a name, the default one."""
@@ -68,27 +71,126 @@ class Settings:
         return self.home / "stores" / name
 
 
-def write(home: Path, name: str, value: str | int | bool) -> None:
-    """Set one setting in the user's file, and leave the others as they are."""
-    file = home / "config.toml"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One knob as it stands: its value, where that comes from, and what it means."""
+
+    name: str
+    value: Any
+    default: Any
+    origin: str
+    """``environment``, ``file`` or ``default``."""
+    variable: str
+    """What sets it in the environment; empty where only the file may."""
+    meaning: str
+
+
+def explained(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
+    """Every setting, in the order of the reference."""
+    environ = os.environ if environ is None else environ
+    usual, held = _usual(Path(data_directory(environ))), Settings.load(environ)
+    in_file, in_environment = _in_file(usual), _in_environment(usual, environ)
+    meanings = described()
+    return tuple(
+        Setting(
+            name=name,
+            value=getattr(held, name),
+            default=getattr(usual, name),
+            origin="environment" if name in in_environment else "file" if name in in_file else "default",
+            variable="" if name in FILE_ALONE else _variable(name),
+            meaning=meanings[name],
+        )
+        for name in _names()
+    )
+
+
+def described() -> dict[str, str]:
+    """What each setting means: the sentence that stands under it in this file."""
+    import inspect  # only who asks for the meaning pays for it
+
+    told = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in told}
+
+
+def known(name: str) -> str:
+    """The name of a setting, or an error that says which was meant."""
+    if name not in _names():
+        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _listed()}")
+    return name
+
+
+def parsed(name: str, written: str) -> Any:
+    """What a person wrote for a setting, as its value."""
+    usual = getattr(_usual(Path()), known(name))
+    if isinstance(usual, bool):
+        if written.lower() not in WORDS_FOR:
+            raise InvalidInput(f"{name} is either true or false, not {written!r}")
+        return WORDS_FOR[written.lower()]
+    if isinstance(usual, int):
+        if not written.isdecimal():
+            raise InvalidInput(f"{name} is a number from 0 on, not {written!r}; write it like {usual}")
+        return int(written)
+    return written
+
+
+def write(home: Path, name: str, value: str | int | bool | None) -> None:
+    """Set one setting in the user's file, or take it out with nothing as its value; the others stay as they are."""
+    file = home / FILE
     lines = file.read_text().splitlines() if file.exists() else []
     kept = [line for line in lines if line.split("=")[0].strip() != name]
+    added = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file.write_text("\n".join([*kept, f"{name} = {json.dumps(value)}"]) + "\n")
+    fresh = file.with_suffix(".new")
+    fresh.write_text("\n".join([*kept, *added, ""]))
+    fresh.replace(file)
 
 
-def _with_file(settings: Settings, file: Path) -> Settings:
+def _names() -> list[str]:
+    return [field.name for field in fields(Settings) if field.name != "home"]
+
+
+def _listed() -> str:
+    return f" There are {', '.join(_names())}."
+
+
+def _variable(name: str) -> str:
+    return f"HIVEMIND_{name.upper()}"
+
+
+def _usual(home: Path) -> Settings:
+    """All at their defaults."""
+    return Settings(home=home, person=_login())
+
+
+def _in_environment(usual: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+    told = {name: environ.get(_variable(name), "") for name in _names() if name not in FILE_ALONE}
+    found = {}
+    for name, written in told.items():
+        if written:
+            try:
+                found[name] = parsed(name, written)
+            except InvalidInput as error:
+                raise InvalidInput(f"{_variable(name)} in the environment: {error}") from None
+    return found
+
+
+def _in_file(usual: Settings) -> dict[str, Any]:
+    file = usual.home / FILE
+    if not file.exists():
+        return {}
     try:
         written = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not valid TOML: {error}") from None
-    known = {field.name: field.type for field in fields(Settings) if field.name != "home"}
     for name, value in written.items():
-        if name not in known:
-            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; choose from {', '.join(known)}")
-        if type(value) is not type(getattr(settings, name)):
-            raise InvalidInput(f"{file} sets {name} to {value!r}; write it like {getattr(settings, name)!r}")
-    return replace(settings, **written)
+        if name not in _names():
+            meant = did_you_mean(name, _names()) or _listed()
+            mend = f"'hivemind config unset {name}' takes it out"
+            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {mend}.{meant}")
+        like = getattr(usual, name)
+        if type(value) is not type(like) or (type(value) is int and value < 0):
+            raise InvalidInput(f"{file} sets {name} to {value!r}; write it like {like!r}")
+    return written
 
 
 def _login() -> str:

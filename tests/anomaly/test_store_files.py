@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import apsw
 import pytest
 
+from hivemind import Hivemind, Scope
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
-from hivemind.store import FILE, ID_FILE, Store, projector
-from hivemind.store.database import Database
+from hivemind.model.scope import Repository
+from hivemind.settings import Settings
+from hivemind.store import FILE, ID_FILE, Store, projector, shared
+from hivemind.store.sqlite import Sqlite
+from tests.conftest import PERSON, Clock
 
 
 @pytest.fixture
@@ -56,7 +61,7 @@ def test_a_file_that_is_no_database_is_refused(directory: Path) -> None:
 
 
 def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("PRAGMA user_version = 99")
     db.close()
 
@@ -65,7 +70,7 @@ def test_a_store_of_a_newer_program_is_refused_politely(directory: Path) -> None
 
 
 def test_tables_of_an_older_program_are_derived_again(directory: Path) -> None:
-    db = Database.open(directory / FILE)
+    db = Sqlite.open(directory / FILE)
     db.execute("DROP TABLE receipts")
     db.execute("UPDATE bookmarks SET version = 0")
     db.close()
@@ -82,3 +87,25 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="file"):
         Store.open(tmp_path / "file" / "below")
+
+
+def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_by_publishing(tmp_path: Path) -> None:
+    before = apsw.Connection(str(tmp_path / FILE))
+    before.execute((Path(__file__).parent / "format_1.sql").read_text())
+    before.close()
+    repository = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
+    settings = Settings(home=tmp_path, person="ada")
+
+    mind = Hivemind(Store.open(tmp_path), settings, repository, PERSON, Clock())
+    store = mind._store
+    team = next(memory for memory in mind.list() if memory.scope is Scope.TEAM)
+    mind.tag(team.id, ["old"])
+
+    assert (team.text, mind.audit()) == ("Deploys run on Thursdays", ())
+    assert len(mind.list()) == 2
+    assert shared.of_chain(store.db, store.chain, 0, 10) == []
+    (published,) = mind.publish([team.id])
+    assert [entry.header.about for entry in shared.of_chain(store.db, store.chain, 0, 10)] == [published.copy]
+    assert mind.show(team.id).superseded_by == published.copy
+    assert mind.audit() == ()
+    mind.close()

@@ -75,7 +75,7 @@ def hostile(make_repository: Callable[..., Path], trap: tuple[Path, Path]) -> Pa
         '[submodule "evil"]\n\tpath = evil\n\turl = ext::sh -c touch% pwned\n\tupdate = !sh\n'
     )
     git(root, "add", "-A")
-    git(root, "commit", "-m", "a fix\n\nbecause \x1e\x1f\x1d of reasons\n\x1eforged\x1fcommit")
+    git(root, "commit", "-m", "a fix\n\nbecause \x01\x02 of reasons\n\x01forged\x02commit")
     (root / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
     hooks = root / "hooks"
     hooks.mkdir()

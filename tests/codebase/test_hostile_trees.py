@@ -39,6 +39,17 @@ def test_a_pipe_keeps_nobody_waiting(workspace: "Workspace") -> None:
     assert tree.read(workspace.root, "pipe.py") is None
 
 
+def test_a_folder_in_the_place_of_a_file_is_no_file(workspace: "Workspace") -> None:
+    workspace.write("turned.py", "def turned(): pass\n")
+    workspace.index.refresh()
+    (workspace.root / "turned.py").unlink()
+    workspace.write("turned.py/inside.py", "def inside(): pass\n")
+
+    workspace.index.update(["turned.py", "turned.py/inside.py"])
+
+    assert workspace.index.paths() == ["turned.py/inside.py"]
+
+
 def test_a_huge_file_is_known_by_its_ends(workspace: "Workspace") -> None:
     with (workspace.root / "huge.py").open("wb") as file:
         file.truncate(1_000_000_000)
@@ -128,7 +139,7 @@ def test_git_runs_nothing_the_repository_brings_along(workspace: "Workspace") ->
 
     listed = git.listed(workspace.root)
     changed, _ = git.changed(workspace.root, first, second)
-    list(git.history(workspace.root, 10))
+    list(git.commits(workspace.root, limit=10))
     was_safe = not sprung.exists()
     workspace.git("status")
 

@@ -220,3 +220,22 @@ def test_while_another_process_indexes_anchors_are_judged_all_the_same(workspace
 
     assert during == [Change.SIGNATURE, Change.GONE]
     assert after == during
+
+
+def test_what_is_edited_together_is_learned_from_commits_and_forgotten_with_the_file(workspace: "Workspace") -> None:
+    for path in ("a.py", "b.py", "c.py"):
+        workspace.write(path, "x = 1\n")
+    workspace.commit()
+    for number in range(3):
+        workspace.write("a.py", f"x = {number + 2}\n")
+        workspace.write("b.py", f"x = {number + 2}\n")
+        workspace.commit()
+    workspace.index.refresh()
+
+    before = [one.path for one in related(workspace.index, ["a.py"])]
+    (workspace.root / "b.py").unlink()
+    workspace.index.refresh()
+    after = [one.path for one in related(workspace.index, ["a.py"])]
+
+    assert before == ["b.py", "c.py"]
+    assert after == ["c.py"]

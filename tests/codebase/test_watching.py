@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hivemind.codebase import index as index_module
 from hivemind.codebase import watching
 from hivemind.codebase.index import Index
 from hivemind.errors import Unavailable
@@ -49,3 +50,28 @@ def test_a_tree_beyond_the_limits_is_not_watched_and_says_why() -> None:
 
     with pytest.raises(Unavailable, match="more than can be watched"):
         watching.check_limits(watching.MAX_FOLDERS + 1)
+
+
+def test_what_hinders_watching_is_noted_for_the_doctor(workspace: "Workspace", monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace.write("a.py", "def first(): pass\n")
+    workspace.commit()
+
+    healthy = watching.trouble(workspace.index)
+    monkeypatch.setattr(watching, "MAX_FOLDERS", 0)
+    watching.keep_warm(workspace.index, Event())
+
+    assert healthy == ""
+    assert workspace.index.named("first")
+    assert "more than can be watched" in workspace.index.fact(watching.TROUBLE)
+
+
+def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
+    workspace: "Workspace", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.write("a.py", "def first(): pass\n")
+    workspace.commit()
+    monkeypatch.setattr(index_module, "IN_PASSING", 0)
+
+    watching.keep_warm(workspace.index, Event())
+
+    assert not workspace.index.is_built

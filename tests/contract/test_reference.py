@@ -1,11 +1,15 @@
 """The reference pages say what the code says."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def test_the_reference_is_up_to_date() -> None:
@@ -19,4 +23,28 @@ def test_the_reference_is_up_to_date() -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "## hivemind remember" in (ROOT / "docs/reference/commands.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("commands.md", "## hivemind config set"),
+        ("exit-codes.md", "| 70 | "),
+        ("tools.md", "## recall"),
+        ("views.md", "## agent_memory"),
+        ("settings.md", "| `recall_limit` | 5 | `HIVEMIND_RECALL_LIMIT` |"),
+        ("events.md", "## memory.remembered"),
+    ],
+)
+def test_each_page_is_there_and_says_what_it_is_for(page: str, told: str) -> None:
+    assert told in (ROOT / "docs" / "reference" / page).read_text()
+
+
+def test_what_the_pages_point_at_exists() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pointed = [(page, link) for page in pages for link in LINK.findall(page.read_text()) if "://" not in link]
+
+    lost = [f"{page.relative_to(ROOT)}: {link}" for page, link in pointed if not (page.parent / link).exists()]
+
+    assert pointed != []
+    assert lost == []

@@ -9,7 +9,7 @@ from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
 from hivemind.model.writer import Writer
 from hivemind.recall.budget import tokens
-from tests.conftest import AGENT, Open
+from tests.conftest import AGENT, Open, git
 from tests.doors import run, run_json
 
 
@@ -48,6 +48,56 @@ def test_what_is_in_doubt_is_said_to_be(mind: Hivemind) -> None:
     assert "Builds" not in before
     assert f"disputed by {other.id[:8]}" in doubts
     assert "ninja" in doubts
+
+
+def test_what_others_merged_overnight_is_judged_before_the_first_brief(
+    open_mind: Open, make_repository: Callable[..., Path]
+) -> None:
+    here = make_repository("here")
+    (here / "pay.py").write_text("def charge(card):\n    return card.bank.take(card.amount)\n")
+    (here / "ship.py").write_text("def ship(parcel):\n    return parcel.send()\n")
+    git(here, "add", ".")
+    git(here, "commit", "-m", "pay and ship")
+    mind = open_mind(here)
+    mind.remember("Cards are charged once", kind=Kind.CONVENTION, links=["pay.py::charge"])
+    mind.remember("The bank answers within a second", kind=Kind.FACT, links=["pay.py::charge"])
+    mind.remember("Parcels go out at noon", kind=Kind.FACT, links=["ship.py::ship"])
+    evening = mind.brief().text
+    git(here, "checkout", "-qb", "theirs")
+    (here / "pay.py").write_text("def charge(card, retries):\n    return queue.put(Charge(card, retries))\n")
+    git(here, "commit", "-am", "charge by queue")
+    git(here, "checkout", "-q", "-")
+    git(here, "merge", "-q", "theirs")
+
+    morning, again = mind.brief().text, mind.brief().text
+    git(here, "revert", "--no-edit", "HEAD")
+    healed = mind.brief().text
+
+    _, doubts = morning.split("## In doubt: verify before acting")
+    assert "In doubt" not in evening
+    assert "Cards are charged once" in evening
+    assert "Cards are charged once" in doubts
+    assert "The bank answers within a second" in doubts
+    assert "signature changed: (card) → (card, retries)" in doubts
+    assert "Parcels" not in morning
+    assert without_receipt(again) == without_receipt(morning)
+    assert without_receipt(healed) == without_receipt(evening)
+
+
+def test_doubts_stay_within_the_budget_of_the_brief(open_mind: Open, make_repository: Callable[..., Path]) -> None:
+    here = make_repository("here")
+    (here / "pay.py").write_text("def charge(card):\n    return card.bank.take(card.amount)\n")
+    mind = open_mind(here)
+    for number in range(40):
+        kind = Kind.CONVENTION if number % 2 else Kind.FACT
+        said = f"Rule {number} of charging {chr(97 + number % 26) * 7}: {'ask the bank first ' * 6}{number}"
+        mind.remember(said, kind=kind, links=["pay.py::charge"])
+    (here / "pay.py").write_text("def charge(card, retries):\n    return queue.put(Charge(card, retries))\n")
+
+    said = mind.brief().text
+
+    assert "## In doubt" in said
+    assert tokens(said) <= mind._settings.brief_tokens
 
 
 def test_the_brief_is_the_same_each_time_but_for_its_receipt(mind: Hivemind) -> None:
@@ -116,4 +166,4 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
     assert (spent["a1"]["told_before"], spent["b2"]["told_before"]) == (0, 2)
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
-    assert "2 times something an earlier session had found" in run("stats", "--tokens").stdout
+    assert "2 times something an earlier session had found" in run("stats", "--tokens").stderr

@@ -13,6 +13,7 @@ import pytest
 
 from hivemind import Hit, Hivemind, Scope
 from hivemind.model.claim import Claim
+from hivemind.model.memory import Kind
 from hivemind.model.recall import Signal
 from tests.conftest import Clock, Open, git
 from tests.contract.test_architecture import modules_after
@@ -205,11 +206,11 @@ def rename_and_rewrite(root: Path) -> None:
 CHANGES = {
     "nothing": Changed(edit=lambda root: None, label="", place=0, counts=1.0, told=f"{LINK}: unchanged"),
     "layout and comments": Changed(
-        edit=reformat, label="", place=0, counts=1.0, told=f"{LINK}: only layout or comments changed (since"
+        edit=reformat, label="", place=0, counts=1.0, told=f"{LINK}: only layout or comments changed since"
     ),
     "docstring": Changed(
         edit=lambda root: swap(root, "Give a token", "Hand out a token"),
-        label="", place=0, counts=1.0, told=f"{LINK}: documentation changed (since",
+        label="", place=0, counts=1.0, told=f"{LINK}: documentation changed since",
     ),
     "a detail": Changed(
         edit=lambda root: swap(root, "raise TooManyAttempts(user)", "raise TooManyTries(user)"),
@@ -220,24 +221,24 @@ CHANGES = {
     ),
     "the signature": Changed(
         edit=lambda root: swap(root, "(user, pw)", "(user, pw, otp)"),
-        label=f"{LINK}: signature changed: (user, pw) → (user, pw, otp) (since",
+        label=f"{LINK}: signature changed: (user, pw) → (user, pw, otp) since",
         place=2, counts=0.6, told=f"{LINK}: signature changed",
     ),
     "the name": Changed(
         edit=lambda root: swap(root, "authenticate_user", "authenticate"),
-        label=f"{LINK}: renamed to {PATH}::authenticate (since", place=0, counts=1.0, told=f"{LINK}: renamed to",
+        label=f"{LINK}: renamed to {PATH}::authenticate since", place=0, counts=1.0, told=f"{LINK}: renamed to",
     ),
     "the name and the body": Changed(
         edit=rename_and_rewrite, label=f"{LINK}: renamed to {PATH}::authenticate; body changed (about",
         place=1, counts=0.7, told=f"{LINK}: renamed to",
     ),
     "the file": Changed(
-        edit=move, label=f"{LINK}: moved to auth/login.py::authenticate_user (since",
+        edit=move, label=f"{LINK}: moved to auth/login.py::authenticate_user since",
         place=0, counts=1.0, told=f"{LINK}: moved to",
     ),
     "all of it": Changed(
         edit=lambda root: swap(root, BODY, ""),
-        label=f"gone: {LINK} is no longer there (since", place=2, counts=0.4, told=f"gone: {LINK}",
+        label=f"gone: {LINK} is no longer there since", place=2, counts=0.4, told=f"gone: {LINK}",
     ),
 }  # fmt: skip
 HARMLESS = ("nothing", "layout and comments", "docstring", "a detail", "the name", "the file")
@@ -286,10 +287,23 @@ def test_each_change_of_the_code_is_told_and_weighed_at_recall(
     assert "".join(hit.labels).startswith(change.label)
     assert bool(hit.labels) == bool(change.label)
     assert "".join(hit.labels).endswith(": verify before acting") == (case not in HARMLESS)
-    assert ("verify before acting" in printed, f"(since {then})" in printed) == (
+    assert ("verify before acting" in printed, f"since {then}" in printed) == (
         case not in HARMLESS,
         bool(change.label),
     )
+
+
+def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop)
+    mind.remember(JWT, kind=Kind.DECISION, links=[LINK])
+    prompt = "why does auth use a custom JWT library?"
+    sure = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    rewrite(shop)
+    doubted = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
+
+    assert all(JWT in said and "verify before acting]" not in said for said in sure)
+    assert all(JWT in said and "verify before acting]" in said for said in doubted)
 
 
 def test_a_revert_heals(asked: Hivemind, shop: Path) -> None:
@@ -458,6 +472,31 @@ def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:
     assert "verify before acting" in said.stdout
 
 
+def test_a_memory_is_related_to_the_file_its_code_moved_to(asked: Hivemind, shop: Path) -> None:
+    (shop / PATH).rename(shop / "auth/door.py")
+    commit(shop)
+
+    moved = run("related", "auth/door.py").stdout
+    elsewhere = run("related", "shop/report.py").stdout
+
+    assert JWT in moved
+    assert JWT not in elsewhere
+
+
+def test_what_was_verified_is_followed_through_a_rename_and_a_move_at_once(asked: Hivemind, shop: Path) -> None:
+    rewrite(shop)
+    commit(shop)
+    [known] = [hit.memory for hit in asked.recall("jwt library").hits if hit.memory.text == JWT]
+    asked.verify(known.id)
+    (shop / PATH).write_text((shop / PATH).read_text().replace("authenticate_user", "sign_in"))
+    (shop / PATH).rename(shop / "auth/door.py")
+    commit(shop)
+
+    [label] = [one for hit in asked.recall("jwt library").hits if hit.memory.id == known.id for one in hit.labels]
+
+    assert label.startswith(f"{LINK}: renamed to auth/door.py::sign_in since")
+
+
 @pytest.mark.usefixtures("shop")
 def test_what_we_see_in_the_code_can_be_looked_at() -> None:
     seen = run_json("symbols", PATH)
@@ -469,6 +508,21 @@ def test_what_we_see_in_the_code_can_be_looked_at() -> None:
     assert again.stdout.endswith("0 files had changed.\n")
     assert run("symbols", "nowhere.py").exit_code == 3
     assert run("symbols", "/etc/passwd").exit_code == 3
+
+
+def test_the_doctor_says_whether_the_tree_can_be_followed(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("index")
+
+    [here] = [one for one in run_json("doctor") if one["what"] == "code"]
+    monkeypatch.chdir(tmp_path)
+    [outside] = [one for one in run_json("doctor") if one["what"] == "code"]
+
+    assert "symbols in 4 files are known; changes can be followed" in here["detail"]
+    assert "no git repository here" in outside["detail"]
+    assert here["is_well"]
+    assert outside["is_well"]
 
 
 def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Open) -> None:

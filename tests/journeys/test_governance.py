@@ -592,11 +592,11 @@ def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rol
 
 @pytest.mark.usefixtures("in_a_repository")
 def test_an_edited_log_is_found_by_audit(home: Path) -> None:
-    from hivemind.store.database import Database
+    from hivemind.store.sqlite import Sqlite
 
     run("remember", "Deploys run on Fridays")
     assert run("audit", "--verify").exit_code == 0
-    db = Database.open(home / "memory.db")
+    db = Sqlite.open(home / "memory.db")
     db.execute("UPDATE events SET actor = 'mallory' WHERE position = 2")
     db.close()
 

@@ -199,3 +199,32 @@ def test_where_nothing_is_known_nothing_is_said() -> None:
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert run_json("stats")["observations"] == 1
+
+
+def test_a_payload_of_many_megabytes_is_shortened_and_still_read(home: Path) -> None:
+    secret = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0SaQwEr"
+    half = 64 * 1024
+    output = "first line\n" + "x" * (half - 25) + f" {secret} " + "z" * 3_000_000 + "\nlast line"
+
+    done = hook(tool_use(1, output), "claude-code", "PostToolUse")
+
+    spooled = (home / "spool").read_bytes()
+    said = run_json("sql", "SELECT output FROM tool_outputs")[0]["output"]
+    assert done.returncode == 0
+    assert len(spooled) < 200_000
+    assert b"ghp_" not in spooled
+    assert said.startswith("first line")
+    assert said.endswith("last line")
+
+
+def test_an_agent_that_takes_its_brief_at_any_step_is_asked_for_it_once(home: Path, mind: Hivemind) -> None:
+    mind.remember("Releases are cut on Tuesdays", kind=Kind.CONVENTION)
+    step = json.dumps({"taskId": "task-1", "workspaceRoots": [str(Path.cwd())]})
+    another = step.replace("task-1", "task-2")
+
+    first, again, other = (hook(payload, "cline", "PreToolUse") for payload in (step, step, another))
+
+    assert b"Tuesdays" in first.stdout
+    assert again.stdout == b""
+    assert b"Tuesdays" in other.stdout
+    assert (home / "briefed").read_text().split() == ["task-1", "task-2"]

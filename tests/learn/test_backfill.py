@@ -129,8 +129,10 @@ def test_secrets_in_a_transcript_do_not_reach_the_store_even_where_it_is_trimmed
     mind.backfill(home=tmp_path / "user")
 
     mind.close()
+    told = [line["output"] for line in run_json("sql", "SELECT output FROM tool_outputs")]
     assert residue(home, secret[:16].encode()) == []
-    assert residue(home, b"all fine") != []
+    assert not any(secret[:16] in output for output in told)
+    assert any(output.endswith("all fine") for output in told)
 
 
 def test_only_sessions_of_this_repository_when_asked(open_mind: Open, make_repository: Any, tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
 
 
 def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match="git cannot tell the history"):
+    with pytest.raises(Unavailable, match="not a git repository"):
         open_mind(tmp_path).backfill_git()
 
 
@@ -248,3 +250,23 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     assert "Took in 2 commits; 1 new proposals." in from_git.output
     assert unknown.exit_code == 2
     assert "not an agent we know" in unknown.output
+
+
+def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_repository("here")
+    for name, text in {
+        "CLAUDE.md": "- Tests are named like sentences\n",
+        ".cursor/rules/api.mdc": "- Handlers return problem details\n",
+        ".windsurf/rules/hivemind.md": "- Ask the memory first\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    monkeypatch.chdir(root)
+
+    planned = run_json("backfill", "files", "--dry-run")
+    done = run_json("backfill", "files")
+
+    assert planned == done == {"said": 2, "new": 2, "gone": 0}
+    assert {one["text"] for one in run_json("list")} == {
+        "Tests are named like sentences", "Handlers return problem details",
+    }  # fmt: skip

@@ -1,11 +1,13 @@
 """The server as clients of both eras meet it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import sleep
 
 import pytest
 
+from hivemind.codebase.index import Index
 from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
@@ -225,3 +227,22 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
     assert "Make the login rate limited" in told
     assert unknown_failed
     assert "no session" in unknown
+
+
+def test_a_running_server_follows_the_working_tree(make_repository: Callable[..., Path], home: Path) -> None:
+    root = make_repository("shop")
+    with connected(root) as client, Index.open(root, home / "index") as index:
+        client.shake_hands("2025-11-25")
+        before = index.is_built
+        client.call("recall", query="how are baskets counted?")
+        for attempt in range(50):
+            # The watch may not be set up yet, so the file is written until it is noticed.
+            (root / "till.py").write_text(f"def count(basket): return {attempt}\n")
+            sleep(0.3)
+            if index.named("count"):
+                break
+
+        found = index.named("count")
+
+    assert not before
+    assert [symbol.label for symbol in found] == ["till.py::count"]

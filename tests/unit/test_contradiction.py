@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind.curate.contradiction import contradiction
-from hivemind.curate.values import normalised, value
+from hivemind.model.values import normalised, value
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ typing would cost the hook more than its work.
 
 from __future__ import annotations
 
-from hivemind.agents.callers import ANSWERED, calling, connected, who_calls
-from hivemind.errors import InvalidInput
+from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, calling, connected, who_calls
+from hivemind.errors import InvalidInput, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hivemind.agents.asking import Asked
     from hivemind.agents.base import Agent, Told
 
-__all__ = ["ANSWERED", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
 
 MODULES = {
     "claude-code": "claude_code",
@@ -38,7 +38,8 @@ NAMES = tuple(MODULES)
 def of(name: str) -> Agent:
     """The agent of this name."""
     if name not in MODULES:
-        raise InvalidInput(f"{name!r} is not an agent we know; these are: {', '.join(NAMES)}")
+        meant = did_you_mean(name, NAMES) or f" These are: {', '.join(NAMES)}."
+        raise InvalidInput(f"{name!r} is not an agent we know.{meant}")
     agent: Agent = _module(MODULES[name])
     return agent
 

@@ -57,6 +57,9 @@ ANSWERED = {
 }
 """The events at which some agent takes context, so that a hook at any other need not look further."""
 
+ANSWERED_ONCE = {"PreToolUse"}
+"""Of these, the events that come at every step, where the first answer of a session is the only one."""
+
 
 def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The agent and session that runs this process, or nothing if a person does."""

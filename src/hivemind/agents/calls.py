@@ -24,6 +24,7 @@ CONTENT = ("content", "file_text", "new_text", "contents", "code_edit")
 WRITERS = re.compile(r"write|create|editor|save_file", re.IGNORECASE)
 EXIT_CODE = re.compile(
     r"\A(?:Error: )?Exit code:? (\d+)"
+    r"|\A\[Command exited with code (\d+)\]"
     r"|\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code (\d+)"
     r"|<shellId: \S+ completed with exit code (\d+)>\s*\Z"
 )
@@ -169,7 +170,7 @@ def _output(came_back: Any) -> str:
         ):
             if came_back.get(name):
                 return _output(came_back[name])
-        if "output" in came_back:
+        if "output" in came_back or "result" in came_back:
             return ""
     return _dumped(came_back)
 

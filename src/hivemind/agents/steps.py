@@ -4,8 +4,8 @@ An agent's own id comes first. Where it gives a turn but no id for what was said
 are part of the id: at worst a step is then recorded twice, never one lost because another came before it.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -51,13 +51,22 @@ def started(step: Step, source: str) -> Observation:
 def prompted(step: Step, turn: str, prompt: str) -> Iterator[Observation]:
     """Somebody asked for something; nothing, where an agent only continues by itself."""
     if said := clean(prompt):
-        yield observed(step, Seen.PROMPT, f"{turn} {digest(said)}", text=said)
+        yield observed(step, Seen.PROMPT, f"{turn} {digest(said)}", turn=turn, text=said)
 
 
 def replied(step: Step, turn: str, reply: str) -> Iterator[Observation]:
     """The agent said something; a turn has several replies."""
     if said := clean(reply):
-        yield observed(step, Seen.REPLY, f"{turn} {digest(said)}", text=said)
+        yield observed(step, Seen.REPLY, f"{turn} {digest(said)}", turn=turn, text=said)
+
+
+def without_secrets(one: Observation, redact: Callable[[str], str]) -> Observation:
+    """What was said, under the id its hook gave it, which never saw the secrets."""
+    said = redact(one.text) if one.seen in (Seen.PROMPT, Seen.REPLY) else one.text
+    if said == one.text:
+        return one
+    own_id = derived(one.agent, one.session_id, one.seen, f"{one.turn} {digest(said)}")
+    return replace(one, text=said, source_id=own_id)
 
 
 def called(

@@ -1,8 +1,9 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``connecting``, ``observing`` and ``caring``; if a
-method needs a second paragraph, that paragraph belongs in a package below.
+``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``sharing``, ``connecting``,
+``observing``, ``caring`` and ``standing``; if a method needs a second paragraph, that paragraph belongs in a package
+below.
 """
 
 import errno
@@ -10,14 +11,15 @@ from pathlib import Path
 from types import TracebackType
 
 from hivemind.app.briefing import Briefing
-from hivemind.app.caring import Caring
-from hivemind.app.connecting import Connecting
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
-from hivemind.app.judging import Judging
+from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
+from hivemind.app.sharing import Sharing
+from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.errors import StoreFull
+from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -30,7 +32,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
+class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod
@@ -54,7 +56,15 @@ class Hivemind(Writing, Briefing, Judging, Connecting, Observing, Caring):
             # On a full disk what hooks left stays where it is; reading and erasing must go on.
             if not isinstance(error, StoreFull) and error.errno != errno.ENOSPC:
                 raise
+        mind.let_lease_lapse()
         return mind
+
+    @classmethod
+    def at_hub(
+        cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now
+    ) -> "Hivemind":
+        """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
+        return cls(store, settings, Repository(id=repo, root=""), writer, clock)
 
     def __enter__(self) -> "Hivemind":
         return self

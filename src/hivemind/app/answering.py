@@ -1,9 +1,13 @@
 """What a hook prints for the agent that ran it, where that event takes an answer."""
 
 import json
+import os
+import sys
 
 from hivemind import agents
 from hivemind.app import Hivemind
+from hivemind.capture import briefed
+from hivemind.model.home import data_directory
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 
@@ -18,5 +22,17 @@ def answer(agent: str, event: str, payload: str) -> str:
     asked = agents.asked(agent, event, told)
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=asked.session)
     with Hivemind.open(directory=asked.directory, writer=writer) as mind:
-        said = mind.brief() if known.ANSWERS[event] == "brief" else mind.on_prompt(asked.prompt)
-    return known.reply(event, said.text)
+        if known.ANSWERS[event] == "recall":
+            return known.reply(event, mind.on_prompt(asked.prompt).text)
+        if event in agents.ANSWERED_ONCE:
+            briefed.note(data_directory(os.environ), asked.session)
+        if mind.waits_to_learn():
+            _learn_meanwhile()
+        return known.reply(event, mind.brief().text)
+
+
+def _learn_meanwhile() -> None:
+    """Look at the sessions that came to rest, in a process that nobody waits for."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
+    command = [sys.executable, "-P", "-m", "hivemind", "distil"]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind.app.core import Core, Progress, quietly
+from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.reports import Compared, ModelState, Stats
 from hivemind.settings import write
@@ -27,7 +28,7 @@ class Caring(Core):
             sessions=seen_sessions,
             observations=seen_observations,
             events=log.end(self._store.db),
-            bytes=sum(file.stat().st_size for file in self._store.directory.glob("memory.db*")),
+            bytes=self._store.bytes,
         )
 
     def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
@@ -36,12 +37,17 @@ class Caring(Core):
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._store.directory / FOLDER / f"{moments.stamp(self._clock())}.db"
+        beside = self._settled() / FOLDER / f"{moments.stamp(self._clock())}.db"
         return copies.create(self._store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
         """The copies that lie beside the store."""
-        return tuple(copies.listed(self._store.directory))
+        return tuple(copies.listed(self._settled()))
+
+    def _settled(self) -> Path:
+        if self._store.directory is None:
+            raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
+        return self._store.directory
 
     def audit(self) -> tuple[log.Broken, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""

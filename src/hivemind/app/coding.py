@@ -1,18 +1,23 @@
 """The verbs about code: what memories are tied to, what is in doubt, what bears on what."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event as Stop
+from threading import Thread
 
 from hivemind import recall
 from hivemind.app.core import Progress, head_commit, quietly
+from hivemind.app.ground import index_at, is_under_git
 from hivemind.app.reading import Reading
-from hivemind.errors import InvalidInput, NotFound
+from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, Callers, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import Query
 from hivemind.model.reports import Doubt, Indexed, Relevant
 from hivemind.model.text import checked_label
+from hivemind.store.checkup import Finding
 from hivemind.store.projections import memories
 
 EVERY = 100_000
@@ -20,6 +25,7 @@ EVERY = 100_000
 NEAR = 10
 """Files that are shown as bearing on something."""
 PATIENCE_SECONDS = 10.0
+WARM_AFTER_SECONDS = 2.0
 
 
 class Coding(Reading):
@@ -46,6 +52,8 @@ class Coding(Reading):
         standing = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
         query = self._query(limit=EVERY, statuses=standing)
         found = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
+        if not found:
+            return ()
         judged = iter(judging.judge(self._index, [anchor for one in found for anchor in one.anchors]))
         doubts = []
         for memory in found:
@@ -70,7 +78,10 @@ class Coding(Reading):
         files = graph.related(self._index, tuple(dict.fromkeys(inside)) if symbols or answered else (target,), NEAR)
         if answered is None:
             query = self._query(target, limit=limit)
-            near = recall.Nearby(symbols=tuple(symbols), inside=inside, files=tuple(files))
+            reach = {*inside, *(one.path for one in files)}
+            near = recall.Nearby(
+                symbols=tuple(symbols), inside=(*inside, *self._left_for(query, reach)), files=tuple(files)
+            )  # fmt: skip
             answered = self._with_receipt(recall.about(self._store.db, query, near, self._became))
         return Relevant(recall=answered, files=tuple(files), callers=self._callers(symbols))
 
@@ -94,11 +105,65 @@ class Coding(Reading):
 
         watching.follow(self._index, stop, seen)
 
+    def keep_warm(self) -> Callable[[], None]:
+        """Follow the working tree in the background, where it is known or small; returns how to stop that.
+
+        Nothing is wrong where this fails: the doctor says why, and files are looked at when asked about.
+        """
+        if not is_under_git(self.repository):
+            return lambda: None
+        stop = Stop()
+        root, home = self.repository.root, self._settings.home
+
+        def follow() -> None:
+            # The first answer comes first.
+            if not stop.wait(WARM_AFTER_SECONDS):
+                from hivemind.codebase import watching
+
+                with suppress(HivemindError), closing(index_at(root, home)) as index:
+                    watching.keep_warm(index, stop)
+
+        thread = Thread(target=follow, name="hivemind-watch", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            stop.set()
+            thread.join(timeout=1)
+
+        return end
+
+    def code_health(self) -> Finding:
+        """Whether the working tree can be followed as it changes."""
+        from hivemind.codebase import watching
+
+        if not is_under_git(self.repository):
+            return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
+        try:
+            files, symbols = self._index.size()
+            trouble = watching.trouble(self._index)
+        except HivemindError as error:
+            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")
+        seen = f"{symbols:,} symbols in {files:,} files are known"
+        if trouble:
+            detail = f"{seen}; changes are seen only when asked about, because {trouble}"
+            return Finding(what="code", is_well=True, detail=detail, remedy=watching.REMEDY)
+        return Finding(what="code", is_well=True, detail=f"{seen}; changes can be followed")
+
     def _look(self, progress: Progress) -> None:
         if self._index.is_built:
             self._index.refresh_if_older(PATIENCE_SECONDS)
         else:
             self._index.refresh(progress)
+
+    def _left_for(self, query: Query, reach: Collection[str]) -> list[str]:
+        """Files that are gone and whose code, as far as memories are about it, went to one of these."""
+        from hivemind.codebase.tree import stamp
+
+        tied = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
+        every = [anchor for one in tied for anchor in one.anchors]
+        gone = {path for path in {anchor.path for anchor in every} if not stamp(self._index.root, path)}
+        became = self._became([anchor for anchor in every if anchor.path in gone]) if gone else ()
+        return [*dict.fromkeys(one.anchor.path for one in became if one.now and one.now.path in reach)]
 
     def _meant(self, link: str, commit: str) -> list[Anchor]:
         from hivemind.curate import anchor

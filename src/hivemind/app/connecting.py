@@ -78,6 +78,12 @@ class Connecting(Core):
         for one in planned:
             changes.apply(one.plan.changes)
 
+    def connected_agents(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The agents on this machine: those that are connected, and those that are not."""
+        stand = [connection.health(name, _place(None)) for name in agents.NAMES]
+        connected = tuple(one.agent for one in stand if one.server or one.hooks)
+        return connected, tuple(one.agent for one in stand if one.present and one.agent not in connected)
+
     def agents_health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
         place, launch = _place(None), _launch(self._settings.home)

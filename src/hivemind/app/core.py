@@ -2,7 +2,8 @@
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hivemind import agents
 from hivemind.capture.redact import redact, secrets_in
+from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
 from hivemind.curate.learn import refuse
 from hivemind.curate.pen import Pen
@@ -67,7 +69,7 @@ class Core:
     def _introduction(self) -> list[Event]:
         """That this working tree goes by this name, if the log does not know it yet."""
         at_hand = self.repository
-        if at_hand.id in repositories.names_of(self._store.db, at_hand.root):
+        if not at_hand.root or at_hand.id in repositories.names_of(self._store.db, at_hand.root):
             return []
         return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
 
@@ -78,6 +80,15 @@ class Core:
         """A pen for a learning run, so that all of it can be rolled back at once."""
         batch = f"{name}-{derived(name, moments.written(self._clock()), os.urandom(8).hex())[:8]}"
         return Pen(writer=self._pen.writer, clock=self._clock, redact=self._pen.redact, batch=batch)
+
+    @contextmanager
+    def together(self, name: str) -> Iterator[str]:
+        """Make what is written meanwhile one batch, so that it can be rolled back as one; yields the batch's name."""
+        alone, self._pen = self._pen, self._new_batch(name)
+        try:
+            yield self._pen.batch
+        finally:
+            self._pen = alone
 
     def _must_be_a_person(self, what: str) -> None:
         """Review is a person's; an agent may do it only if the settings say so."""
@@ -110,6 +121,9 @@ class Core:
         as_of: str = "",
         true_at: str = "",
         detail: Detail = Detail.STANDARD,
+        agent: str = "",
+        since: str = "",
+        until: str = "",
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
     ) -> Query:
         return Query(
@@ -124,6 +138,9 @@ class Core:
             scope=scope,
             kinds=tuple(kinds),
             tags=tags_from(tags),
+            agent=agent,
+            since=moments.parse_past(since, self._clock()) if since else "",
+            until=moments.end_of_day(until) if until else "",
             statuses=tuple(statuses),
         )
 
@@ -172,8 +189,8 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
 
 
 def head_commit(repository: Repository) -> str:
-    """The commit that is checked out."""
-    return repositories_on_disk.head(Path(repository.root))
+    """The commit that is checked out, where there is a working tree."""
+    return git.head(Path(repository.root)) if repository.root else ""
 
 
 def _positive(value: int, what: str) -> int:

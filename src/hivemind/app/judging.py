@@ -13,7 +13,7 @@ from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Memory, Status
-from hivemind.model.reports import Waiting
+from hivemind.model.reports import Erasure, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
 from hivemind.store.projections import memories
@@ -94,7 +94,7 @@ class Judging(Coding):
         self._must_be_a_person("undoing a rollback")
         return len(self._record(rolling.undo(self._store, self._pen, name)))
 
-    def erase(self, memory: str, *, reason: str = "") -> erasing.Erasure:
+    def erase(self, memory: str, *, reason: str = "") -> Erasure:
         """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
         self._must_be_a_person("an erasure")
         return erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
@@ -113,11 +113,11 @@ class Judging(Coding):
 
     def _waiting(self, memory: Memory) -> Waiting:
         against = tuple(memories.get_all(self._store.db, memory.contradicts))
-        why = (
-            "disputed by what was said elsewhere"
-            if memory.status is Status.DISPUTED
-            else f"proposed by {memory.channel}"
-        )
+        disputed = memory.status is Status.DISPUTED
+        why = "disputed by what was said elsewhere" if disputed else f"proposed by {memory.channel}"
+        if memory.rivals:
+            edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
+            why = f"disputed: {edits}"
         return Waiting(memory=memory, why=why, against=against)
 
 

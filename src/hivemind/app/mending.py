@@ -19,7 +19,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Fin
     """What was looked at, what is wrong, and what to do about it, whether or not the store opens."""
     try:
         with Hivemind.open(name) as mind:
-            return *mind.doctor(quick=quick), *mind.agents_health()
+            return *mind.doctor(quick=quick), mind.code_health(), *mind.agents_health()
     except StoreError as error:
         return (checkup.unopened(error),)
 

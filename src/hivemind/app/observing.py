@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import TypeVar
 
 from hivemind import agents
-from hivemind.app.core import Core, Progress, quietly
+from hivemind.agents.steps import without_secrets
+from hivemind.app.core import Progress, quietly
+from hivemind.app.ground import Grounded
 from hivemind.capture import backfill, intake, spool, unread
-from hivemind.codebase import history
+from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound
 from hivemind.model import moments
-from hivemind.model.events import Event, ObservationsDropped
-from hivemind.model.ids import derived
+from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
+from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
+from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
@@ -38,7 +41,7 @@ EVENTS_AT_ONCE = 500
 """How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
-class Observing(Core):
+class Observing(Grounded):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:
@@ -83,34 +86,54 @@ class Observing(Core):
         for page in _pages(self._placed(_counted(telling, skipped), here=here)):
             observations += len(page)
             seen |= {one.session_id for one, _ in page}
-            known = log.known(self._store.db, [one.source_id for one, _ in page])
-            unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
-            if not dry_run:
-                arrived = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
-                self._store.record(arrived)
-            new += len(unknown)
+            new += self._taken_in(page, pen, redact, dry_run=dry_run)
         learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
             skipped=tuple(skipped.most_common()), batch=pen.batch,
         )  # fmt: skip
 
+    def _taken_in(
+        self, page: Sequence[tuple[Observation, str]], pen: Pen, redact: Callable[[str], str], *, dry_run: bool = False
+    ) -> int:
+        """Record what nobody told before, and how commands ended where only the transcript tells; count the first."""
+        db, page = self._store.db, [(without_secrets(one, redact), repo) for one, repo in page]
+        known = log.known(db, [one.source_id for one, _ in page])
+        unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
+        if not dry_run:
+            events = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+            endless = sessions.without_exit_code(db, known)
+            ended = [(one, repo) for one, repo in page if one.source_id in endless and one.exit_code is not None]
+            self._store.record([*events, *(_completed(pen, one, repo) for one, repo in ended)])
+        return len(unknown)
+
+    def _hear_out(self, session: Session, pen: Pen) -> None:
+        """Take in what an agent wrote down of a session beyond what its hooks told: what it said between its steps."""
+        if log.told_by_hooks(self._store.db, session.id):
+            since = moments.read(session.started_at)
+            found = backfill.of_session(Path.home(), session.agent, session.id, since)
+            telling = backfill.observations(found, self._told_by_hooks)
+            its = (one for one in telling if isinstance(one, Observation) and one.session_id == session.id)
+            for page in _pages((one, session.repo) for one in its):
+                self._taken_in(page, replace(pen, redact=str), self._pen.redact)
+
     def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
         """Learn from this repository's commits: what was fixed, and what was decided and why."""
         begin = moments.parse_past(since, self._clock()) if since else ""
-        told = list(history.commits(Path(self.repository.root), begin))
+        told = list(git.commits(Path(self.repository.root), since=begin))
         found = [proposal for commit in reversed(told) for proposal in commits.proposals(commit)]
         pen = self._new_batch("backfill-git")
         outcome = distil.Outcome()
         if dry_run:
-            known = {one.memory_id for one in found if log.ids_about(self._store.db, [one.memory_id])}
-            return Backfilled(batch=pen.batch, learned=len(found) - len(known), commits=len(told))
+            return Backfilled(batch=pen.batch, learned=len(self._unknown(found)), commits=len(told))
         for page in _pages(found):
+            about = self._about(self._unknown(page), self.repository.root)
             with self._store.db.transaction():
                 self._record([])
                 distil.propose(
-                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome
-                )
+                    self._store, pen, page, owner=self._settings.person, repo=self.repository.id, outcome=outcome,
+                    about=about,
+                )  # fmt: skip
         return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
 
     def distil(self, session: str = "", *, progress: Progress = quietly) -> Distilled:
@@ -119,6 +142,12 @@ class Observing(Core):
             found, _ = self.session(session, everywhere=True)
             return self._distilled([found.id], self._pen)
         return self._distil_what_rests(self._pen, progress)
+
+    def waits_to_learn(self) -> bool:
+        """Whether a session came to rest that nobody has learned from."""
+        waiting = log.observed_after(self._store.db, followers.position(self._store.db, DISTILLING, detectors.VERSION))
+        going_on = sessions.heard_of_since(self._store.db, moments.written(self._clock() - RESTED)) if waiting else ()
+        return any(session not in going_on for session, _ in waiting)
 
     def _distil_what_rests(self, pen: Pen, progress: Progress = quietly) -> Distilled:
         """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
@@ -132,6 +161,7 @@ class Observing(Core):
         begun = [position for session, position in waiting if session in going_on]
         with db.transaction():
             followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+        self.prune()
         return done
 
     def _distilled(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> Distilled:
@@ -142,13 +172,15 @@ class Observing(Core):
             session = sessions.get(self._store.db, session_id, Sight.of(self.repository, everywhere=True))
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
+                self._hear_out(session, pen)
                 trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
                 batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
+                found = list(detectors.found(trail, looking))
+                about = self._about(self._unknown(found), trail.root, trail.named)
                 with self._store.db.transaction():
                     distil.propose(
-                        self._store, replace(pen, batch=batch), detectors.found(trail, looking),
-                        owner=self._settings.person, repo=session.repo, outcome=outcome,
-                        believed=distil.believed_from(self._settings.believed),
+                        self._store, replace(pen, batch=batch), found, owner=self._settings.person, repo=session.repo,
+                        outcome=outcome, believed=distil.believed_from(self._settings.believed), about=about,
                     )  # fmt: skip
             progress(number, len(ids))
         return Distilled(
@@ -156,10 +188,12 @@ class Observing(Core):
             by_detector=tuple(sorted(outcome.proposed.items())),
         )  # fmt: skip
 
-    def sessions(self, *, limit: int = 20, agent: str = "", everywhere: bool = False) -> tuple[Session, ...]:
-        """Sessions of agents in this repository, the one last heard of first."""
+    def sessions(
+        self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
+    ) -> tuple[Session, ...]:
+        """Sessions of agents in this repository, the one last heard of first; ``before`` ended the page before."""
         sight = Sight.of(self.repository, everywhere=everywhere)
-        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent))
+        return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent, before=before))
 
     def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """A session, by its id or the last one here, and what was observed in it, in order."""
@@ -205,8 +239,20 @@ class Observing(Core):
             one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
         )
 
+    def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
+        return [one for one in found if not log.ids_about(self._store.db, [one.memory_id])]
+
     def _told_by_hooks(self, session: str) -> bool:
         return log.told_by_hooks(self._store.db, session)
+
+
+def _completed(pen: Pen, one: Observation, repo: str) -> Event:
+    """Said now, so that it comes after what it completes, whatever the two clocks say."""
+    fact = ObservationCompleted(
+        session_id=one.session_id, observation=EventId(one.source_id), exit_code=one.exit_code or 0
+    )
+    own_id = EventId(derived("completed", one.source_id))
+    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=one.agent)
 
 
 def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:

@@ -63,12 +63,18 @@ class Reading(Grounded):
         kinds: Sequence[Kind] = (),
         tags: Sequence[str] = (),
         statuses: Sequence[Status] = (),
+        agent: str = "",
+        since: str = "",
+        until: str = "",
         limit: int = 20,
         before: str = "",
         everywhere: bool = False,
     ) -> tuple[Memory, ...]:
         """Memories in sight, newest first; ``before`` is the last id of the page before."""
-        query = self._query(scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere)
+        query = self._query(
+            scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
+            since=since, until=until,
+        )  # fmt: skip
         return tuple(memories.listed(self._store.db, query, before=self._id(before) if before else ""))
 
     def history(self, memory: str) -> tuple[Step, ...]:
@@ -89,10 +95,21 @@ class Reading(Grounded):
         """Which memories were put before whom, and why; of one session, or the newest of all."""
         return tuple(receipts.of_session(self._store.db, session, limit))
 
-    def log(self, memory: str = "", *, before: int = 0, limit: int = 50) -> tuple[log.Entry, ...]:
-        """What happened, newest first: to one memory, or at all."""
+    def log(
+        self,
+        memory: str = "",
+        *,
+        facts: Sequence[str] = (),
+        actor: str = "",
+        batch: str = "",
+        before: int = 0,
+        limit: int = 50,
+    ) -> tuple[log.Entry, ...]:
+        """What happened, newest first: to one memory, of some sorts, by somebody, or at all."""
         about = self._id(memory) if memory else ""
-        return tuple(log.entries(self._store.db, about=about, before=before, limit=limit))
+        return tuple(
+            log.entries(self._store.db, about=about, facts=facts, actor=actor, batch=batch, before=before, limit=limit)
+        )
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""
@@ -106,6 +123,9 @@ class Reading(Grounded):
 
     def caveat(self) -> str:
         """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
+        member = self._store.membership
+        if member and not member.synchronised_at:
+            return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
         _, waiting = vectors.count(self._store.db)
@@ -117,7 +137,8 @@ class Reading(Grounded):
         """What a writer should know about where a memory goes; nothing if it just stays here."""
         if memory.scope is not Scope.TEAM:
             return ""
-        return "kept on this machine, to be shared once a hub is configured"
+        member = self._store.membership
+        return "" if member else "kept on this machine, to be shared once a hub is configured"
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
         found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))

@@ -12,6 +12,7 @@ from hivemind.curate.learn import learn, refuse_what_stays_out
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model import moments
 from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Fact,
     MemoryAnchored,
@@ -116,9 +117,15 @@ class Writing(Grounded):
     ) -> Memory:
         """Make a memory say something else from now on; what it said stays in its history."""
         known = self._known(memory)
-        fact = MemoryRevised(
+        nothing = MemoryRevised(
             memory_id=known.id,
             base=known.version,
+            head=known.head,
+            settles=tuple(rival.id for rival in known.rivals),
+            reason=checked(reason, "the reason") if reason else "",
+        )
+        fact = replace(
+            nothing,
             text=checked(text) if text else "",
             kind=kind,
             subject=checked_label(subject, "the subject") if subject else "",
@@ -127,13 +134,12 @@ class Writing(Grounded):
             valid_to=moments.parse_date(valid_to) if valid_to else "",
             expires_at=self._deadline(expires),
             verify_by=self._deadline(verify_by),
-            reason=checked(reason, "the reason") if reason else "",
         )
-        if fact == MemoryRevised(memory_id=known.id, base=known.version, reason=fact.reason):
+        if fact == nothing:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
-        refuse_what_stays_out(self._store, self._pen, fact.text, known.scope, known.repo)
+        refuse_what_stays_out(self._store, self._pen, fact.text, known.repo)
         facts: list[Fact] = [fact]
         if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
             facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
@@ -158,29 +164,46 @@ class Writing(Grounded):
             self._must_be_a_person("an approved import")
         pen = self._new_batch("import")
         channel = Channel.PERSON if approve else Channel.IMPORT
-        new, known, refused = 0, 0, 0
+        told = list(transfer.imported(lines))
+        unknown = [one for one in told if not log.ids_about(self._store.db, [one[2].memory_id])]
+        new, refused = 0, 0
+        about = self._named_here(unknown)
         with self._store.db.transaction():
             self._record([])
-            for scope, repo, fact in list(transfer.imported(lines)):
-                if log.ids_about(self._store.db, [fact.memory_id]):
-                    known += 1
-                    continue
+            for (scope, repo, fact), anchors in zip(unknown, about, strict=True):
+                arrived = EventId(derived("import", fact.memory_id))
                 try:
-                    arrived = EventId(derived("import", fact.memory_id))
-                    new += learn(self._store, pen, fact, scope, repo, channel=channel, id=arrived) == fact.memory_id
+                    said_by = learn(
+                        self._store, pen, fact, scope, repo, channel=channel, id=arrived, anchors=anchors
+                    )  # fmt: skip
                 except Refused:
                     refused += 1
-        return Imported(new=new, known=known, refused=refused, batch=pen.batch)
+                else:
+                    new += said_by == fact.memory_id
+        return Imported(new=new, known=len(told) - len(unknown), refused=refused, batch=pen.batch)
 
-    def sync_files(self) -> Synced:
+    def _named_here(self, told: Iterable[tuple[Scope, str, MemoryRemembered]]) -> list[tuple[Anchor, ...]]:
+        """The code of this tree that memories are about; what belongs elsewhere is about none of it."""
+        here = (self.repository.id, *self.repository.known_as)
+        return self._anchors(
+            [
+                Claim(text=fact.text, scope=scope if repo in here else Scope.USER, links=fact.links)
+                for scope, repo, fact in told
+            ]
+        )
+
+    def sync_files(self, *, dry_run: bool = False) -> Synced:
         """Bring in what AGENTS.md and its kin say, and take back what they no longer say."""
         pen = self._new_batch("files")
         root, repo = Path(self.repository.root), self.repository.id
         said = {point.memory_id(repo): point for point in files.points(root)}
         held = {memory.id: memory for memory in memories.of_files(self._store.db, repo)}
         commit = head_commit(self.repository)
+        unknown = [one for one in said if one not in held]
+        about = self._anchors([Claim(text=said[one].text) for one in unknown])
         events = []
-        for memory_id, point in said.items():
+        for memory_id, anchors in zip(unknown, about, strict=True):
+            point = said[memory_id]
             source = Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit)
             fact = MemoryRemembered(
                 memory_id=memory_id,
@@ -189,15 +212,14 @@ class Writing(Grounded):
                 owner=self._settings.person,
                 sources=(source,),
             )
-            if memory_id not in held:
-                events.append(pen.event(fact, Scope.PROJECT, repo, channel=Channel.FILE))
-            elif held[memory_id].status is Status.RETRACTED:
-                events.append(
-                    pen.about(held[memory_id], MemoryRestored(memory_id=memory_id, reason="in the file again"))
-                )
+            facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
+            events += [pen.event(one, Scope.PROJECT, repo, channel=Channel.FILE) for one in facts]
+        again = [one for one in held.values() if one.id in said and one.status is Status.RETRACTED]
+        events += [pen.about(one, MemoryRestored(memory_id=one.id, reason="in the file again")) for one in again]
         gone = [one for one in held.values() if one.id not in said and one.status is not Status.RETRACTED]
         for memory in gone:
             reason = f"no longer in {memory.sources[0].file}"
             events.append(pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=reason)))
-        self._record(events)
-        return Synced(said=len(said), new=len(events) - len(gone), gone=len(gone))
+        if not dry_run:
+            self._record(events)
+        return Synced(said=len(said), new=len(unknown) + len(again), gone=len(gone))

@@ -10,6 +10,8 @@ from hivemind import agents
 from hivemind.model.session import Observation, Skipped
 
 SHORT = 200
+NAMING = 8
+"""Characters of a session's id that every agent puts into the name of its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,12 @@ def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> lis
         for name in names
         for path in agents.of(name).transcripts(home, since)
     ]
+
+
+def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
+    """Where an agent kept one session: in a file whose name tells, or in a database of all."""
+    found = transcripts(home, [agent], since) if agents.of(agent).SAME_IDS else []
+    return [one for one in found if session[:NAMING] in str(one.path) or one.path.suffix == ".db"]
 
 
 def observations(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hivemind import agents
+from hivemind.capture.shorten import LONGEST, middle_out
 from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
 from hivemind.model.session import Observation, Skipped
 
-LONGEST_OUTPUT = 64 * 1024
 LARGEST_NUMBER = 2**63
 
 
@@ -49,9 +49,9 @@ def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
     told = ObservationMade(**held)
     # Secrets go first: one that trimming cut in two would not be recognised. Twice the length is enough to look at,
     # because the place where that is cut is trimmed away afterwards.
-    clean = strings_changed(_trimmed(told, 2 * LONGEST_OUTPUT), redact)
+    clean = strings_changed(_trimmed(told, 2 * LONGEST), redact)
     assert isinstance(clean, ObservationMade)
-    fact = _trimmed(clean, LONGEST_OUTPUT)
+    fact = _trimmed(clean, LONGEST)
     return Arrival(id=EventId(_storable(seen.source_id)), at=seen.at, directory=told.directory, fact=fact)
 
 
@@ -64,11 +64,5 @@ def _storable(value: Any) -> Any:
 
 def _trimmed(fact: ObservationMade, longest: int) -> ObservationMade:
     said = {name: getattr(fact, name) for name in ("text", "input", "output", "diff")}
-    long: dict[str, Any] = {name: _middle_out(text, longest) for name, text in said.items() if len(text) > longest}
+    long: dict[str, Any] = {name: middle_out(text, longest) for name, text in said.items() if len(text) > longest}
     return dataclasses.replace(fact, **long) if long else fact
-
-
-def _middle_out(text: str, longest: int) -> str:
-    """Beginning and end of what is too long: a build log says its errors there."""
-    half = longest // 2
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"

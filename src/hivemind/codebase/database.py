@@ -10,7 +10,7 @@ import apsw
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 """What SQLite says of a file that is not what it was."""
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
@@ -45,6 +45,7 @@ CREATE INDEX uses_by_target ON uses (target);
 CREATE TABLE together ( -- files changed by the same commits
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX together_by_other ON together (other);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 

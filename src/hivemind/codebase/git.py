@@ -1,62 +1,76 @@
 """What git knows about a working tree, asked without running anything the repository brings along."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Unavailable
 
 TIMEOUT_SECONDS = 20.0
+HISTORY_SECONDS = 600.0
+"""A long history is asked for when a person waits for it."""
 
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
 _ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_PAGER": "cat",
-    "LC_ALL": "C",
-}
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat", "LC_ALL": "C",
+}  # fmt: skip
+_SETTINGS = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
+_COMMIT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
 
 
-def run(root: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A change somebody made and explained."""
+
+    id: str
+    at: str
+    author: str
+    message: str
+    files: tuple[str, ...]
+
+
+def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS) -> bytes:
     """The output of one git command in this tree."""
     # A hook that calls us leaves GIT_DIR and the like behind, which would lead to another repository.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(_SETTINGS)
+    }
     command = ["git", *_SAFE, "-C", str(root), *arguments]
     try:
         done = subprocess.run(
-            command,
-            input=stdin,
-            capture_output=True,
-            timeout=TIMEOUT_SECONDS,
-            env=inherited | _ENVIRONMENT,
-            check=False,
+            command, input=stdin, capture_output=True, timeout=timeout, env=inherited | _ENVIRONMENT, check=False
         )
-    except FileNotFoundError:
-        raise Unavailable("git is not installed") from None
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"git cannot be run: {error}") from None
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"git {arguments[0]} took longer than {TIMEOUT_SECONDS:.0f} seconds") from None
+        raise Unavailable(f"git {arguments[0]} took longer than {timeout:.0f} seconds") from None
     if done.returncode:
         raise Unavailable(f"git {arguments[0]}: {done.stderr.decode('utf-8', 'replace').strip()}")
     return done.stdout
 
 
-def head(root: Path) -> str:
-    """The commit checked out; empty where there is none."""
+def answer(root: Path, *arguments: str) -> str:
+    """What one git command says, or nothing where it cannot."""
     try:
-        return run(root, "rev-parse", "--verify", "--quiet", "HEAD").decode().strip()
+        return os.fsdecode(run(root, *arguments)).strip("\n")
     except Unavailable:
         return ""
 
 
+def head(root: Path) -> str:
+    """The commit checked out; empty where there is none."""
+    return answer(root, "rev-parse", "--verify", "--quiet", "HEAD")
+
+
 def commit(root: Path, name: str) -> str:
     """The commit that a branch, tag or shortened id means."""
-    try:
-        found = run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    except Unavailable:
-        raise InvalidInput(f"{name!r} is no commit here; name a branch, a tag or a commit") from None
-    return found.decode().strip()
+    found = answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not found:
+        raise InvalidInput(f"{name!r} is no commit here; name a branch, a tag or a commit")
+    return found
 
 
 def listed(root: Path) -> list[str] | None:
@@ -103,30 +117,34 @@ def contents(root: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 def is_left_out(root: Path, path: str) -> bool:
     """Whether a sparse checkout leaves this tracked file out of the working tree."""
-    try:
-        return run(root, "ls-files", "-t", "-z", "--", f":(literal){path}").startswith(b"S ")
-    except Unavailable:
-        return False
+    return answer(root, "ls-files", "-t", "-z", "--", f":(literal){path}").startswith("S ")
 
 
-def history(root: Path, limit: int, since: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Commits with the paths each touched, newest first, without merges."""
-    span = f"{since}..HEAD" if since else "HEAD"
-    output = run(
-        root,
-        "log",
-        span,
-        "--no-merges",
-        "-z",
-        "--name-only",
-        "--no-renames",
-        f"-n{limit}",
-        "--format=%x01%H",
-        "--",
-    )
+def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> Iterator[Commit]:
+    """What led to what is checked out, newest first and without merges: after a commit, or since a moment."""
+    span = [f"{after}..HEAD" if after else "HEAD", *([f"--since={since}"] if since else ())]
+    span += [f"-n{limit}"] if limit else []
+    how = ("--no-merges", "-z", "--name-only", "--no-renames", _COMMIT)
+    output = run(root, "log", *span, *how, "--", timeout=HISTORY_SECONDS)
     for entry in output.split(b"\x01")[1:]:
-        commit, _, rest = entry.partition(b"\0")
-        yield commit.decode().strip(), [path.lstrip("\n") for path in _paths(rest)]
+        told, _, files = entry.partition(b"\0")
+        fields = told.decode("utf-8", "replace").split("\x02", 3)
+        # A message that plays with our separators tells of nothing.
+        if len(fields) == 4:
+            identifier, at, author, message = fields
+            touched = tuple(path.lstrip("\n") for path in _paths(files))
+            yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
+
+
+def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """What commits did to each file, as unified diffs: commit, path, diff."""
+    how = ("--format=%x01%H", "--no-renames", "--no-ext-diff", "--no-textconv", "--stdin")
+    output = run(root, "show", *how, stdin="\n".join(commits).encode(), timeout=HISTORY_SECONDS)
+    for entry in output.decode("utf-8", "replace").split("\x01")[1:]:
+        commit, *files = re.split(r"^diff --git .*\n", entry, flags=re.MULTILINE)
+        for diff in files:
+            if path := re.search(r"^\+\+\+ b/(.*)$", diff, re.MULTILINE):
+                yield commit.strip(), path[1].rstrip("\t"), diff
 
 
 def _paths(output: bytes) -> list[str]:

@@ -113,10 +113,7 @@ def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
         # A short string ends with its line, so that a stray quote costs a line and not the file.
         inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{mark}\n]"
         strings.append(rf"{mark}(?:{inside}|\\.)*?{mark}")
-    words = [
-        r"[\w$\x80-\xff]+(?:\.\d\w*)?",
-        r"[\x01\x02]",
-        r"=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//",
-        r"[^\s\w]",
-    ]
-    return re.compile("|".join(strings + words).encode(), re.DOTALL)
+    # Most tokens are words, so these are tried first.
+    words = r"[\w$\x80-\xff]+(?:\.\d\w*)?"
+    signs = r"[\x01\x02]|=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//|[^\s\w]"
+    return re.compile("|".join((words, *strings, signs)).encode(), re.DOTALL)

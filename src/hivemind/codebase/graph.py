@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from math import sqrt
 
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module
@@ -12,15 +13,15 @@ from hivemind.model.code import Callers, Related, Symbol
 
 WEIGHTS = {
     "edited together": 1.0,
-    "tests it": 0.5,
-    "is tested by it": 0.5,
-    "is imported by it": 0.25,
-    "imports it": 0.2,
-    "is called or inherited by it": 0.25,
-    "calls or inherits it": 0.2,
-    "same folder": 0.1,
+    "tests it": 0.25,
+    "is tested by it": 0.25,
+    "is imported by it": 0.12,
+    "imports it": 0.1,
+    "is called or inherited by it": 0.12,
+    "calls or inherits it": 0.1,
+    "same folder": 0.05,
 }
-"""A plain sum. Common history carries most of it; any other reason is worth a point or two of recall@10."""
+"""A plain sum, chosen on two repositories and looked at on two others: docs/explanation/staleness.md."""
 
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
 _TEST_WORDS = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
@@ -54,6 +55,16 @@ def _related(index: Index, targets: Sequence[str], limit: int) -> list[Related]:
         )
         for weight, file in ranked[:limit]
     ]
+
+
+def children(index: Index, folder: str) -> list[tuple[str, int]]:
+    """What lies directly in a folder, folders first: paths, and how many files lie in each; 0 for a file."""
+    inside = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    found: dict[str, int] = defaultdict(int)
+    for path in index.paths_in(folder) if inside else index.paths():
+        name, _, below = path[len(inside) :].partition("/")
+        found[inside + name] += 1 if below else 0
+    return sorted(found.items(), key=lambda one: (not one[1], one[0]))
 
 
 def callers(index: Index, symbol: Symbol) -> Callers:
@@ -97,7 +108,9 @@ def _files(index: Index, targets: Iterable[str]) -> dict[int, str]:
 
 def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
     """Every reason one file gives to look at others, with how much of it each is owed."""
-    yield from _shares("edited together", select(index.db, _TOGETHER, file))
+    # By the root, so that one file that always comes along does not outweigh everything else.
+    together = ((other, sqrt(weight)) for other, weight in select(index.db, _TOGETHER, file))
+    yield from _shares("edited together", together)
     yield from _shares("is imported by it", select(index.db, _IMPORTED, file))
     yield from _shares("imports it", select(index.db, _IMPORTERS, file))
     yield from _shares("is called or inherited by it", select(index.db, _CALLED, file))

@@ -4,9 +4,13 @@ Nothing in it is the only copy: a file whose stamp differs is read again, a dama
 Calls and inheritance are kept as names and resolved when asked, so a saved file changes only its own rows.
 """
 
+import gc
+import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -15,6 +19,7 @@ import apsw
 from hivemind.codebase import database, git, imports, tree
 from hivemind.codebase.database import select, writing
 from hivemind.codebase.fingerprint import digest, first
+from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.tree import Stamp
@@ -30,15 +35,19 @@ NEIGHBOURS = 4
 MIN_TOKENS = 12
 """Smaller bodies are not looked for by content: too many are alike."""
 
-HISTORY = 4000
+HISTORY = 8000
 """Commits from which it is learned what is edited together."""
 
-TOGETHER = 30
+HALF_LIFE = 1500
+"""Commits after which what was edited together counts half."""
+
+TOGETHER = 40
 """Files in a commit beyond which it says nothing about any two of them."""
 
 IN_PASSING = 500
 """Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
 
+LAST_LOOK = "last look"
 _RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
 _MENTIONS = {"call": 0, "inherit": 1}
 _T = TypeVar("_T")
@@ -87,7 +96,8 @@ class Index:
             known = {path: stamp for path, *stamp in rows}
             stale = [path for path, seen in present.items() if not _is_current(seen, known.get(path))]
             stale += [path for path in known if path not in present]
-            changed = self._take(stale, progress)
+            with _without_collection():
+                changed = self._take(stale, progress)
             self._learn_history()
             self.note("refreshed", str(time.time_ns()))
             return changed
@@ -97,11 +107,27 @@ class Index:
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
         if not self.is_built:
-            listed = git.listed(self.root)
+            listed = git.listed(self.root) if seconds < math.inf else None
             if listed is not None and len(listed) <= IN_PASSING:
                 self.refresh()
         elif time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
             self.refresh()
+
+    def look_at_git(self) -> tuple[str, list[str]]:
+        """Read again what commits touched since this was last asked: the commit asked for then, and what they touched.
+
+        Nothing comes back where the last look was at another history, or there was none.
+        """
+        now, then = git.head(self.root), self.fact(LAST_LOOK)
+        try:
+            paths = git.changed(self.root, then, now)[0] if then and now and then != now else []
+        except Unavailable:  # a rewrite took the commit of the last look away
+            then, paths = "", []
+        # A large merge is read when somebody asks who has the time.
+        self.update([path for path in paths if language_of(path)][: IN_PASSING // 5])
+        if then != now:
+            self.note(LAST_LOOK, now)
+        return then, paths
 
     def update(self, paths: Sequence[str]) -> int:
         """Look at these files again, changed, new or gone; the number that differ from what was known."""
@@ -256,9 +282,14 @@ class Index:
                         self.db.execute("UPDATE files SET path = ? WHERE path = ?", (new.path, old.path))
         gone = [(symbol.path,) for symbol in before if symbol.kind == FILE and symbol.path not in seen]
         self.db.executemany("DELETE FROM uses WHERE target = (SELECT id FROM files WHERE path = ?)", gone)
+        self.db.executemany("DELETE FROM together WHERE file = (SELECT id FROM files WHERE path = ?)", gone)
+        self.db.executemany("DELETE FROM together WHERE other = (SELECT id FROM files WHERE path = ?)", gone)
         self.db.executemany("DELETE FROM files WHERE path = ?", gone)
+        ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
+        unused = count(last + 1)
         for path, (stamp, moment, found) in seen.items():
-            self._put_outline(self._put_stamp(path, stamp, moment), found, inherited)
+            own = [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols]
+            self._put_outline(self._put_stamp(path, stamp, moment), found, own)
 
     def _forget(self, paths: Collection[str]) -> dict[tuple[str, str, str, int], int]:
         """Delete the symbols of files; their ids by place."""
@@ -291,14 +322,9 @@ class Index:
         )
         return int(file)
 
-    def _put_outline(self, file: int, found: Outline, inherited: dict[int, int]) -> None:
-        ids = []
-        for symbol in found.symbols:
-            self.db.execute(
-                "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (inherited.get(id(symbol)), file, *_row(symbol)),
-            )
-            ids.append(self.db.last_insert_rowid())
+    def _put_outline(self, file: int, found: Outline, ids: Sequence[int]) -> None:
+        rows = [(own, file, *_row(symbol)) for own, symbol in zip(ids, found.symbols, strict=True)]
+        self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         triples = [(key, ids[at]) for at, symbol in enumerate(found.symbols) for key in _keys(symbol.fingerprint)]
         mentioned = [reference for reference in found.references if reference.kind in _MENTIONS]
         names = {(reference.name,) for reference in mentioned}
@@ -325,21 +351,25 @@ class Index:
         if now == last:
             return
         try:
-            commits = list(git.history(self.root, HISTORY, last))
+            commits = list(git.commits(self.root, after=last, limit=HISTORY))
         except Unavailable:  # a rewrite took the last commit away
-            last, commits = "", list(git.history(self.root, HISTORY))
+            last, commits = "", list(git.commits(self.root, limit=HISTORY))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
         with writing(self.db):
             if not last:
                 self.db.execute("DELETE FROM together")
-            for _, touched in commits:
-                files = [ids[path] for path in touched if path in ids]
-                if 2 <= len(touched) <= TOGETHER:
+            # Weights grow instead of fading: only how they compare is ever asked.
+            known = int(self.fact("commits") or 0) if last else 0
+            for place, commit in enumerate(reversed(commits), start=known):
+                files = [ids[path] for path in commit.files if path in ids]
+                if 2 <= len(commit.files) <= TOGETHER:
+                    weight = 2 ** (place / HALF_LIFE) / (len(commit.files) - 1)
                     self.db.executemany(
                         "INSERT INTO together VALUES (?, ?, ?)"
                         " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
-                        [(one, two, 1 / len(touched)) for one in files for two in files if one != two],
+                        [(one, two, weight) for one in files for two in files if one != two],
                     )
+            self.note("commits", str(known + len(commits)))
             self.note("history", now)
 
 
@@ -371,6 +401,18 @@ def symbol_of(row: tuple[Any, ...]) -> Symbol:
         after=after,
         fingerprint=Fingerprint.parse(fingerprint),
     )
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Symbols hold no cycles; looking for some in a growing heap takes a fifteenth of a full index."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _keys(fingerprint: Fingerprint) -> list[int]:

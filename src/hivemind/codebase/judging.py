@@ -1,5 +1,6 @@
 """Whether memories still fit the code: their anchors against the working tree as it is now."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,21 +18,24 @@ from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
 CAUTION = 0.15
 """Evidence asked for in addition where git cannot tell which candidates are new."""
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 3.0
 """How long a symbol that was nowhere is not looked for in files that nobody reported as changed."""
 
 MAX_PLACES = 40
 """Files in which a lost symbol is looked for."""
 
 
-def judge(index: Index, anchors: Sequence[Anchor], commit: str = "") -> list[Staleness]:
-    """What became of each anchor's symbol; only files whose stamp differs are read again."""
+def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> list[Staleness]:
+    """What became of each anchor's symbol; only files whose stamp differs are read again.
+
+    A symbol that is not in its place is looked for in the tree as it is now; in passing, as it was last seen.
+    """
     today = {path: _symbols_of(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
     found = [_in_place(anchor, today[anchor.path]) for anchor in anchors]
     if any(symbol is None for symbol in found):
         commit = commit or git.head(index.root)
     return [
-        staleness(anchor, symbol or _followed(index, anchor, commit), commit)
+        staleness(anchor, symbol or _followed(index, anchor, commit, in_passing), commit)
         for anchor, symbol in zip(anchors, found, strict=True)
     ]
 
@@ -51,11 +55,11 @@ def _in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
     return max(same, key=lambda symbol: likeness(old, symbol), default=None)
 
 
-def _followed(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
+def _followed(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
     """Where a symbol went that is no longer in its place; remembered until something changes."""
     question = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
     with suppress(StoreBusy):  # whoever keeps the index busy is bringing it up to date
-        index.refresh_if_older(PATIENCE_SECONDS)
+        index.refresh_if_older(math.inf if in_passing else PATIENCE_SECONDS)
     state = f"{commit}\0{index.generation}\0"
     answer = index.fact(question)
     if index.generation and answer.startswith(state):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hivemind.codebase import written
@@ -43,16 +43,19 @@ def find(index: Index, link: str) -> list[Symbol]:
     return _few(_by_name(index, dotted(link.strip())))
 
 
-def mentions(index: Index, text: str, commit: str = "") -> list[Anchor]:
-    """Anchors for the files and symbols a text names; what it might only seem to name is left out."""
+def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
+    """Anchors for the files and symbols a text names; what it might only seem to name is left out.
+
+    Of several that bear a name, those in files that the text names too are meant, else those in files `near`.
+    """
     found: dict[tuple[str, str, str, int], Symbol] = {}
     for symbol in (symbol for link in written.links(text) for symbol in find(index, link)):
         found[symbol.key] = symbol
-    files = {symbol.path: symbol for path in written.paths(text) for symbol in _mentioned_file(index, path)}
+    files = {symbol.path: symbol for path in written.paths(text) for symbol in _mentioned_file(index, path, near)}
     for name in written.names(text):
         fits = [symbol for symbol in _by_name(index, name) if symbol.kind not in _PROSE_KINDS]
         at_hand = [symbol for symbol in fits if symbol.path in files]
-        chosen = at_hand or fits
+        chosen = at_hand or [symbol for symbol in fits if symbol.path in near] or fits
         if len(chosen) <= MAX_MENTIONED:
             found.update((symbol.key, symbol) for symbol in chosen)
     # A symbol in a named file says more than the file, and is in doubt less often.
@@ -61,8 +64,32 @@ def mentions(index: Index, text: str, commit: str = "") -> list[Anchor]:
     return [Anchor.of(symbol, commit) for symbol in [*found.values()][:MAX_ANCHORS]]
 
 
-def _mentioned_file(index: Index, text: str) -> list[Symbol]:
-    found = find(index, text)
+def edited(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
+    """The symbols of a file in which edits can be seen, by the lines they left; the file where there are none."""
+    text = source.decode("utf-8", "replace")
+    lines = sorted({line for diff in diffs for line in _left(diff, text)})
+    found = {symbol.key: symbol for line in lines for symbol in _covering([*symbols], line, line)}
+    inside = [symbol for symbol in found.values() if symbol.kind != FILE]
+    return _few(inside) or [*symbols[:1]]
+
+
+def _left(diff: str, text: str) -> Iterator[int]:
+    """The lines of a text that a unified diff changed, for each stretch that stands in it once and nowhere else."""
+    for stretch in re.split(r"^@@.*\n?", diff, flags=re.MULTILINE)[1:]:
+        lines = [line for line in stretch.splitlines() if line[:1] in ("+", "-", " ", "")]
+        kept = [line[1:] for line in lines if line[:1] != "-"]
+        block = "\n".join(kept)
+        if block.strip() and text.count(block) == 1:
+            first, at = text.count("\n", 0, text.index(block)) + 1, 0
+            for line in lines:
+                if line[:1] in ("+", "-") and line[1:].strip():
+                    yield first + min(at, len(kept) - 1)
+                at += line[:1] != "-"
+
+
+def _mentioned_file(index: Index, text: str, near: Collection[str]) -> list[Symbol]:
+    beside = [path for path in near if f"/{path}".endswith(f"/{text}")]
+    found = find(index, beside[0] if len(beside) == 1 else text)
     whole = all(symbol.kind == FILE for symbol in found)
     return found if len(found) <= MAX_MENTIONED and (whole or ":" in text) else []
 

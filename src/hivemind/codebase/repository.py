@@ -7,15 +7,11 @@ else (without git or before the first commit) by where it lies.
 
 import os
 import re
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from hivemind.codebase import git
 from hivemind.model.scope import Repository
-
-TIMEOUT_SECONDS = 10
-WITHOUT_SIDE_EFFECTS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""A repository's own configuration must not make us run its programs."""
 
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>[\w.-]+):(?P<path>(?!//).+)")
 URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>[^/:]*)(?::\d+)?/(?P<path>.+)")
@@ -28,8 +24,8 @@ def identify(directory: Path) -> Repository:
     except (OSError, ValueError, RuntimeError):
         # A name that no directory can have: too long, with a NUL, or a link to itself.
         return Repository(id=f"path:{directory}", root=str(directory))
-    answer = _git(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository")
-    if answer is None:
+    answer = git.answer(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository")
+    if not answer:
         return Repository(id=f"path:{directory}", root=str(directory))
     root, is_shallow = answer.split("\n")[:2]
     remote = _remote(directory)
@@ -51,11 +47,6 @@ def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ..
     return tuple(name for name in names if strength.index(name.partition(":")[0]) < rank)
 
 
-def head(root: Path) -> str:
-    """The commit that is checked out; empty where there is none."""
-    return _git(root, "rev-parse", "--verify", "HEAD") or ""
-
-
 def normalised(remote: str) -> str:
     """A remote's address as every way of writing it: ``github.com/acme/api``."""
     address = remote.strip()
@@ -70,7 +61,7 @@ def normalised(remote: str) -> str:
 
 def _remote(directory: Path) -> str | None:
     """The address of ``origin``, else of ``upstream``, else of the only remote or the first by name."""
-    listed = _git(directory, "config", "--get-regexp", r"^remote\..*\.url$")
+    listed = git.answer(directory, "config", "--get-regexp", r"^remote\..*\.url$")
     if not listed:
         return None
     urls: dict[str, str] = {}
@@ -88,24 +79,5 @@ def _absolute(address: str, directory: Path) -> str:
 
 def _first_commit(directory: Path) -> str | None:
     """The root commit; where histories were joined, the first by name, the same in every clone."""
-    roots = _git(directory, "rev-list", "--max-parents=0", "HEAD")
+    roots = git.answer(directory, "rev-list", "--max-parents=0", "HEAD")
     return min(roots.split()) if roots else None
-
-
-def quiet_environment() -> dict[str, str]:
-    """What git is told by its environment: to ask nobody, lock nothing, and look where we say."""
-    quiet = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    return {name: value for name, value in quiet.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
-
-
-def _git(directory: Path, *arguments: str) -> str | None:
-    """What git answers, or nothing where it cannot."""
-    try:
-        done = subprocess.run(
-            ["git", *WITHOUT_SIDE_EFFECTS, "-C", str(directory), *arguments],
-            capture_output=True, encoding="utf-8", errors="surrogateescape", env=quiet_environment(),
-            stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip("\n") if done.returncode == 0 and done.stdout.strip() else None

@@ -45,7 +45,7 @@ def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness
 
 
 def _since(anchor: Anchor) -> str:
-    return f" (since {anchor.commit[:9]})" if anchor.commit else ""
+    return f" since {anchor.commit[:9]}" if anchor.commit else ""
 
 
 def _journey(old: Symbol, new: Symbol) -> Change | None:

@@ -65,11 +65,12 @@ def read(root: Path, path: str) -> tuple[Stamp, bytes] | None:
         handle = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
+    seen = os.fstat(handle)
+    if not stat.S_ISREG(seen.st_mode):
+        os.close(handle)
+        return None
+    found = Stamp(seen.st_size, seen.st_mtime_ns, seen.st_ino)
     with os.fdopen(handle, "rb") as file:
-        seen = os.fstat(handle)
-        if not stat.S_ISREG(seen.st_mode):
-            return None
-        found = Stamp(seen.st_size, seen.st_mtime_ns, seen.st_ino)
         if seen.st_size <= MAX_READ:
             return found, file.read(MAX_READ)
         start = file.read(_END)

@@ -13,6 +13,8 @@ MAX_FOLDERS = 20_000
 MANY = 1_000
 """Changes at once beyond which the whole tree is looked at, as after a change of branch."""
 
+TROUBLE = "watching"
+REMEDY = "raise fs.inotify.max_user_watches or max_user_instances with sysctl"
 _INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
@@ -26,6 +28,29 @@ def follow(index: Index, stop: Event, seen: Callable[[int], None] = lambda chang
             _follow(index, folders, stop, seen)
         except OSError as error:
             raise Unavailable(f"files cannot be watched here: {error}") from error
+
+
+def keep_warm(index: Index, stop: Event) -> None:
+    """Follow a tree that is known or small; what hinders that is noted for the doctor."""
+    index.refresh_if_older(0)
+    if not index.is_built:
+        return
+    try:
+        follow(index, stop)
+    except Unavailable as error:
+        index.note(TROUBLE, str(error))
+    else:
+        index.note(TROUBLE, "")
+
+
+def trouble(index: Index) -> str:
+    """Why the tree cannot be followed: what hindered it last, or what hinders it now; empty if nothing does."""
+    try:
+        check_limits(len(_folders(index)))
+        next(watch(index.root, recursive=False, rust_timeout=20, yield_on_timeout=True, raise_interrupt=False))
+    except (Unavailable, OSError) as error:
+        return str(error)
+    return index.fact(TROUBLE)
 
 
 def check_limits(folders: int) -> None:

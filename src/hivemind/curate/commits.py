@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from hivemind.codebase.history import Commit
+from hivemind.codebase.git import Commit
 from hivemind.model.memory import Channel, Kind, Source
 from hivemind.model.proposal import Proposal
 

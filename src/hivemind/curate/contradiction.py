@@ -8,7 +8,7 @@ speaks of the same thing is not a contradiction.
 import re
 from dataclasses import dataclass
 
-from hivemind.curate.values import normalised
+from hivemind.model.values import normalised
 
 NEGATION = re.compile(
     r"\b(?:not|never|no longer|no|don't|doesn't|didn't|isn't|aren't|won't|can't|cannot|must not|avoid|without"

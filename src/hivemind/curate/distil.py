@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hivemind.curate.learn import learn
+from hivemind.curate.learn import learn, stays_out
 from hivemind.curate.pen import Pen
-from hivemind.curate.values import value
 from hivemind.errors import InvalidInput
+from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
@@ -15,12 +15,12 @@ from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, neutral
 from hivemind.store import Store, log
-from hivemind.store.projections import tombstones
 
 LONGEST = 2000
 NEVER = 2.0
 """A confidence that nothing has."""
 EVERYTHING_WAITS: Mapping[str, float] = {}
+ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
 
 
 @dataclass(slots=True)
@@ -42,20 +42,25 @@ def propose(
     repo: str,
     outcome: Outcome,
     believed: Mapping[str, float] = EVERYTHING_WAITS,
+    about: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
 ) -> None:
     """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing.
 
-    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust.
+    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust. The code that
+    each is ``about`` is given by the id of the memory.
     """
     for proposal in found:
         fact = _stated(proposal, owner)
         if log.ids_about(store.db, [fact.memory_id]):
             outcome.known += 1
-        elif tombstones.refusal(store.db, value(fact.text, store.secret), repo):
+        elif stays_out(store, fact.text, repo):
             outcome.refused += 1
         else:
             born = EventId(derived("proposed", fact.memory_id))
-            said_by = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born)
+            said_by = learn(
+                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born,
+                anchors=about.get(fact.memory_id, ()),
+            )  # fmt: skip
             outcome.known += said_by != fact.memory_id
             outcome.proposed[proposal.detector] += said_by == fact.memory_id
             if said_by == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, NEVER):

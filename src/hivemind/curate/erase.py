@@ -7,98 +7,110 @@ file of the store is searched for the bytes.
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
 
 from hivemind.curate.pen import Pen
-from hivemind.curate.values import value
 from hivemind.errors import StoreError
-from hivemind.model.events import Event, MemoryErased
+from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationsDropped
 from hivemind.model.ids import EventId
-from hivemind.model.life import steps
 from hivemind.model.memory import Memory
-from hivemind.store import FILE, Store, backup, ballast, log
-from hivemind.store.projections import memories, receipts, words
+from hivemind.model.reports import Erasure, Place
+from hivemind.model.scope import Scope
+from hivemind.model.values import value
+from hivemind.store import Store, backup, ballast, log
+from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import FOLDER
 
 TELLING = re.compile(r"[^\W_][\w.+/@:-]{4,}[^\W_]")
 NEEDLES = 24
 LOOKED_FOR, CHUNK = 3, 1 << 22
-OURS = f"{FILE}*"
 WINDOW, SHORTEST = 32, 8
 """Characters of a text that are looked for as they stand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Somewhere the content was or may be, and what became of it."""
-
-    name: str
-    state: Literal["done", "pending", "outside"]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
-    """The receipt of an erasure."""
-
-    memories: tuple[str, ...]
-    at: str
-    places: tuple[Place, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left that we could destroy."""
-        return all(place.state != "pending" for place in self.places)
-
-
 def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     """Destroy a memory and all that came of it, then look whether a trace is left."""
-    if ballast.is_needed(store.directory):
+    if store.directory and ballast.is_needed(store.directory):
         ballast.release(store.directory)
     with store.db.transaction():
-        doomed = [memory, *_derived(store, memory)]
-        texts = {step.after.text for one in doomed for step in steps(log.about(store.db, one.id))}
-        needles = _needles(store, doomed, texts)
+        doomed = [memory, *_derived(store, memory.id)]
+        ids = {one.id for one in doomed}
+        needles = _needles(store, ids, _texts(store, ids))
         others = _repeating(store, doomed, needles)
-        stones = tuple(sorted(value(text, store.secret) for text in texts))
-        events = [
-            pen.about(one, MemoryErased(memory_id=one.id, values=stones, bodies=tuple(others), reason=reason))
-            for one in doomed
-        ]
+        events = _goodbyes(store, pen, doomed, others, reason)
         store.record(events)
     places = [
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
         Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
-        _spool(store.directory, needles),
-        _files(store, pen, memory, needles),
-        *_backups(store, events, needles),
+        *(_beside(store.directory, store, pen, memory, needles) if store.directory else store.sweep(events[0].at)),
+        *(_backups(store.directory, events) if store.directory else ()),
         *_outside(doomed),
     ]
     return Erasure(memories=tuple(one.id for one in doomed), at=events[0].at, places=tuple(places))
 
 
-def _derived(store: Store, memory: Memory) -> list[Memory]:
+def _derived(store: Store, memory_id: str) -> list[Memory]:
     """Everything that was derived from a memory, and from that in turn."""
     found: dict[str, Memory] = {}
-    queue = [memory.id]
+    queue = [memory_id]
     while queue:
-        for one in memories.derived_from(store.db, queue.pop()):
-            if one.id not in found and one.id != memory.id:
+        source = queue.pop()
+        copies = memories.get_all(store.db, log.published(store.db, source))
+        for one in [*memories.derived_from(store.db, source), *copies]:
+            if one.id not in found and one.id != memory_id:
                 found[one.id] = one
                 queue.append(one.id)
     return list(found.values())
 
 
-def _needles(store: Store, doomed: list[Memory], texts: set[str]) -> list[str]:
+def follow(store: Store, pen: Pen, erased: Iterable[str]) -> list[Event]:
+    """What has to go from here because others erased these memories: what repeats them or was derived from them.
+
+    Ask before their content goes; a person's own memories that merely say the same stay theirs.
+    """
+    gone = set(erased)
+    derived = {one.id: one for source in gone for one in _derived(store, source) if one.scope is not Scope.TEAM}
+    texts = _texts(store, {*gone, *derived})
+    if not texts:
+        return []
+    needles = _needles(store, {*gone, *derived}, texts)
+    doomed = [*memories.get_all(store.db, gone), *derived.values()]
+    if store.directory:
+        _spool(store.directory, needles)
+    # Nobody waits for this, so every entry is read, where an erasure of one's own looks for bytes in the files first.
+    others = sorted({*_repeating(store, doomed, needles), *log.holding(store.db, needles)})
+    return _goodbyes(store, pen, list(derived.values()), others, "the team erased what it repeated")
+
+
+def _texts(store: Store, doomed: Iterable[str]) -> set[str]:
+    """Everything these memories ever said, rival edits and what was rolled back among it."""
+    facts = [event.fact for one in doomed for event in log.about(store.db, one)]
+    return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
+
+
+def _goodbyes(store: Store, pen: Pen, doomed: list[Memory], others: list[EventId], reason: str) -> list[Event]:
+    """An erasure of each, and of what repeats them; the first may travel to a team, the second never does."""
+    texts = _texts(store, [one.id for one in doomed])
+    events = []
+    for one in doomed:
+        stones = tuple(sorted(value(text, store.key_for(one.scope)) for text in texts))
+        events.append(pen.about(one, MemoryErased(memory_id=one.id, values=stones, reason=reason)))
+    return [*events, *_let_go(pen, others)]
+
+
+def _let_go(pen: Pen, others: list[EventId]) -> list[Event]:
+    dropped = ObservationsDropped(bodies=tuple(others), reason="repeated what was erased")
+    return [pen.event(dropped, Scope.USER, "")] if others else []
+
+
+def _needles(store: Store, doomed: Iterable[str], texts: set[str]) -> list[str]:
     """What would betray the texts: words and stretches of them that no other memory has."""
     said = {word for text in texts for word in TELLING.findall(text)}
     odd_first = sorted(said, key=lambda word: (not any(map(str.isdigit, word)), -len(word), word))[:NEEDLES]
     stretches = [form[:WINDOW] for text in texts for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])]
-    own = {one.id for one in doomed}
     candidates = dict.fromkeys([*odd_first, *(stretch for stretch in stretches if len(stretch) >= SHORTEST)])
-    return [one for one in candidates if not words.is_said_elsewhere(store.db, one, own)]
+    return [one for one in candidates if not store.db.index.is_said_elsewhere(one, doomed)]
 
 
 def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[EventId]:
@@ -106,6 +118,10 @@ def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[E
     sources = {source.event for one in doomed for source in one.sources if source.event}
     asked = receipts.quoting(store.db, [one.id for one in doomed], needles)
     return [EventId(one) for one in sorted(sources | set(asked))]
+
+
+def _beside(directory: Path, store: Store, pen: Pen, memory: Memory, needles: list[str]) -> list[Place]:
+    return [_spool(directory, needles), _files(directory, store, pen, memory, needles)]
 
 
 def _spool(directory: Path, needles: list[str]) -> Place:
@@ -120,48 +136,43 @@ def _spool(directory: Path, needles: list[str]) -> Place:
     return Place(name="spool", state="done", detail=f"{dropped} lines")
 
 
-def _files(store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
+def _files(directory: Path, store: Store, pen: Pen, memory: Memory, needles: list[str]) -> Place:
     """The bytes of every file, after the write-ahead log was folded in."""
     folded = store.fold_in_log()
-    left = _left_in(store.directory, OURS, needles)
+    left = _left_in(directory, needles)
     if left:
         # A name in the code is no trace of what was said about it; to ask this of each erasure would cost too much.
         needles = [one for one in needles if not memories.is_tied_elsewhere(store.db, one, [memory.id])]
-        left = _left_in(store.directory, OURS, needles)
+        left = _left_in(directory, needles)
     if left and (found := log.holding(store.db, needles)):
         # The quick look missed an observation or a question that repeats it; this one read every entry.
-        store.record([pen.about(memory, MemoryErased(memory_id=memory.id, bodies=tuple(found)))])
+        store.record(_let_go(pen, found))
         folded = store.fold_in_log()
-        left = _left_in(store.directory, OURS, needles)
+        left = _left_in(directory, needles)
     if left:
         why = (
             "something else here says the same" if folded else "another process still reads the old pages; run it again"
         )
-        return Place(name="files", state="pending", detail=f"found in {', '.join(file.name for file in left)}: {why}")
+        return Place(name="files", state="pending", detail=f"found in {', '.join(left)}: {why}")
     return Place(name="files", state="done", detail="no byte of it is left")
 
 
-def _backups(store: Store, events: list[Event], needles: list[str]) -> list[Place]:
+def _backups(directory: Path, events: list[Event]) -> Iterator[Place]:
     """Copies beside the store lose it too."""
-    places = []
-    for file in _left_in(store.directory, f"{FOLDER}/*.db*", needles):
+    for file in sorted((directory / FOLDER).glob("*.db")):
         name = f"{FOLDER}/{file.name}"
         try:
-            backup.keep_out(file, events)
-            left = bool(_left_in(store.directory, name, needles))
+            if backup.keep_out(file, events):
+                yield Place(name=name, state="done", detail="erased there too")
         except StoreError:
-            left = True
-        state: Literal["done", "pending"] = "pending" if left else "done"
-        detail = "it still holds it; remove that file" if left else "erased there too"
-        places.append(Place(name=name, state=state, detail=detail))
-    return places
+            yield Place(name=name, state="pending", detail="it cannot be opened and may hold it; remove that file")
 
 
-def _left_in(directory: Path, files: str, needles: list[str]) -> list[Path]:
+def _left_in(directory: Path, needles: list[str]) -> list[str]:
     """Files that still hold it; a few of the longest needles tell as much as all, and each costs a read of the file."""
     telling = sorted(needles, key=len, reverse=True)[:LOOKED_FOR]
     raw = [needle.encode("utf-8", "replace") for needle in telling]
-    return [file for file in sorted(directory.glob(files)) if raw and _holds(file, raw)]
+    return [file.name for file in sorted(directory.glob("memory.db*")) if raw and _holds(file, raw)]
 
 
 def _holds(file: Path, needles: list[bytes]) -> bool:
@@ -190,7 +201,5 @@ def _outside(doomed: list[Memory]) -> list[Place]:
         for source in one.sources
         if source.file
     ]
-    exported = Place(
-        name="exports", state="outside", detail="files you made with 'hivemind export', backups kept elsewhere"
-    )
+    exported = Place(name="exports", state="outside", detail="files you exported, backups kept elsewhere")
     return [*dict.fromkeys(places), exported]

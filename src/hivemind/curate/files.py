@@ -14,8 +14,13 @@ from hivemind.model.ids import MemoryId, derived, short
 from hivemind.model.memory import Memory, Status, Trust
 from hivemind.model.text import LONGEST_TEXT, neutral
 
-NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-FOLDERS = ((".cursor/rules", "*.mdc"), (".cursor/rules", "*.md"), (".claude/rules", "*.md"))
+NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
+FOLDERS = (
+    (".cursor/rules", "*.mdc"), (".cursor/rules", "*.md"), (".claude/rules", "*.md"), (".windsurf/rules", "*.md"),
+    (".clinerules", "*.md"), (".continue/rules", "*.md"), (".github/instructions", "*.instructions.md"),
+)  # fmt: skip
+OURS = "hivemind.md"
+"""The rule that ``hivemind install`` writes for agents without hooks: about us, not about the project."""
 LARGEST = 1024 * 1024
 
 BEGIN, END = "<!-- hivemind: what the team has learned -->", "<!-- hivemind: end -->"
@@ -67,7 +72,12 @@ def _files(root: Path) -> Iterator[Path]:
     found = [file for folder, pattern in FOLDERS for file in sorted((root / folder).glob(pattern))]
     for file in named + found:
         # A link that leads out of the repository is not the repository's word.
-        if file.is_file() and file.resolve().is_relative_to(root.resolve()) and file.stat().st_size <= LARGEST:
+        if (
+            file.name != OURS
+            and file.is_file()
+            and file.resolve().is_relative_to(root.resolve())
+            and file.stat().st_size <= LARGEST
+        ):
             yield file
 
 

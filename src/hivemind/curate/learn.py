@@ -1,9 +1,10 @@
 """From a claim to what is recorded about it: refused, counted for what is known, or kept beside its conflicts."""
 
+from dataclasses import replace
+
 from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import Conflict, reconcile
-from hivemind.curate.values import value
-from hivemind.errors import Refused
+from hivemind.errors import InvalidInput, Refused
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
@@ -17,6 +18,7 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
+from hivemind.model.values import value
 from hivemind.store import Store
 from hivemind.store.projections import memories, tombstones
 
@@ -36,7 +38,11 @@ def learn(
     anchors: tuple[Anchor, ...] = (),
 ) -> MemoryId:
     """Record a claim and all that follows from it; return the memory that now says it."""
-    refuse_what_stays_out(store, pen, fact.text, scope, repo)
+    refuse_what_stays_out(store, pen, fact.text, repo)
+    replaced = memories.get_all(store.db, fact.supersedes)
+    fact = fit_to_leave(fact, replaced) if scope is Scope.TEAM else fact
+    if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in replaced):
+        raise InvalidInput("what is the team's can only be replaced by something of the team's; give it that scope")
     verdict = reconcile(store.db, fact, scope, repo)
     born = pen.event(fact, scope, repo, channel=channel, id=id)
     if verdict.same:
@@ -44,7 +50,6 @@ def learn(
         tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)
         store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie])
         return verdict.same.id
-    replaced = [memories.get(store.db, old) for old in fact.supersedes]
     events = [born, *_tied(pen, fact.memory_id, anchors, born)]
     events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced]
     is_proposal = born.channel.needs_review or fact.proposed
@@ -54,11 +59,32 @@ def learn(
     return fact.memory_id
 
 
-def refuse_what_stays_out(store: Store, pen: Pen, text: str, scope: Scope, repo: str) -> None:
+def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str) -> None:
     """A value that was rejected or erased is refused on every way in, and the refusal is on record."""
-    reason = tombstones.refusal(store.db, value(text, store.secret), repo)
+    reason = stays_out(store, text, repo)
     if reason:
-        refuse(store, pen, "a memory", f"its value was {reason} before", scope, repo)
+        # That it was refused is this person's business, also where it was meant for the team.
+        refuse(store, pen, "a memory", f"its value was {reason} before", Scope.PROJECT if repo else Scope.USER, repo)
+
+
+def stays_out(store: Store, text: str, repo: str) -> str | None:
+    """Why a value is refused in a repository, by the person's own stones or the team's; nothing if it is not."""
+    return tombstones.refusal(store.db, {value(text, store.key_for(scope)) for scope in Scope}, repo)
+
+
+def may_name(about: Scope, other: Scope) -> bool:
+    """Whether what is said about one memory may name another: for a team, nobody's own memories exist."""
+    return about is not Scope.TEAM or other is Scope.TEAM
+
+
+def fit_to_leave(fact: MemoryRemembered, replaced: list[Memory]) -> MemoryRemembered:
+    """A claim for the team without what points at anything that stays on this machine."""
+    return replace(
+        fact,
+        sources=tuple(replace(source, session_id="", event="", quote="") for source in fact.sources),
+        supersedes=tuple(old.id for old in replaced if may_name(Scope.TEAM, old.scope)),
+        derived_from=(),
+    )
 
 
 def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> None:
@@ -88,7 +114,7 @@ def _disputed(pen: Pen, born: Event, conflict: Conflict, *, both: bool) -> list[
     known = conflict.memory
     new_id = MemoryId(born.about)
     against = MemoryDisputed(memory_id=new_id, against=known.id, reason=conflict.reason)
-    events = [pen.event(against, born.scope, born.repo)]
-    if both:
+    events = [pen.event(against, born.scope, born.repo)] if may_name(born.scope, known.scope) else []
+    if both and may_name(known.scope, born.scope):
         events.append(pen.about(known, MemoryDisputed(memory_id=known.id, against=new_id, reason=conflict.reason)))
     return events

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hivemind.curate.contradiction import contradiction, named_as_replaced, telling_words
-from hivemind.curate.values import normalised
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.memory import Memory, Status
+from hivemind.model.values import normalised
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, words
+from hivemind.store.projections import memories
 
 STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 
@@ -45,7 +45,7 @@ def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str) -> Ve
 def _comparable(db: Database, fact: MemoryRemembered, repo: str) -> list[Memory]:
     """Memories that stand in the same place and share the telling words, or the subject."""
     asked = [telling_words(fact.text), *([word] for word in named_as_replaced(fact.text))]
-    keys = {key for terms in asked if terms for key in words.sharing(db, terms, repo)}
+    keys = {key for terms in asked if terms for key in db.index.sharing(terms, repo)}
     found = memories.by_keys(db, keys)
     if fact.subject:
         found += memories.of_subject(db, fact.subject, repo)
@@ -54,7 +54,11 @@ def _comparable(db: Database, fact: MemoryRemembered, repo: str) -> list[Memory]
 
 
 def _conflicts(fact: MemoryRemembered, known: Iterable[Memory]) -> Iterable[Conflict]:
+    said = normalised(fact.text)
     for memory in known:
+        if normalised(memory.text) == said:
+            # In another place, such as the original of what is published: nothing contradicts itself.
+            continue
         if fact.subject and memory.subject == fact.subject:
             yield Conflict(memory=memory, reason=f"{fact.subject} has another value")
         elif reason := contradiction(fact.text, memory.text):

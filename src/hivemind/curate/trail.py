@@ -20,8 +20,8 @@ NOT_THE_PROGRAMS = re.compile(
 )
 """A call that was stopped says nothing about the command."""
 BAD_END = re.compile(
-    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:|ERROR\b|npm ERR!|panic:|Traceback \(most recent"
-    r"|make: \*\*\*)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
+    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm ERR!|panic:"
+    r"|Traceback \(most recent|make: \*\*\*)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
     re.MULTILINE,
 )
 """How build and test programs say that they failed, for when a filter behind them hid their exit code."""
@@ -66,6 +66,14 @@ class Trail:
         """What the agent first had to say among some of the steps."""
         replies = (seen.text for seen in self.steps[begin:end] if seen.seen is Seen.REPLY)
         return next((text for text in replies if len(text) > 40), "")
+
+    def only_said(self, index: int) -> str:
+        """What the agent said at the end of the turn a step is part of, if it said nothing else in it."""
+        turns = [place for place, seen in enumerate(self.steps) if seen.seen is Seen.PROMPT]
+        begin = max((place for place in turns if place <= index), default=0)
+        end = min((place for place in turns if place > index), default=len(self.steps))
+        replies = [seen.text for seen in self.steps[begin:end] if seen.seen is Seen.REPLY]
+        return replies[0] if len(replies) == 1 else ""
 
     def named(self, file: str) -> str:
         """A file as the repository names it; empty where it lies elsewhere."""

@@ -1,7 +1,7 @@
 """What a reviewer decides about a memory, and what follows for those it stood against."""
 
+from hivemind.curate.learn import may_name
 from hivemind.curate.pen import Pen
-from hivemind.curate.values import value
 from hivemind.model.events import (
     DisputeSettled,
     Event,
@@ -15,6 +15,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
+from hivemind.model.values import value
 from hivemind.store import Store
 from hivemind.store.projections import memories
 
@@ -22,10 +23,14 @@ WAITING = (Status.PROPOSED, Status.DISPUTED)
 
 
 def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) -> list[Event]:
-    """It holds. With ``over``, what contradicts it is replaced by it; else they stay disputed."""
-    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason))]
+    """It holds, in this version. With ``over``, what contradicts it is replaced by it; else they stay disputed."""
+    settles = tuple(rival.id for rival in memory.rivals)
+    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=settles))]
     for other in _standing(store, memory.contradicts):
-        if over:
+        if not may_name(other.scope, memory.scope):
+            if over:
+                events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
+        elif over:
             events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
             events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
         elif memory.id not in other.contradicts:
@@ -40,7 +45,7 @@ def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
 
 def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
     """Taken back, and its value stays out."""
-    stone = value(memory.text, store.secret)
+    stone = value(memory.text, store.key_for(memory.scope))
     return _taken_back(store, pen, memory, MemoryRejected(memory_id=memory.id, value=stone, reason=reason))
 
 
@@ -48,7 +53,8 @@ def restore(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
     """It stands again; what it contradicts is disputed again."""
     events = [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason))]
     for other in _standing(store, memory.contradicts):
-        events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
+        if may_name(other.scope, memory.scope):
+            events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
     return events
 
 
@@ -57,12 +63,15 @@ def dispute(pen: Pen, one: Memory, other: Memory, reason: str) -> list[Event]:
     return [
         pen.about(a, MemoryDisputed(memory_id=a.id, against=b.id, reason=reason))
         for a, b in ((one, other), (other, one))
+        if may_name(a.scope, b.scope)
     ]
 
 
 def _taken_back(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
     events = [pen.about(memory, fact)]
-    for other in memories.get_all(store.db, memory.contradicts):
+    for other in filter(
+        lambda other: may_name(other.scope, memory.scope), memories.get_all(store.db, memory.contradicts)
+    ):
         events.append(pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id)))
     return events
 

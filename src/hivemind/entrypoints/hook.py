@@ -13,12 +13,14 @@ if not __package__:
     # Last, so that nothing beside us can stand in for the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from hivemind.agents.callers import ANSWERED, who_calls
-from hivemind.capture import spool
+from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, who_calls
+from hivemind.capture import briefed, spool
 from hivemind.capture.redact import redact_payload, secrets_in
 from hivemind.model.home import data_directory
 
-LONGEST_PAYLOAD = 1024 * 1024
+LONG = 1024 * 1024
+"""Characters of a payload that are worth shortening; above all of this nothing is read."""
+TOO_LONG = 64 * LONG
 
 
 def main() -> None:
@@ -28,17 +30,29 @@ def main() -> None:
         if arguments[:1] == ["--home"]:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         named, event = [*arguments, "", ""][:2]
-        payload = sys.stdin.buffer.read(LONGEST_PAYLOAD).decode("utf-8", "replace")
+        payload = sys.stdin.buffer.read(TOO_LONG).decode("utf-8", "replace")
         agent = who_calls(named, os.environ, payload)
         seconds = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
-        clean = redact_payload(payload, secrets_in(os.environ))
-        spool.append(data_directory(os.environ), agent, event, at, clean)
+        home = data_directory(os.environ)
+        if event in ANSWERED_ONCE and briefed.has_it(home, payload):
+            sys.exit(0)
+        clean = _clean(payload)
+        spool.append(home, agent, event, at, clean)
         if event in ANSWERED:
             answer(agent, event, clean)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
     sys.exit(0)
+
+
+def _clean(payload: str) -> str:
+    """Without secrets; a long one shortened before, to be quick, and after, where a secret may have been cut in two."""
+    if len(payload) <= LONG:
+        return redact_payload(payload, secrets_in(os.environ))
+    from hivemind.capture import shorten
+
+    return shorten.payload(redact_payload(shorten.payload(payload, 2 * shorten.LONGEST), secrets_in(os.environ)))
 
 
 def answer(agent: str, event: str, payload: str) -> None:

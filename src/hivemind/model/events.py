@@ -8,11 +8,12 @@ import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.memory import Channel, Kind, Rival, Source, Trace
+from hivemind.model.moments import is_written
 from hivemind.model.plain import as_json
 from hivemind.model.scope import Scope
 from hivemind.model.session import Seen
@@ -59,6 +60,10 @@ class MemoryRevised:
     verify_by: str = ""
     links: tuple[str, ...] = ()
     reason: str = ""
+    head: str = ""
+    """The entry that gave that version; where another came first, the two are a dispute."""
+    settles: tuple[EventId, ...] = ()
+    """Rival edits the writer had read, and decided about by this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +123,8 @@ class MemoryApproved:
 
     memory_id: MemoryId
     reason: str = ""
+    settles: tuple[EventId, ...] = ()
+    """Rival edits the reviewer had read, and decided against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +149,7 @@ class MemoryRejected:
 
     memory_id: MemoryId
     value: str
-    """The keyed digest of what it says; see ``curate/values.py``."""
+    """The keyed digest of what it says; see ``model/values.py``."""
     reason: str = ""
 
 
@@ -182,6 +189,22 @@ class MemoryErased:
     """Keyed digests of what it said, so that it stays out."""
     bodies: tuple[EventId, ...] = ()
     """Other entries of the log whose content went with it."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPublished:
+    """A copy of it was given to the team."""
+
+    memory_id: MemoryId
+    copy: MemoryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesRefused:
+    """The hub did not let entries count; they stay in their chain without content."""
+
+    bodies: tuple[EventId, ...]
     reason: str = ""
 
 
@@ -237,8 +260,17 @@ class ObservationMade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationCompleted:
+    """An agent's transcript told how a command ended, which its hook had not."""
+
+    session_id: str
+    observation: EventId
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationsDropped:
-    """Observations were let go, because they were old or took too much room."""
+    """Observations were let go: they were old, took too much room, or repeated what was erased."""
 
     bodies: tuple[EventId, ...]
     """The entries of the log whose content went."""
@@ -288,9 +320,12 @@ Fact = (
     | MemoryRolledBack
     | RollbackUndone
     | MemoryErased
+    | MemoryPublished
+    | EntriesRefused
     | WriteRefused
     | MemoriesRecalled
     | ObservationMade
+    | ObservationCompleted
     | ObservationsDropped
     | EntriesLost
     | RepositorySeen
@@ -314,9 +349,12 @@ FACTS: dict[str, type[Any]] = {
     "memory.rolled_back": MemoryRolledBack,
     "rollback.undone": RollbackUndone,
     "memory.erased": MemoryErased,
+    "memory.published": MemoryPublished,
+    "entries.refused": EntriesRefused,
     "write.refused": WriteRefused,
     "memories.recalled": MemoriesRecalled,
     "observation.made": ObservationMade,
+    "observation.completed": ObservationCompleted,
     "observations.dropped": ObservationsDropped,
     "entries.lost": EntriesLost,
     "repository.seen": RepositorySeen,
@@ -382,6 +420,11 @@ def sources_from(stored: list[dict[str, Any]]) -> tuple[Source, ...]:
     return tuple(_revived(Source, one) for one in stored)
 
 
+def rivals_from(stored: list[dict[str, Any]]) -> tuple[Rival, ...]:
+    """Rival edits read back from plain values."""
+    return tuple(_revived(Rival, one) for one in stored)
+
+
 def anchors_from(stored: list[dict[str, Any]]) -> tuple[Anchor, ...]:
     """Anchors read back from plain values; their kinds are those of code."""
     known = Anchor.__dataclass_fields__
@@ -400,6 +443,30 @@ REVIVE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def ill_shaped(fact: Fact) -> str:
+    """What is wrong with a fact that somebody else made; nothing if all its values are what they should be."""
+    return _ill_shaped(fact, type(fact), "fact")
+
+
+def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
+    if get_origin(wanted) is tuple:
+        wrong = [_ill_shaped(one, get_args(wanted)[0], name) for one in held] if isinstance(held, tuple) else [name]
+        return next(filter(None, wrong), "")
+    kinds = {getattr(one, "__supertype__", one) for one in get_args(wanted) or (wanted,)}
+    if type(held) not in kinds | ({int} if float in kinds else set()):
+        return f"{name} is a {type(held).__name__}"
+    if name in MOMENTS and held and not is_written(held):
+        return f"{name} is no moment"
+    if not dataclasses.is_dataclass(held):
+        return ""
+    hints = get_type_hints(type(held))
+    fields = [_ill_shaped(getattr(held, one.name), hints[one.name], one.name) for one in dataclasses.fields(held)]
+    return next(filter(None, fields), "")
+
+
+MOMENTS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+
+
 def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
     """The same fact with each piece of free text in it changed; ids and enumerations stay."""
     return cast(Fact, _changed(fact, change))
@@ -407,7 +474,8 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
-    "gaps", "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint",
+    "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
+    "gaps",
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from hivemind.model.events import (
     RollbackUndone,
 )
 from hivemind.model.ids import EventId, short
-from hivemind.model.memory import Channel, Memory, Source, Status, Trust
+from hivemind.model.memory import Channel, Memory, Rival, Source, Status, Trust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,13 @@ def steps(events: Iterable[Event]) -> Sequence[Step]:
     if any(isinstance(event.fact, MemoryErased) for event in in_order):
         return []
     told: list[Step] = []
-    for event in _born_first(_not_rolled_back(in_order)):
+    settled: set[EventId] = set()
+    bases = _bases(in_order)
+    for event in _causes_first(_born_first(_not_rolled_back(in_order)), bases):
         before = told[-1].after if told else None
-        after, what = _after(before, event)
+        settled.update(getattr(event.fact, "settles", ()))
+        after, what = _after(before, event, bases.get(event.id, ""))
+        after = _settled(after, settled)
         if after is not None and after != before:
             told.append(Step(event=event, what=what, after=after))
     return told
@@ -85,10 +89,50 @@ def _born_first(events: list[Event]) -> list[Event]:
     return births[:1] + [event for event in events if event not in births] if births else []
 
 
-def _after(memory: Memory | None, event: Event) -> tuple[Memory | None, str]:
+def _bases(events: list[Event]) -> dict[EventId, str]:
+    """Which entry each edit was made on; what a rollback has taken away is passed over."""
+    away = rolled_back(events)
+    made_on = {event.id: event.fact.head for event in events if isinstance(event.fact, MemoryRevised)}
+
+    def standing(base: str) -> str:
+        for _ in made_on:
+            base = made_on.get(EventId(base), "") if base in away else base
+        return base
+
+    return {edit: standing(base) for edit, base in made_on.items()} if away else made_on
+
+
+def _causes_first(events: list[Event], bases: dict[EventId, str]) -> list[Event]:
+    """Clocks differ between devices: an edit dated before the one it was made on still came after it."""
+    known, told = {event.id for event in events}, list[Event]()
+    waiting: dict[str, list[Event]] = {}
+    seen: set[str] = set()
+    for event in events:
+        base = bases.get(event.id, "")
+        if base in known and base not in seen and base != event.id:
+            waiting.setdefault(base, []).append(event)
+            continue
+        ready = [event]
+        while ready:
+            told.append(ready.pop(0))
+            seen.add(told[-1].id)
+            ready += waiting.pop(told[-1].id, [])
+    return told
+
+
+def _settled(memory: Memory | None, settled: set[EventId]) -> Memory | None:
+    """An edit that somebody has decided about is no rival any more, whichever of the two arrived first."""
+    if memory is None or settled.isdisjoint(rival.id for rival in memory.rivals):
+        return memory
+    return _standing(replace(memory, rivals=tuple(one for one in memory.rivals if one.id not in settled)))
+
+
+def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | None, str]:
     if memory is None:
         return (_born(event, event.fact), "remembered") if isinstance(event.fact, MemoryRemembered) else (None, "")
     match event.fact:
+        case MemoryRevised() as fact if base and base != memory.head:
+            return _rivalled(memory, event, fact, base), f"disputed: edited from an older version to: {fact.text}"
         case MemoryRevised() as fact:
             return _revised(memory, event, fact), f"revised{_because(fact.reason)}"
         case MemoryTagged() as fact:
@@ -150,7 +194,15 @@ def _born(event: Event, fact: MemoryRemembered) -> Memory:
         derived_from=fact.derived_from,
         batch=event.batch,
         trace=fact.trace,
+        head=event.id,
     )
+
+
+def _rivalled(memory: Memory, event: Event, fact: MemoryRevised, base: str) -> Memory:
+    """An edit of a rival takes its place; any other stands beside what is there."""
+    rival = Rival(id=event.id, by=event.actor, at=event.at, text=fact.text)
+    others = tuple(one for one in memory.rivals if one.id != base)
+    return _standing(replace(memory, rivals=(*others, rival)))
 
 
 def _revised(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
@@ -169,6 +221,7 @@ def _revised(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
         trust=min(memory.trust, event.channel.trust) if fact.text else memory.trust,
         revised_at=event.at,
         version=memory.version + 1,
+        head=event.id,
     )
 
 
@@ -202,10 +255,10 @@ def _restored(memory: Memory, event: Event) -> Memory:
 
 
 def _standing(memory: Memory) -> Memory:
-    """What stands is disputed for as long as something contradicts it."""
+    """What stands is disputed for as long as something contradicts it or was made of an older version of it."""
     if memory.status not in (Status.ACTIVE, Status.DISPUTED):
         return memory
-    return replace(memory, status=Status.DISPUTED if memory.contradicts else Status.ACTIVE)
+    return replace(memory, status=Status.DISPUTED if memory.contradicts or memory.rivals else Status.ACTIVE)
 
 
 def _because(reason: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
-from hivemind.model.ids import MemoryId, SessionId
+from hivemind.model.ids import EventId, MemoryId, SessionId
 from hivemind.model.scope import Scope
 
 
@@ -139,6 +139,16 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """An edit of a version that was no longer the newest; it waits for somebody to decide."""
+
+    id: EventId
+    by: str
+    at: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A claim worth knowing next time, with its sources and its standing."""
 
@@ -176,6 +186,10 @@ class Memory:
     batch: str = ""
     trace: Trace | None = None
     version: int = 1
+    head: str = ""
+    """The entry of the log that gave this version."""
+    rivals: tuple[Rival, ...] = ()
+    """What others made of an older version, until somebody settles it."""
 
     @property
     def about(self) -> tuple[str, ...]:

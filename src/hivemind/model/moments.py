@@ -45,6 +45,14 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S-%f")
 
 
+def is_written(stored: str) -> bool:
+    """Whether it is a moment as the log stores it."""
+    try:
+        return written(read(stored)) == stored
+    except (ValueError, OverflowError):
+        return False
+
+
 def day(stored: str | None) -> str:
     """A stored moment as people read it: the date."""
     return stored[:10] if stored else ""

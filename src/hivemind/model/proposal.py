@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hivemind.model.ids import MemoryId, derived
 from hivemind.model.memory import Kind, Source
+from hivemind.model.session import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class Proposal:
     """The observations or the commit it was read from, the telling one first."""
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    edits: tuple[Observation, ...] = ()
+    """By which the code it is about is found."""
     confidence: float = 0.7
 
     @property

@@ -7,6 +7,9 @@ from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.scope import Scope, Sight
 
+TO_VERIFY = ": verify before acting"
+"""How what the code puts in doubt is marked, for its reader and on the receipt."""
+
 
 class Detail(StrEnum):
     """How much of a memory is shown."""
@@ -33,6 +36,11 @@ class Query:
     scope: Scope | None = None
     kinds: tuple[Kind, ...] = ()
     tags: tuple[str, ...] = ()
+    agent: str = ""
+    """The agent it came through."""
+    since: str = ""
+    """Only what was recorded at or after this moment, and ``until`` before that one."""
+    until: str = ""
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
 
     @property

@@ -1,11 +1,13 @@
 """What the verbs report back about what they did or found."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from hivemind.model.code import Callers, Related, Staleness
+from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.recall import Recall, Receipt
+from hivemind.model.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,21 @@ class Synced:
     said: int
     new: int
     gone: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A memory as the team gets to see it, and what of it stays here."""
+
+    memory: Memory
+    text: str
+    sources: tuple[Source, ...]
+    channel: Channel
+    """How far it will be believed follows from this."""
+    withheld: tuple[str, ...]
+    """What was taken out of it."""
+    copy: str = ""
+    """The team's memory, once it is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,3 +180,111 @@ class Indexed:
     symbols: int
     changed: int
     """Files that had changed since the last look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """Something worth doing now, and why."""
+
+    command: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a person stands: what is remembered, who is connected, what waits."""
+
+    store: str
+    bytes: int
+    repository: str
+    memories: tuple[tuple[str, int], ...]
+    """Of those in sight, how many have which status."""
+    elsewhere: int
+    """How many belong to other repositories."""
+    last_session: Session | None
+    connected: tuple[str, ...]
+    waiting: int
+    doubted: int
+    next: tuple[NextStep, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """One day of memory."""
+
+    date: str
+    learned: int
+    memories: tuple[tuple[str, int], ...]
+    """All recorded by the end of it: status as it is today, count."""
+    recalls: int
+    to_verify: int
+    """Of the recalls, those that showed something the code puts in doubt."""
+    briefs: int
+    brief_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stock:
+    """A repository, and what was learned in it."""
+
+    repo: str
+    """Empty for what holds everywhere."""
+    memories: tuple[tuple[str, int], ...]
+    """Status, count."""
+    newest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """Code behind a memory: what became of it, as it was and as it is."""
+
+    staleness: Staleness
+    then: str
+    """Empty where no commit has kept it."""
+    now: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie:
+    """A memory on a symbol or file, and what became of that."""
+
+    memory: Memory
+    path: str
+    symbol: str
+    staleness: Staleness | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """What lies around a file or folder."""
+
+    target: str
+    is_file: bool
+    children: tuple[tuple[str, int], ...]
+    """Of a folder: paths, and how many files lie in each; 0 for a file."""
+    symbols: tuple[Symbol, ...]
+    related: tuple[Related, ...]
+    ties: tuple[Tie, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Somewhere the content was or may be, and what became of it."""
+
+    name: str
+    state: Literal["done", "pending", "outside"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The receipt of an erasure."""
+
+    memories: tuple[str, ...]
+    at: str
+    places: tuple[Place, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left that we could destroy."""
+        return all(place.state != "pending" for place in self.places)

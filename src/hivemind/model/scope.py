@@ -29,7 +29,7 @@ class Repository:
     id: str
     """``remote:host/path``, else ``commit:<first commit>``, else ``path:<directory>``."""
     root: str
-    """The top of the working tree at hand."""
+    """The top of the working tree at hand; empty on a hub, which has none."""
     known_as: tuple[str, ...] = ()
     """What this same working tree was called before it had a remote or a commit."""
 

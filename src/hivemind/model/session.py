@@ -29,6 +29,8 @@ class Observation:
     """The agent's own id for this, so that seeing it twice records it once."""
     directory: str
     at: str = ""
+    turn: str = ""
+    """The agent's own id of the turn, where what was said in it has none and its words are part of the id."""
     text: str = ""
     tool: str = ""
     """The tool as this agent calls it; for a subagent, its type."""

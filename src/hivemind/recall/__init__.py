@@ -22,7 +22,7 @@ __all__ = ["Nearby", "about", "answer", "fit"]
 def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: Judge = lambda anchors: ()) -> Recall:
     """The memories that best answer the query, as many as fit; without a model, by words alone."""
     found = candidates(db, query, meaning)
-    if not clears(found, query, meaning.size if meaning else 0):
+    if not clears(found, query, db.index.size if meaning else 0):
         return Recall(query=query, hits=(), text="")
     judged = doubted(hits(db, query, rank(found, query)), query, judge)
     # What is chosen is chosen by the question alone: doubt moves a memory down, it never leaves one out.

@@ -59,12 +59,12 @@ def standing(db: Database, query: Query) -> tuple[Hit, ...]:
     known = [one for one in memories.most_trusted(db, wanted) if _holds(one, query.now)]
     places = list(SECTIONS)
     by_weight = sorted(known, key=lambda one: (-one.trust, places.index(one.kind)))
-    return fit((_hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
+    return fit((hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
 
 
 def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
     """What is tied to these files or symbols."""
-    return tuple(_hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
+    return tuple(hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
 
 
 def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ...]:
@@ -108,7 +108,8 @@ def _section(hit: Hit, asked: Sequence[str]) -> str:
     return IN_DOUBT if hit.labels else SECTIONS.get(hit.memory.kind, ABOUT)
 
 
-def _hit(memory: Memory, query: Query, why: str) -> Hit:
+def hit(memory: Memory, query: Query, why: str) -> Hit:
+    """A memory as the brief says it, with what speaks against it."""
     said = memory.text if len(memory.text) <= LONGEST_ENTRY else first_line(memory.text, LONGEST_ENTRY)
     doubts = labels(memory, query)
     if memory.status is Status.DISPUTED and memory.contradicts:

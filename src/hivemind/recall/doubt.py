@@ -6,7 +6,7 @@ from itertools import islice
 
 from hivemind.model.code import Anchor, Change, Staleness
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.recall import TO_VERIFY, Hit, Query, Signal
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """What became of each anchor; nothing at all where that cannot be told."""
@@ -29,6 +29,18 @@ def doubted(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
     rest = iter(hits)
     while some := list(islice(rest, query.limit)):
         yield from _judged(some, query, judge)
+
+
+def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
+    """The same hits, in the same order; those that the code at hand puts in doubt say so, the others nothing new."""
+    known = list(hits)
+    judged = doubted(known, query, judge)
+    return [new if is_in_doubt(new) else old for old, new in zip(known, judged, strict=True)]
+
+
+def is_in_doubt(hit: Hit) -> bool:
+    """Whether the code at hand asks for a look before acting on it."""
+    return any(label.endswith(TO_VERIFY) for label in hit.labels)
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -66,7 +78,7 @@ def _weighed(hit: Hit, one: Staleness) -> Hit:
     return replace(
         hit,
         score=round(hit.score * share, 4) if hit.score > 0 else hit.score,
-        signals=(*hit.signals, Signal(name="code", score=share, why=told(one))),
+        signals=(*hit.signals, Signal(name="code", score=share, why=next(iter(_label(one)), told(one)))),
         labels=(*hit.labels, *_label(one)),
     )
 
@@ -77,5 +89,5 @@ def _counts(one: Staleness) -> float:
 
 def _label(one: Staleness) -> tuple[str, ...]:
     if one.must_verify:
-        return (f"{told(one)}: verify before acting",)
+        return (told(one) + TO_VERIFY,)
     return () if one.change in UNTOLD else (told(one),)

@@ -20,16 +20,10 @@ def load(named: str) -> "Meaning":
 
 
 class Meaning:
-    """A model in use, and the signs of the vectors it made."""
+    """A model in use."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._signs = nearness.Signs()
-
-    @property
-    def size(self) -> int:
-        """About how many passages a question is compared with."""
-        return self._signs.size
 
     def catch_up(
         self, db: Database, limit: int, progress: Callable[[int, int], None] = lambda done, total: None
@@ -50,6 +44,6 @@ class Meaning:
     def near(self, db: Database, query: Query, also: set[int]) -> dict[int, float]:
         """How near passages are to the question: the nearest in sight, and certain others."""
         asked = self.embedder.embed([query.text])[0]
-        found = nearness.near(db, self._signs, query, self.embedder.name, asked)
+        found = nearness.near(db, query, self.embedder.name, asked)
         rest = [key for key in also if key not in found]
         return found | nearness.nearness(vectors.of_passages(db, self.embedder.name, rest), asked)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import window_named
@@ -27,6 +28,9 @@ EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
 NAMED_TIME = 1.25
 """A question about last week wants what was learned last week."""
+AS_WELL = 0.5
+"""Of the older's score: what fits less than half as well speaks of something else. On LoCoMo, where a fifth of what is
+said seems to contradict something, recall@10 is .745 with it, .739 without, .757 if the newer is never put first."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
@@ -61,10 +65,14 @@ def _best(of_one: list[Ranked], query: Query) -> Ranked:
 
 
 def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
-    """The memories behind the places, loaded one by one as long as somebody asks for more."""
-    for ranked in in_order:
-        memory = _as_believed(db, query, ranked.candidate.found.memory_id)
-        if memory is not None:
+    """The memories behind the places, loaded as many at once as are wanted, as long as somebody asks for more."""
+    rest = iter(in_order)
+    while some := list(islice(rest, query.limit)):
+        believed = _as_believed(db, query, [ranked.candidate.found.memory_id for ranked in some])
+        for ranked in some:
+            memory = believed.get(ranked.candidate.found.memory_id)
+            if memory is None:
+                continue
             yield Hit(
                 memory=memory,
                 passage=_shown(memory, ranked.candidate.found.text, query.detail),
@@ -75,13 +83,19 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
 
 
 def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Of two memories that contradict each other, the newer stands before the older, whatever fits better."""
+    """Of two memories that contradict each other, the newer stands just before the older, unless it hardly fits."""
     order = list(shown)
-    for first in range(len(order)):
-        for later in range(first + 1, len(order)):
-            one, other = order[first].memory, order[later].memory
-            if other.id in one.contradicts and other.recorded_at > one.recorded_at:
-                order[first], order[later] = order[later], order[first]
+    for first, older in enumerate(shown):
+        newer = [
+            hit
+            for hit in shown[first + 1 :]
+            if hit.memory.id in older.memory.contradicts
+            and hit.memory.recorded_at > older.memory.recorded_at
+            and hit.score >= AS_WELL * older.score
+        ]
+        for hit in newer:
+            order.remove(hit)
+            order.insert(order.index(older), hit)
     return tuple(order)
 
 
@@ -124,14 +138,18 @@ def _standing(candidate: Candidate, query: Query) -> Iterator[Signal]:
         yield Signal(name="place", score=ELSEWHERE, why="was learned in another repository")
 
 
-def _as_believed(db: Database, query: Query, memory_id: str) -> Memory | None:
-    """A memory as it is, or as it was at the time the question is about."""
+def _as_believed(db: Database, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
+    """Memories as they are, or as they were at the time the question is about."""
     if not query.as_of:
-        return next(iter(memories.get_all(db, [memory_id])), None)
-    then = memories.as_of(db, memory_id, query.as_of)
-    if then is None or then.is_expired(query.as_of) or then.status is Status.RETRACTED:
-        return None
-    return then if not query.statuses or then.status in query.statuses else None
+        return {memory.id: memory for memory in memories.get_all(db, ids)}
+    then = filter(None, (memories.as_of(db, memory_id, query.as_of) for memory_id in ids))
+    return {memory.id: memory for memory in then if _stood(memory, query)}
+
+
+def _stood(memory: Memory, query: Query) -> bool:
+    if memory.is_expired(query.as_of) or memory.status is Status.RETRACTED:
+        return False
+    return not query.statuses or memory.status in query.statuses
 
 
 def _words_say(words: float) -> str:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
 from hivemind.model.words import phrases
-from hivemind.store.database import Database
+from hivemind.store.database import Database, Found
 from hivemind.store.projections import words
-from hivemind.store.projections.words import Found
 
 if TYPE_CHECKING:
     # A numerical library, which recalling by words alone does not load.
@@ -34,7 +33,7 @@ class Candidate:
 def candidates(db: Database, query: Query, meaning: "Meaning | None") -> list[Candidate]:
     """What the words and the meaning of the question find within sight."""
     by_words = max(BY_WORDS, query.limit)
-    found = {one.key: one for one in words.search(db, query, limit=by_words)}
+    found = {one.key: one for one in db.index.search(query, by_words)}
     near = meaning.near(db, query, also=set(found)) if meaning else {}
     # What must stand together is a matter of words alone.
     nearest = [] if phrases(query.text) else nlargest(max(BY_MEANING, query.limit), near, key=lambda key: near[key])

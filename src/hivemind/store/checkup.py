@@ -4,6 +4,7 @@ import hashlib
 import re
 import struct
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from hivemind.errors import StoreError
 from hivemind.store import FILE, Store, ballast, log, projector
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, vectors
+from hivemind.store.sqlite import Sqlite
 
 DERIVED = {
     "memories": f"SELECT {memories.COLUMNS} FROM memories ORDER BY id",
@@ -33,6 +35,8 @@ DERIVED = {
 STRAY = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16})")
 """One bit where all else is blank. What deleting leaves behind is never so lonely."""
 INTERIOR = (2, 5)
+UNREADABLE = (ValueError, TypeError, KeyError, struct.error, zlib.error)
+"""What comes of reading a damaged row, which may hold anything or be no text at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +52,20 @@ class Finding:
 def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     """Look at the disk, the file, the chain and what is derived from it; quickly, without deriving it again."""
     db = store.db
-    yield Finding(what="store", is_well=True, detail=str(store.directory))
-    yield _looked("disk", partial(_crowded, store.directory), "there is room", "free some space; erasing still works")
     mend = "hivemind repair, or hivemind backup restore"
-    yield _looked("file", lambda: damage(db) or stray_bits(store), "every page reads", mend)
+    if isinstance(db, Sqlite) and store.directory:
+        yield Finding(what="store", is_well=True, detail=str(store.directory))
+        room = "free some space; erasing still works"
+        yield _looked("disk", partial(_crowded, store.directory), "there is room", room)
+        file = store.directory / FILE
+        yield _looked("file", lambda: damage(db) or stray_bits(store, file), "every page reads", mend)
     yield _looked("log", partial(_broken, db), f"{log.end(db):,} entries, the chain verifies", mend)
-    yield _looked("word index", partial(_index_damage, db), "agrees with the memories", "hivemind rebuild")
-    yield _looked("vectors", partial(_vector_damage, db), "every one is as it was made", "hivemind rebuild")
-    if not quick:
-        yield _looked("tables", partial(_derived_damage, store), "say what the log says", "hivemind rebuild")
+    if isinstance(db, Sqlite) and store.directory:
+        yield _looked("word index", partial(_index_damage, db), "agrees with the memories", "hivemind rebuild")
+        yield _looked("vectors", partial(_vector_damage, db), "every one is as it was made", "hivemind rebuild")
+        if not quick:
+            derive = partial(_derived_damage, db, store.directory)
+            yield _looked("tables", derive, "say what the log says", "hivemind rebuild")
 
 
 def unopened(error: StoreError) -> Finding:
@@ -64,15 +73,14 @@ def unopened(error: StoreError) -> Finding:
     return Finding(what="store", is_well=False, detail=str(error), remedy="hivemind repair, or hivemind backup restore")
 
 
-def damage(db: Database) -> list[str]:
+def damage(db: Sqlite) -> list[str]:
     """What the engine itself finds wrong with its file."""
     rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)")]
     return [] if rows == ["ok"] else rows
 
 
-def stray_bits(store: Store) -> list[str]:
+def stray_bits(store: Store, file: Path) -> list[str]:
     """Pages with a bit set where nothing is stored: the disk or the memory changed it, nobody else."""
-    file = store.directory / FILE
     if not store.fold_in_log():
         return []
     with store.db.transaction():
@@ -88,8 +96,7 @@ def stray_bits(store: Store) -> list[str]:
 def _looked(what: str, look: Callable[[], list[str]], when_well: str, remedy: str) -> Finding:
     try:
         problems = look()
-    except (StoreError, ValueError, TypeError, KeyError, struct.error) as error:
-        # A damaged row may hold anything, or be no text at all.
+    except (StoreError, *UNREADABLE) as error:
         problems = [str(error)]
     detail = "; ".join(problems[:3]) if problems else when_well
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
@@ -123,7 +130,7 @@ def _free_space(page: bytes, number: int, kind: str, payload: int) -> Iterator[t
         free = following if following > free else 0
 
 
-def _index_damage(db: Database) -> list[str]:
+def _index_damage(db: Sqlite) -> list[str]:
     try:
         db.connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
     except apsw.CorruptError as error:
@@ -134,7 +141,7 @@ def _index_damage(db: Database) -> list[str]:
     return [f"{lost} memories cannot be found by words"] if lost else []
 
 
-def _vector_damage(db: Database) -> list[str]:
+def _vector_damage(db: Sqlite) -> list[str]:
     changed = sum(
         vectors.checksum(scale, numbers) != checksum
         for scale, numbers, checksum in db.stream("SELECT scale, numbers, checksum FROM vectors")
@@ -142,18 +149,18 @@ def _vector_damage(db: Database) -> list[str]:
     return [f"{changed} are not as they were made"] if changed else []
 
 
-def _derived_damage(store: Store) -> list[str]:
+def _derived_damage(db: Sqlite, directory: Path) -> list[str]:
     """Derives all tables again in a copy, and compares."""
-    with tempfile.TemporaryDirectory(dir=store.directory, prefix="checkup-") as folder:
-        store.db.copy_to(Path(folder) / FILE)
-        with closing(Database.open(Path(folder) / FILE)) as copy:
+    with tempfile.TemporaryDirectory(dir=directory, prefix="checkup-") as folder:
+        db.copy_to(Path(folder) / FILE)
+        with closing(Sqlite.open(Path(folder) / FILE)) as copy:
             before = {table: _digest(copy, sql) for table, sql in DERIVED.items()}
             projector.rebuild(copy)
             changed = [table for table, sql in DERIVED.items() if _digest(copy, sql) != before[table]]
     return [f"{table} do not say what the log says" for table in changed]
 
 
-def _digest(db: Database, sql: str) -> str:
+def _digest(db: Sqlite, sql: str) -> str:
     seen = hashlib.sha256()
     for row in db.stream(sql):
         seen.update(repr(row).encode("utf-8", "surrogatepass"))

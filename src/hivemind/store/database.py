@@ -1,154 +1,111 @@
-"""One SQLite file, opened the one way that keeps its promises.
+"""What a store needs of a database; SQLite gives it on a laptop (``store/sqlite.py``), Postgres on a hub.
 
-WAL lets readers go on while one process writes; IMMEDIATE lets writers queue instead of failing half way;
-secure_delete overwrites what is deleted. Only this module opens connections, so none can forget one of them.
+Statements are written once, for both: placeholders are ``?`` or ``:name``, JSON is read by ``json_each`` and
+``json_extract``. Search is each engine's own, behind ``index``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-import apsw
+from hivemind.model.ids import MemoryId
+from hivemind.model.recall import Query
+from hivemind.model.scope import Sight
 
-from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Row = tuple[Any, ...]
 
-PATIENCE_SECONDS = 60
-"""How long a writer waits for its turn; 32 processes writing at once need about one."""
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A passage that may answer, how well its words fit, and what ranking needs to know of its memory."""
+
+    key: int
+    memory_id: MemoryId
+    kind: str
+    trust: int
+    repo: str
+    revised_at: str
+    text: str
+    context: str
+    score: float
 
 
-class Database:
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A passage's vector in signed bytes; times scale they are the vector."""
+
+    passage: int
+    scale: float
+    numbers: bytes
+
+
+class Index(Protocol):
+    """Full-text and vector search. What it finds is in sight, or is asked again in a statement that says so."""
+
+    @property
+    def size(self) -> int:
+        """About how many passages a question is compared with."""
+
+    def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
+        """Let a passage be found by its words."""
+
+    def surround(self, passage: int, context: str, around: str) -> None:
+        """Change what is known around a passage."""
+
+    def remove(self, passage: int) -> None:
+        """Take a passage out for good, its vector with it."""
+
+    def search(self, query: Query, limit: int) -> list[Found]:
+        """Passages in sight that were believed at the query's moment, the best fitting first."""
+
+    def sharing(self, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
+        """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
+
+    def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
+        """Whether any memory but these has a word in one of its texts."""
+
+    def keep(self, model: str, vectors: Iterable[Vector]) -> None:
+        """Let passages that still exist be found by their meaning."""
+
+    def forget_vectors(self) -> None:
+        """Let go of every vector."""
+
+    def likely(self, asked: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+        """Passages that are likely near in meaning; whether they may be seen is for the caller to ask."""
+
+
+class Database(Protocol):
     """An open connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-
-    @classmethod
-    def open(cls, path: Path) -> "Database":
-        """Open for reading and writing, creating the file if there is none."""
-        with _translated(path):
-            connection = apsw.Connection(str(path))
-            _wait_for_others(connection)
-            connection.execute("PRAGMA journal_mode = WAL")
-            # Every commit reaches the disk before it is acknowledged: a memory once confirmed survives a power cut.
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            _delete_for_real(connection)
-        return cls(connection)
-
-    @classmethod
-    def open_for_reading(cls, path: Path, views: Iterable[str] = ()) -> "Database":
-        """Open so that the engine itself refuses every write; the views exist on this connection alone."""
-        with _translated(path):
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            _wait_for_others(connection)
-            for view in views:
-                connection.execute(view)
-            connection.execute("PRAGMA query_only = ON")
-            _delete_for_real(connection)
-        return cls(connection)
+    @property
+    def index(self) -> Index:
+        """The engine's own search."""
 
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
-        with _translated():
-            return list(self.connection.execute(sql, _bindings(values)))
 
     def one(self, sql: str, *values: Any) -> Row | None:
         """The first row, if there is one."""
-        rows = self.execute(sql, *values)
-        return rows[0] if rows else None
 
     def value(self, sql: str, *values: Any) -> Any:
         """The only value of the only row."""
-        row = self.one(sql, *values)
-        return row[0] if row else None
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Rows one by one, for results that need not fit in memory."""
-        with _translated():
-            yield from self.connection.execute(sql, _bindings(values))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
-        with _translated():
-            self.connection.executemany(sql, rows)
 
-    def stems(self, words: Iterable[str]) -> list[str]:
-        """Words as the full-text index keeps them; the word itself where it would be several."""
-        tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        cut = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
-        return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in cut]
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, and alone among writers; inside another one it is part of that."""
-        if self.connection.in_transaction:
-            yield
-            return
-        with _translated():
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
 
-    def copy_to(self, file: Path) -> None:
-        """Write all that is committed into a new file, while others go on writing; free pages are left out."""
-        with _translated(file):
-            self.connection.execute("VACUUM INTO ?", (str(file),))
-
-    def overwrite_with(self, other: "Database") -> None:
-        """Put another database in the place of this one, under the locks that everybody obeys."""
-        with _translated(), self.connection.backup("main", other.connection, "main") as pages:
-            while not pages.done:
-                pages.step()
+    def empty(self, tables: Sequence[str], schema: str) -> None:
+        """Have these tables with nothing in them; they are given in the order in which they can go."""
 
     def close(self) -> None:
-        """Give the file back."""
-        self.connection.close()
-
-
-def _bindings(values: tuple[Any, ...]) -> Any:
-    """By position, or by name from a single dict."""
-    return values[0] if len(values) == 1 and isinstance(values[0], dict) else values
-
-
-def _wait_for_others(connection: apsw.Connection) -> None:
-    connection.set_busy_timeout(PATIENCE_SECONDS * 1000)
-
-
-def _delete_for_real(connection: apsw.Connection) -> None:
-    """What is deleted is overwritten; a connection that cannot promise it is not used."""
-    connection.execute("PRAGMA secure_delete = ON")
-    if connection.pragma("secure_delete") != 1:
-        raise StoreError("this SQLite cannot overwrite what it deletes; install the apsw wheel again")
-
-
-@contextmanager
-def _translated(path: Path | None = None) -> Iterator[None]:
-    """SQLite's errors as ours, each with a remedy."""
-    try:
-        yield
-    except apsw.BusyError as error:
-        raise StoreBusy(f"other processes kept the store busy for {PATIENCE_SECONDS} s; try again") from error
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
-        # Our own statements are sound: a table or column they miss is one the file has lost.
-        if isinstance(error, apsw.SQLError) and "no such" not in str(error):
-            raise
-        where = f" ({path})" if path else ""
-        raise StoreDamaged(f"the store{where} is damaged: {error}; run 'hivemind doctor'") from error
-    except apsw.FullError as error:
-        raise StoreFull(
-            "the disk is full; free some space. What was stored is safe, and erasing still works"
-        ) from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        where = f" at {path}" if path else ""
-        remedy = "make its directory writable, or set HIVEMIND_HOME to another place"
-        raise StoreError(f"cannot write to the store{where}; {remedy} ({error})") from error
-    except apsw.IOError as error:
-        raise StoreError(f"the disk failed: {error}; look at the disk, then run 'hivemind doctor'") from error
+        """Give back what is held."""

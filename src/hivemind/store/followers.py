@@ -11,4 +11,8 @@ def position(db: Database, reader: str, version: int) -> int:
 
 def advance(db: Database, reader: str, position: int, version: int) -> None:
     """Note how far a reader has come."""
-    db.execute("INSERT OR REPLACE INTO bookmarks VALUES (?, ?, ?)", reader, position, version)
+    known = db.one("SELECT 1 FROM bookmarks WHERE reader = ?", reader)
+    if known:
+        db.execute("UPDATE bookmarks SET position = ?, version = ? WHERE reader = ?", position, version, reader)
+    else:
+        db.execute("INSERT INTO bookmarks VALUES (?, ?, ?)", reader, position, version)

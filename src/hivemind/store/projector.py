@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 
 from hivemind.model.events import Event
-from hivemind.store import log
+from hivemind.store import followers, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, repositories, sessions, tombstones, vectors, words
 
@@ -12,7 +12,7 @@ PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions,
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Who owns tables; memories keep the index of their words, and a follower adds the vectors."""
 
-VERSION = 3
+VERSION = 6
 """Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""
 
 SCHEMA = """
@@ -31,7 +31,7 @@ def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
     for position, event in events:
         for projection in PROJECTIONS:
             projection.apply(db, event)
-        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ?", position, PROMPT)
+        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, PROMPT, position)
 
 
 def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
@@ -47,12 +47,9 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, to
 
 def create_tables(db: Database) -> None:
     """Empty tables, nothing read yet."""
-    for owner in reversed(OWNERS):
-        for table in owner.TABLES:
-            db.execute(f"DROP TABLE IF EXISTS {table}")
-    for owner in OWNERS:
-        db.execute(owner.SCHEMA)
-    db.execute("INSERT OR REPLACE INTO bookmarks VALUES (?, 0, ?)", PROMPT, VERSION)
+    tables = [table for owner in reversed(OWNERS) for table in owner.TABLES]
+    db.empty(tables, "".join(owner.SCHEMA for owner in OWNERS))
+    followers.advance(db, PROMPT, 0, VERSION)
 
 
 def version(db: Database) -> int:

@@ -13,7 +13,9 @@ import apsw
 
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE
-from hivemind.store.database import Database, Row
+from hivemind.store.database import Row
+from hivemind.store.packing import unpacked
+from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
 
@@ -37,17 +39,20 @@ VIEWS: dict[str, str] = {
             (SELECT count(*) FROM main.observations o WHERE o.session_id = s.id) AS observations
         FROM main.sessions s""",
     "tool_outputs": """
-        SELECT o.id, o.session_id, s.agent, s.repo, o.tool, o.input, o.output, o.command, o.exit_code,
-            o.failed, o.file AS file_path, o.at AS timestamp
-        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id WHERE o.seen = 'tool'""",
+        SELECT o.id, o.session_id, s.agent, s.repo, o.tool, unpacked(b.content) ->> 'input' AS input,
+            unpacked(b.content) ->> 'output' AS output, o.command, o.exit_code, o.failed, o.file AS file_path,
+            o.at AS timestamp
+        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
+            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
+        WHERE o.seen = 'tool'""",
     "receipts": """
         SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp
         FROM main.receipts""",
 }
 """What may be read, by name; the columns are a promise."""
 
-BEHIND = {"memories", "passages", "vectors", "sessions", "observations", "receipts"}
-"""The tables that views may read; the log and its bodies are not among them."""
+BEHIND = {"memories", "passages", "vectors", "sessions", "observations", "receipts", "events", "bodies"}
+"""The tables that views may read; of the log only what tools printed, which is kept nowhere else."""
 ONLY_READING = f"only reading from {', '.join(VIEWS)} is possible here; change memories with the other commands"
 TABLE_FUNCTIONS = {"json_each", "json_tree"}
 
@@ -77,14 +82,15 @@ class Rows:
 class Reader:
     """A connection that answers SELECT over the views, and nothing else."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Sqlite) -> None:
         self._db = db
 
     @classmethod
     def open(cls, directory: Path, functions: Mapping[str, Callable[..., Any]]) -> "Reader":
         """Open the store in a directory for reading; the functions become SQL functions."""
-        db = Database.open_for_reading(directory / FILE, [f"CREATE TEMP VIEW {n} AS {sql}" for n, sql in VIEWS.items()])
-        for name, function in functions.items():
+        db = Sqlite.open_for_reading(directory / FILE, [f"CREATE TEMP VIEW {n} AS {sql}" for n, sql in VIEWS.items()])
+        known: Mapping[str, Callable[..., Any]] = {**functions, "unpacked": unpacked}
+        for name, function in known.items():
             db.connection.create_scalar_function(name, function)
         db.connection.authorizer = _only_reading
         return cls(db)

@@ -10,8 +10,9 @@ from pathlib import Path
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
-from hivemind.store import FILE, ID_FILE, Store, checkup, identify, log, name_beside, projector, salvage
+from hivemind.store import FILE, ID_FILE, Store, checkup, identify, identity, log, name_beside, projector, salvage
 from hivemind.store.database import Database
+from hivemind.store.sqlite import Sqlite
 
 FOLDER = "backups"
 
@@ -31,7 +32,7 @@ class Repaired:
 
 def repair(directory: Path, stamp: str, lost: Callable[[EntriesLost], Event]) -> Repaired:
     """Derive again what is derived; if the log itself is damaged, save what verifies and record what is lost."""
-    with suppress(StoreDamaged, UnicodeDecodeError), closing(Store.open(directory)) as store:
+    with suppress(StoreDamaged, *checkup.UNREADABLE), closing(Store.open(directory)) as store:
         if not all(finding.is_well for finding in checkup.examine(store)):
             store.rebuild()
         if all(finding.is_well for finding in checkup.examine(store)):
@@ -63,9 +64,9 @@ def in_place_of(directory: Path) -> Iterator[Store]:
     try:
         with closing(Store.open(beside)) as fresh:
             yield fresh
-            name = fresh.id
+            name = identity(fresh.db)[0]
             fresh.fold_in_log()
-            _put(fresh, directory / FILE)
+            _put(fresh, beside / FILE, directory / FILE)
         (directory / ID_FILE).unlink(missing_ok=True)
         name_beside(directory, name)
     finally:
@@ -83,20 +84,24 @@ def set_aside(directory: Path, stamp: str) -> str:
     return str(aside) if aside.exists() else ""
 
 
-def _put(fresh: Store, file: Path) -> None:
+def _put(fresh: Store, made: Path, file: Path) -> None:
     """Under the locks of those who have the file open, or by its name where it is no database any more."""
     try:
-        with closing(Database.open(file)) as damaged:
+        with closing(Sqlite.open(file)) as damaged:
+            assert isinstance(fresh.db, Sqlite)
             damaged.overwrite_with(fresh.db)
     except StoreError:
         for suffix in ("-wal", "-shm"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)
         fresh.close()
-        (fresh.directory / FILE).replace(file)
+        made.replace(file)
 
 
 def hollow(db: Database) -> list[EventId]:
     """Entries whose content is gone, though nobody erased it."""
     erased = log.erased_bodies(db)
-    rows = db.execute("SELECT id FROM events e WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.position = e.position)")
+    rows = db.execute(
+        "SELECT id FROM events e WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.position = e.position)"
+        " AND NOT EXISTS (SELECT 1 FROM absent a WHERE a.position = e.position)"
+    )
     return [EventId(row[0]) for row in rows if row[0] not in erased]

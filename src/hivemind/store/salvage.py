@@ -1,5 +1,6 @@
 """What a damaged file still gives: the entries whose chain and content verify, and a list of those that are lost."""
 
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.errors import StoreDamaged, StoreError
-from hivemind.store import FILE, identity, log
-from hivemind.store.database import Database, Row
+from hivemind.model.wire import START, Header, digest
+from hivemind.store import FILE, identity
+from hivemind.store.database import Row
+from hivemind.store.packing import unpacked
+from hivemind.store.sqlite import Sqlite
 
 ROWS_ON_A_PAGE = 100
 UNREADABLE = (StoreDamaged, UnicodeDecodeError)
@@ -33,14 +37,14 @@ def read(directory: Path) -> Salvage | None:
     if not (directory / FILE).exists():
         return None
     try:
-        with closing(Database.open(directory / FILE)) as db:
+        with closing(Sqlite.open(directory / FILE)) as db:
             name, _, secret = identity(db)
             return _saved(db, name, secret)
     except (StoreError, *UNREADABLE):
         return None
 
 
-def _saved(db: Database, name: str, secret: bytes) -> Salvage:
+def _saved(db: Sqlite, name: str, secret: bytes) -> Salvage:
     end = _end(db)
     devices = {row[0]: row for row in _rows(db, "devices", 0, end)}
     chains: dict[int, list[Row]] = defaultdict(list)
@@ -55,6 +59,7 @@ def _saved(db: Database, name: str, secret: bytes) -> Salvage:
         "devices": [_ended(device, kept.get(key, [])) for key, device in devices.items()],
         "events": sorted(events.values()),
         "bodies": bodies,
+        "absent": [row for row in _rows(db, "absent", 0, end) if row[0] in events],
         "erased": _whole(db, "SELECT name FROM erased"),
     }
     lost = sum(last - first + 1 for _, first, last in gaps)
@@ -62,7 +67,7 @@ def _saved(db: Database, name: str, secret: bytes) -> Salvage:
     return Salvage(store=name, secret=secret, tables=saved, gaps=told, lost=lost)
 
 
-def _rows(db: Database, table: str, low: int, high: int) -> Iterator[Row]:
+def _rows(db: Sqlite, table: str, low: int, high: int) -> Iterator[Row]:
     """The rows between two keys that can be read; what cannot is halved until only that is left out."""
     try:
         yield from db.execute(
@@ -75,7 +80,7 @@ def _rows(db: Database, table: str, low: int, high: int) -> Iterator[Row]:
             yield from _rows(db, table, middle + 1, high)
 
 
-def _end(db: Database) -> int:
+def _end(db: Sqlite) -> int:
     """No key is greater than this."""
     known = [
         _whole(db, f"SELECT coalesce(max(position), 0) FROM {table}") for table in ("events", "bodies", "bookmarks")
@@ -85,7 +90,7 @@ def _end(db: Database) -> int:
     return int(db.value("PRAGMA page_count")) * ROWS_ON_A_PAGE
 
 
-def _whole(db: Database, sql: str) -> list[Row]:
+def _whole(db: Sqlite, sql: str) -> list[Row]:
     try:
         return db.execute(sql)
     except UNREADABLE:
@@ -109,15 +114,17 @@ def _vouched(chain: list[Row], device: Row) -> list[Row]:
 
 def _hash(header: Row, device: Any) -> str:
     try:
-        return log.header_hash((header[1], device, *header[3:]))
+        return Header(header[1], device, *header[3:]).hash
     except (TypeError, ValueError):
         # A damaged field may be of another type, or no text at all.
         return ""
 
 
 def _agrees(body: Row, header: Row) -> bool:
-    salt, content = body[1:]
-    return isinstance(content, str) and isinstance(salt, bytes) and log.digest(salt, content) == header[-1]
+    try:
+        return bool(digest(body[1], unpacked(body[2])) == header[-1])
+    except (TypeError, AttributeError, ValueError, zlib.error):
+        return False
 
 
 def _gaps(device: Row, kept: list[Row]) -> list[tuple[str, int, int]]:
@@ -130,5 +137,5 @@ def _gaps(device: Row, kept: list[Row]) -> list[tuple[str, int, int]]:
 def _ended(device: Row, kept: list[Row]) -> Row:
     """The device as it is now that its newest entries may be gone."""
     if not kept:
-        return device[0], device[1], 0, log.START
-    return device[0], device[1], kept[-1][3], _hash(kept[-1], device[1])
+        return *device[:2], 0, START, *device[4:]
+    return *device[:2], kept[-1][3], _hash(kept[-1], device[1]), *device[4:]

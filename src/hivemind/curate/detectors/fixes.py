@@ -81,6 +81,7 @@ def _fix(trail: Trail, failed: Run, passed: Run) -> Iterator[Proposal]:
         sources=(source(failed.seen, error), source(passed.seen), *(source(edit) for edit in edits[:5])),
         tags=("fix",),
         links=tuple(files),
+        edits=tuple(edits),
     )
 
 
@@ -94,10 +95,10 @@ def signature(output: str) -> str:
 
 
 def _explanation(trail: Trail, failed: Run, edits: list[Observation]) -> str:
-    """What the agent said was wrong, after it saw the failure and before it made the last edit."""
+    """What the agent said was wrong between failure and last edit; if it spoke once in that turn, when it did."""
     if not edits:
         return ""
-    said = trail.said(failed.index, trail.steps.index(edits[-1]))
+    said = trail.said(failed.index, trail.steps.index(edits[-1])) or trail.only_said(failed.index)
     if PLANNED.search(said):
         return ""
     told = [

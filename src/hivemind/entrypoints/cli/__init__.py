@@ -1,29 +1,30 @@
 """The command line: ``hivemind COMMAND``. A command is a file in ``commands/``, loaded when it is asked for."""
 
 import importlib
-import sys
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hivemind import __version__
-from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
-from hivemind.model.text import neutral
-
-EXIT_CODES: dict[type[HivemindError], int] = {
-    InvalidInput: 2,
-    NotFound: 3,
-    Refused: 4,
-    StoreError: 5,
-    Unavailable: 6,
-}
-"""What a script can tell from how a command ended; 1 is a plain "no" (nothing found, not well)."""
+from hivemind.entrypoints.cli import manners
 
 COMMANDS = Path(__file__).parent / "commands"
+CHAPTERS = {
+    "Every day": "status remember recall list show revise brief review",
+    "Decide and undo": "approve reject dispute verify retract restore rollback erase",
+    "Look into it": "explain history diff log audit receipts sql stats",
+    "Code": "link stale related symbols index watch",
+    "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
+}
+"""How help groups the commands; one that is not named here stands under the last heading."""
+LAST_CHAPTER = "Look after it"
+CLAUSE = re.compile(r"[.;:](?:\s|$)|, (?:and|or|so|from|as|on|until) ")
+"""A list of commands says no more than the beginning of what each of them says."""
 
 
-class Commands(click.Group):
+class Commands(manners.Family):
     """Finds commands by their file names and imports only the one that is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -33,57 +34,56 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
         if cmd_name not in self.list_commands(ctx):
             return None
         module = cmd_name.replace("-", "_")
         if not (COMMANDS / f"{module}.py").exists():
             module += "_"
-        loaded: click.Command = importlib.import_module(f"{__name__}.commands.{module}").command
-        return loaded
+        loaded = importlib.import_module(f"{__name__}.commands.{module}")
+        self.add_command(manners.taught(loaded.command), cmd_name)
+        return self.commands[cmd_name]
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """As click does, but an error of ours becomes one line and an exit code."""
-        try:
-            return super().main(*args, **kwargs)
-        except HivemindError as error:
-            click.echo(neutral(f"hivemind: {error}"), err=True)
-            sys.exit(exit_code(error))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        left = self.list_commands(ctx)
+        chapters = {title: names.split() for title, names in CHAPTERS.items()}
+        chapters[LAST_CHAPTER] = [name for name in left if not any(name in names for names in chapters.values())]
+        for title, names in chapters.items():
+            with formatter.section(title):
+                known = [(f"{name:<{max(map(len, left))}}", self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(name, CLAUSE.split(one.help or "")[0]) for name, one in known if one])
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, but a mistyped name gets a suggestion."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            hint = _did_you_mean(args[0], self.list_commands(ctx))
-            raise click.UsageError(error.message + hint, ctx) from None
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, but nothing that goes wrong reaches a person as a stack trace."""
+        return manners.calmly(ctx, lambda: super(Commands, self).invoke(ctx))
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    params=manners.common(hidden=False),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="hivemind")
 @click.option("--store", "store_name", metavar="NAME", help="Use a named store, such as your-org/coding-memory.")
 @click.pass_context
 def hivemind(ctx: click.Context, store_name: str | None) -> None:
-    """Memory for AI coding agents that a team can trust.
+    """Memory for AI coding agents that a team can trust. Without a command: where you stand and what to do next.
 
     \b
     hivemind remember "Deploys run from main only" --tags deploy
     hivemind recall "how do we deploy?"
     """
     ctx.obj = store_name
+    ctx.color = manners.colour_wanted() if ctx.color is None else ctx.color
+    if ctx.invoked_subcommand is None:
+        from hivemind.entrypoints.cli.commands import status
+
+        ctx.invoke(status.command)
 
 
 def main() -> None:
     """Run the command that was typed."""
     hivemind(prog_name="hivemind")
-
-
-def exit_code(error: HivemindError) -> int:
-    """The exit code for an error, by its nearest kind."""
-    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
-
-
-def _did_you_mean(name: str, known: list[str]) -> str:
-    import difflib  # only a mistyped command pays for it
-
-    close = difflib.get_close_matches(name, known, n=2)
-    return f" Did you mean {' or '.join(close)}?" if close else " See 'hivemind --help'."

@@ -5,12 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
-from hivemind.errors import InvalidInput
+from hivemind.errors import HivemindError, InvalidInput
+from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
 from hivemind.model.scope import Scope
-from hivemind.model.text import decoded
+from hivemind.model.text import decoded, first_line, neutral
+
+COMPLETED_FROM = 200
+"""How many memories a shell may offer; older ids are typed or copied."""
 
 scope_option = click.option(
     "--scope", type=click.Choice([scope.value for scope in Scope]), help="Whose it is: user, project or team."
@@ -21,6 +26,21 @@ kinds_option = click.option(
 )
 tags_option = click.option("--tags", default="", metavar="A,B", help="Labels, separated by commas.")
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also what was learned in other repositories.")
+
+
+def memory_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The newest memories whose ids begin like this, for a shell to complete."""
+    try:
+        with Hivemind.open(ctx.find_root().params.get("store_name")) as mind:
+            page = mind.list(limit=COMPLETED_FROM)
+    except HivemindError:
+        return []  # completing is no place to tell of it
+    fitting = [one for one in page if one.id.startswith(incomplete.lower())]
+    return [CompletionItem(short(one.id), help=neutral(first_line(one.text, 60))) for one in fitting]
+
+
+memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
+maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
 
 
 def open_mind() -> Hivemind:

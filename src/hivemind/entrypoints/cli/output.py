@@ -1,14 +1,22 @@
 """What people see: calm text on a terminal, plain text in a pipe, JSON when asked."""
 
 import difflib
+import io
 import json
+import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from threading import Timer
 from typing import Any
 
 import click
 
+from hivemind.entrypoints.cli.manners import wants
 from hivemind.model.ids import short
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory, Source, Status
@@ -17,12 +25,63 @@ from hivemind.model.plain import plain
 from hivemind.model.recall import Hit, Recall
 from hivemind.model.text import first_line, neutral
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+NUMBER = re.compile(r"[\d.,]*")
+PATIENCE_SECONDS = 1.0
+"""What takes longer says that it is at work."""
 
 
 def on_terminal() -> bool:
     """Whether a person is looking."""
     return sys.stdout.isatty()
+
+
+def tell(value: Any, people: str | Callable[[], None]) -> None:
+    """Print an answer: as JSON if asked; else a sentence that confirms, or all that the function shows, by pages."""
+    if wants("json"):
+        say_json(value)
+    elif callable(people):
+        with paged():
+            people()
+    elif not wants("quiet"):
+        say(people)
+
+
+def tell_rows(
+    value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str = "", after: str = ""
+) -> None:
+    """Print a list: as JSON if asked; else as a table, with what to say if it is empty or behind it."""
+
+    def show() -> None:
+        table(columns, rows)
+        if aside := after if rows else nothing:
+            note(aside)
+
+    tell(value, show)
+
+
+class Page(io.StringIO):
+    """Output for a terminal, held back until its length is known."""
+
+    def isatty(self) -> bool:
+        """What is held back will be looked at by a person."""
+        return True
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """What is longer than the screen is shown by the person's pager; a pipe and a dumb terminal get it as it comes."""
+    if not on_terminal() or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
+        yield
+        return
+    page = Page()
+    with redirect_stdout(page):
+        yield
+    text = page.getvalue()
+    if text.count("\n") < shutil.get_terminal_size().lines:
+        click.echo(text, nl=False)
+    else:
+        click.echo_via_pager(text)
 
 
 def say(text: str) -> None:
@@ -35,14 +94,28 @@ def say_json(value: Any) -> None:
     click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if on_terminal() else None))
 
 
+def many(count: int, noun: str) -> str:
+    """A number of things, as one says it."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def note(text: str) -> None:
     """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
-    click.echo(click.style(neutral(text), dim=True), err=True)
+    if not wants("quiet"):
+        click.echo(click.style(neutral(text), dim=True), err=not isinstance(sys.stdout, Page))
 
 
 def warn(text: str) -> None:
     """Print what a person should not miss, on standard error."""
     click.echo(click.style(neutral(text), fg="yellow"), err=True)
+
+
+def indented(text: str) -> str:
+    """Text a little to the right, wrapped so that it stays there."""
+    width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
+    wrap = partial(textwrap.fill, width=width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
+    return "\n".join(wrap(line, replace_whitespace=False) or "    " for line in neutral(text).split("\n"))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -52,16 +125,19 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in safe:
             click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
         return
-    from rich.console import Console  # 90 ms that a pipe need not pay
     from rich.table import Table
     from rich.text import Text
 
     drawn = Table(box=None, header_style="bold", pad_edge=False)
-    for column in columns:
-        drawn.add_column(column, overflow="fold")
+    # A column with nothing in it takes room from those that have something to say.
+    filled = [place for place in range(len(columns)) if any(row[place] for row in safe)]
+    for place in filled:
+        are_numbers = all(NUMBER.fullmatch(row[place]) for row in safe)
+        drawn.add_column(columns[place], overflow="fold", justify="right" if are_numbers else "left")
     for row in safe:
-        drawn.add_row(*(Text(cell) for cell in row))
-    Console().print(drawn)
+        drawn.add_row(*(Text(row[place]) for place in filled))
+    if safe:
+        _console().print(drawn)
 
 
 def origin(memory: Memory) -> str:
@@ -108,7 +184,12 @@ def fields(memory: Memory) -> None:
     }
     for name, value in rows.items():
         if value:
-            click.echo(click.style(f"{name:<12}", dim=True) + neutral(value))
+            label(name, value)
+
+
+def label(name: str, value: str) -> None:
+    """A line with a name before it."""
+    click.echo(click.style(f"{name:<13}", dim=True) + neutral(value))
 
 
 def _source(source: Source) -> str:
@@ -131,29 +212,73 @@ def life(steps: Sequence[Step]) -> None:
         click.echo(f"{minute(event.at)}  {neutral(event.actor)} ({event.channel})  {neutral(step.what)}")
         if step.after.text != text:
             text = step.after.text
-            click.echo("    " + neutral(text).replace("\n", "\n    "))
+            click.echo(indented(text))
 
 
 def unified(before: str, after: str, old: str, new: str) -> None:
     """A difference as patches show it."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
-    colours = {"+": "green", "-": "red", "@": "cyan"}
+    patch(difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
+
+
+def patch(lines: Iterable[str], indent: str = "") -> None:
+    """The lines of a patch in their colours."""
     for line in lines:
-        click.echo(click.style(neutral(line), fg=colours.get(line[:1])))
+        click.echo(indent + click.style(neutral(line), fg=COLOURS.get(line[:1])))
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for long work on a terminal; silence elsewhere."""
-    if not sys.stderr.isatty():
+    """A bar on a terminal once work has taken a second; silence elsewhere."""
+    if wants("quiet") or not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    bar = Bar(title)
+    late = Timer(PATIENCE_SECONDS, bar.draw)
+    late.daemon = True
+    late.start()
+    try:
+        yield bar.advance
+    finally:
+        late.cancel()
+        late.join()
+        bar.clear()
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+class Bar:
+    """How far work has come; drawn only if it takes long, because drawing takes a while itself."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._reached: tuple[int, int | None] = (0, None)
+        self._drawn: Any = None
+
+    def advance(self, done: int, total: int) -> None:
+        """So much of so much is done."""
+        self._reached = (done, total)
+        if self._drawn:
+            self._drawn.update(0, completed=done, total=total)
+
+    def draw(self) -> None:
+        """Show it from now on."""
+        from rich.progress import Progress
+
+        bar = Progress(console=_console(stderr=True), transient=True)
+        done, total = self._reached
+        bar.add_task(self._title, completed=done, total=total)
+        bar.start()
+        self._drawn = bar
+
+    def clear(self) -> None:
+        """Leave nothing behind."""
+        if self._drawn:
+            self._drawn.stop()
+
+
+def _console(*, stderr: bool = False) -> Any:
+    from rich.console import Console  # 90 ms that a pipe need not pay
+
+    ctx = click.get_current_context(silent=True)
+    return Console(stderr=stderr, no_color=True if ctx and ctx.color is False else None, highlight=False)
 
 
 def answer(found: Recall, *, why: bool) -> None:
@@ -168,8 +293,7 @@ def answer(found: Recall, *, why: bool) -> None:
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:
-    body = neutral(hit.passage).replace("\n", "\n    ")
-    click.echo(click.style(f"{place:>2}  ", bold=True) + body)
+    click.echo(click.style(f"{place:>2}  ", bold=True) + indented(hit.passage).lstrip())
     click.echo("    " + click.style(neutral(origin(hit.memory)), dim=True))
     for label in hit.labels:
         click.echo("    " + click.style(neutral(label), fg="yellow"))

@@ -23,6 +23,7 @@ class Desk:
         self._store = store
         self._mind: Hivemind | None = None
         self._client = ("", "")
+        self._let_go: Callable[[], None] = lambda: None
 
     def mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
         """The memory as this client sees it, with what hooks have left since the last call."""
@@ -31,6 +32,7 @@ class Desk:
         if self._mind is None or who != self._client:
             self.close()
             self._mind, self._client = Hivemind.open(self._store, directory=directory, writer=writer), who
+            self._let_go = self._mind.keep_warm()
         else:
             self._mind.take_in_spool()
         return self._mind
@@ -38,6 +40,7 @@ class Desk:
     def close(self) -> None:
         """Give the store back."""
         if self._mind:
+            self._let_go()
             self._mind.close()
             self._mind = None
 

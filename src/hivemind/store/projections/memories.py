@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.events import Event, anchors_from, sources_from
+from hivemind.model.events import EntriesRefused, Event, anchors_from, rivals_from, sources_from
 from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step, memory_from, steps
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
@@ -54,11 +54,13 @@ CREATE TABLE memories (
     reasoning TEXT,
     result TEXT,
     version INTEGER NOT NULL,
+    head TEXT NOT NULL,           -- the entry of the log that gave this version
+    rivals TEXT NOT NULL,         -- JSON: edits of older versions that wait for a decision
     agent TEXT NOT NULL,
     session_id TEXT NOT NULL,
     file_path TEXT NOT NULL
 ) STRICT;
-CREATE INDEX memories_place ON memories (repo, scope, recorded_at);
+CREATE INDEX memories_place ON memories (repo, scope, recorded_at, status);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
@@ -68,27 +70,33 @@ CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 COLUMNS = (
     "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
     " links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at,"
-    " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, agent,"
-    " session_id, file_path"
+    " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, head,"
+    " rivals, agent, session_id, file_path"
 )
 
 
 def apply(db: Database, event: Event) -> None:
     """Tell the memory's life again, with this event in it."""
-    if not hasattr(event.fact, "memory_id"):
-        return
-    life = steps(log.about(db, event.about))
+    if isinstance(event.fact, EntriesRefused):
+        for memory_id in log.things(db, event.fact.bodies):
+            _tell_again(db, memory_id)
+    elif hasattr(event.fact, "memory_id"):
+        _tell_again(db, event.about)
+
+
+def _tell_again(db: Database, memory_id: str) -> None:
+    life = steps(log.about(db, memory_id))
     if life:
         _put(db, life)
     else:
-        _remove(db, event.about)
+        _remove(db, memory_id)
 
 
 def _put(db: Database, life: Sequence[Step]) -> None:
     memory = life[-1].after
     row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory.id)
     known = _memory(row) if row else None
-    key = _write(db, memory)
+    key = _write(db, memory, is_new=known is None)
     before, after = _session_mates(db, memory)
     words.put(db, key, life, before.text if before else "", after.text if after else "")
     if known is None or known.text != memory.text:
@@ -147,7 +155,8 @@ def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
 def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
     """Memories by the numbers their passages carry."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT value FROM json_each(?))", json.dumps(list(keys))
+        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
+        json.dumps(list(keys)),
     )
     return [_memory(row) for row in rows]
 
@@ -177,18 +186,24 @@ def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memo
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING}"
         " AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
-        " WHERE a.value ->> 'path' IN (SELECT value FROM json_each(:paths))))"
+        " WHERE json_extract(a.value, '$.path') IN (SELECT value FROM json_each(:paths))))"
         " ORDER BY recorded_at DESC, id DESC",
         {**bound(query), "paths": json.dumps(list(paths))},
     )
     return [_memory(row) for row in rows]
 
 
+def has_anchors(db: Database, query: Query) -> bool:
+    """Whether any memory that fits the query's filters is tied to code."""
+    asked = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING} LIMIT 1"
+    return db.value(asked, bound(query)) is not None
+
+
 def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
     """Whether any memory but these is tied to code with this in its name or header."""
     return bool(
         db.value(
-            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?)"
+            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?) > 0"
             " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
             word, json.dumps(list(except_in)),
         )
@@ -277,16 +292,42 @@ def counts(db: Database) -> list[Row]:
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
-def _write(db: Database, memory: Memory) -> int:
-    values = _values(memory)
-    marks = ", ".join("?" * len(values))
-    changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ") if name != "id")
-    return int(
-        db.value(
-            f"INSERT INTO memories ({COLUMNS}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes} RETURNING key",
-            *values,
-        )
+def statuses(db: Database, sight: Sight) -> list[Row]:
+    """How many memories in sight have which status, the most frequent first."""
+    return db.execute(
+        f"SELECT status, count(*) FROM memories m WHERE {VISIBLE} GROUP BY 1 ORDER BY 2 DESC, 1", seen_from(sight)
     )
+
+
+def by_day(db: Database, sight: Sight, since: str) -> list[Row]:
+    """How many memories in sight were recorded, per day and by how they stand now; the empty day is all before."""
+    return db.execute(
+        "SELECT CASE WHEN m.recorded_at >= :since THEN substr(m.recorded_at, 1, 10) ELSE '' END, m.status, count(*)"
+        f" FROM memories m WHERE {VISIBLE} GROUP BY 1, 2 ORDER BY 1, 2",
+        {**seen_from(sight), "since": since},
+    )
+
+
+def by_repository(db: Database) -> list[Row]:
+    """How many memories there are per repository and status, and when the newest was recorded."""
+    return db.execute("SELECT repo, status, count(*), max(recorded_at) FROM memories GROUP BY 1, 2 ORDER BY 1, 2")
+
+
+def of_session(db: Database, session_id: str) -> list[Memory]:
+    """What was learned in a session, in order."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id
+    )
+    return [_memory(row) for row in rows]
+
+
+def _write(db: Database, memory: Memory, *, is_new: bool) -> int:
+    names, values = COLUMNS.split(", "), _values(memory)
+    if is_new:
+        sql = f"INSERT INTO memories ({COLUMNS}) VALUES ({', '.join('?' * len(values))}) RETURNING key"
+        return int(db.value(sql, *values))
+    changes = ", ".join(f"{name} = ?" for name in names[1:])
+    return int(db.value(f"UPDATE memories SET {changes} WHERE id = ? RETURNING key", *values[1:], values[0]))
 
 
 def _values(memory: Memory) -> tuple[Any, ...]:
@@ -296,6 +337,7 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "bucket": memory.kind.bucket,
         "trust": int(memory.trust),
         "sources": as_json(memory.sources, terse=True),
+        "rivals": as_json(memory.rivals),
         "action": trace.action if trace else None,
         "reasoning": trace.reasoning if trace else None,
         "result": trace.result if trace else None,
@@ -328,6 +370,7 @@ def _memory(row: Row) -> Memory:
             "status": Status(held["status"]),
             "sources": sources_from(json.loads(held["sources"])),
             "anchors": anchors_from(json.loads(held["anchors"])),
+            "rivals": rivals_from(json.loads(held["rivals"])),
             "trace": Trace(agent=agent, action=action, reasoning=reasoning, result=result) if action else None,
         }
     )

@@ -2,9 +2,9 @@
 
 import json
 
-from hivemind.model.events import Event, MemoriesRecalled, MemoryErased
+from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import MemoryId, ReceiptId
-from hivemind.model.recall import Receipt
+from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
 from hivemind.store.database import Database, Row
 
@@ -24,8 +24,10 @@ CREATE TABLE receipts (
     PRIMARY KEY (id, rank)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_memory ON receipts (memory_id, at);
+CREATE INDEX receipts_time ON receipts (at);
 CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
 """
+COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why"
 
 
 def apply(db: Database, event: Event) -> None:
@@ -40,13 +42,13 @@ def apply(db: Database, event: Event) -> None:
                     for line in fact.shown
                 ),
             )  # fmt: skip
-        case MemoryErased() as fact:
+        case MemoryErased() | ObservationsDropped() as fact:
             db.many("DELETE FROM receipts WHERE id = ?", [(one,) for one in fact.bodies])
 
 
 def of_memory(db: Database, memory_id: MemoryId, limit: int = 20) -> list[Receipt]:
     """The newest times a memory was shown."""
-    rows = db.execute("SELECT * FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
+    rows = db.execute(f"SELECT {COLUMNS} FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
     return [_receipt(row) for row in rows]
 
 
@@ -62,7 +64,8 @@ def quoting(db: Database, memory_ids: list[str], fragments: list[str]) -> list[s
 def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]:
     """What was shown in a session, in order; without a session, the newest of all."""
     rows = db.execute(
-        "SELECT * FROM receipts WHERE :session = '' OR session_id = :session ORDER BY at DESC, rank LIMIT :limit",
+        f"SELECT {COLUMNS} FROM receipts WHERE :session = '' OR session_id = :session"
+        " ORDER BY at DESC, rank LIMIT :limit",
         {"session": session_id, "limit": limit},
     )
     return [_receipt(row) for row in rows]
@@ -71,16 +74,27 @@ def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]
 def spent(db: Database, limit: int = 200) -> list[Spent]:
     """What was put before each session and what it cost, newest session first."""
     rows = db.execute(
-        "SELECT actor, session_id, count(DISTINCT iif(query = '', id, NULL)),"
-        " count(DISTINCT iif(query <> '' AND why LIKE 'unasked%', id, NULL)),"
-        " count(DISTINCT iif(query <> '' AND why NOT LIKE 'unasked%', id, NULL)), count(*),"
-        " sum(EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
-        " AND e.session_id <> r.session_id)),"
-        " sum(iif(why LIKE 'unasked%', tokens, 0)), sum(iif(why LIKE 'unasked%', 0, tokens))"
+        "SELECT actor, session_id, count(DISTINCT CASE WHEN query = '' THEN id END),"
+        " count(DISTINCT CASE WHEN query <> '' AND why LIKE 'unasked%' THEN id END),"
+        " count(DISTINCT CASE WHEN query <> '' AND why NOT LIKE 'unasked%' THEN id END), count(*),"
+        " sum(CASE WHEN EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
+        " AND e.session_id <> r.session_id) THEN 1 ELSE 0 END),"
+        " sum(CASE WHEN why LIKE 'unasked%' THEN tokens ELSE 0 END),"
+        " sum(CASE WHEN why LIKE 'unasked%' THEN 0 ELSE tokens END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
     )
     return [Spent(**dict(zip(Spent.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def by_day(db: Database, since: str) -> list[Row]:
+    """Per day: recalls, those among them with something to verify, briefs, and the tokens of briefs."""
+    return db.execute(
+        "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN why NOT LIKE 'unasked%' THEN id END),"
+        " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
+        " sum(CASE WHEN query = '' THEN tokens ELSE 0 END) FROM receipts WHERE at >= :since GROUP BY 1 ORDER BY 1",
+        {"since": since, "to_verify": f"%{TO_VERIFY}%"},
+    )
 
 
 def _receipt(row: Row) -> Receipt:

@@ -18,7 +18,7 @@ def apply(db: Database, event: Event) -> None:
     """Note that a working tree carried a name."""
     match event.fact:
         case RepositorySeen() as seen:
-            db.execute("INSERT OR IGNORE INTO repositories VALUES (?, ?)", seen.repo, seen.root)
+            db.execute("INSERT INTO repositories VALUES (?, ?) ON CONFLICT DO NOTHING", seen.repo, seen.root)
 
 
 def names_of(db: Database, root: str) -> list[str]:

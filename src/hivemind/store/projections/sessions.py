@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.events import Event, MemoryErased, ObservationMade, ObservationsDropped
+from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, SessionId
 from hivemind.model.scope import Sight
 from hivemind.model.session import Observation, Seen, Session
 from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
+from hivemind.store.packing import unpacked
 from hivemind.store.projections.filters import seen_from
 
 TABLES = ("observations", "sessions")
@@ -25,23 +26,19 @@ CREATE TABLE sessions (
     last_seen_at TEXT NOT NULL
 ) STRICT;
 CREATE TABLE observations (
-    id TEXT PRIMARY KEY,          -- of its event
+    id TEXT PRIMARY KEY,          -- of its event, whose body has the rest
     session_id TEXT NOT NULL REFERENCES sessions (id),
     at TEXT NOT NULL,
     seen TEXT NOT NULL,
-    text TEXT NOT NULL,
+    text TEXT NOT NULL,           -- the beginning of what was said
     tool TEXT NOT NULL,
-    input TEXT NOT NULL,
-    output TEXT NOT NULL,
     command TEXT NOT NULL,
     exit_code INTEGER,
     failed INTEGER NOT NULL,
     file TEXT NOT NULL,
-    diff TEXT NOT NULL,
-    before TEXT NOT NULL,         -- git's name for the file's content, and after
-    after TEXT NOT NULL,
+    edited INTEGER NOT NULL,      -- whether the file was changed
     subagent TEXT NOT NULL,
-    model TEXT NOT NULL
+    size INTEGER NOT NULL         -- bytes that its body takes
 ) STRICT;
 CREATE INDEX observations_session ON observations (session_id, at);
 """
@@ -53,13 +50,15 @@ LINE = (
     " coalesce((SELECT o.text FROM observations o WHERE o.session_id = s.id AND o.seen = 'prompt' AND o.subagent = ''"
     " ORDER BY o.at LIMIT 1), '') FROM sessions s"
 )
-OBSERVED = (
-    "seen", "text", "tool", "input", "output", "command", "exit_code", "failed", "file", "diff", "before", "after",
-    "subagent", "model",
-)  # fmt: skip
-SIZE = " + ".join(f"octet_length(o.{name})" for name in ("text", "input", "output", "command", "diff"))
+WHOLE = (
+    "SELECT o.id, o.at, o.exit_code, o.failed, b.content, o.session_id FROM observations o"
+    " JOIN events e ON e.id = o.id JOIN bodies b USING (position)"
+)
+BEGINNING = 500
+"""Characters of what was said that lists and filters look at."""
 HELD = (
-    "o.id IN (SELECT r.value ->> 'event' FROM memories m, json_each(m.sources) r WHERE r.value ->> 'event' IS NOT NULL)"
+    "o.id IN (SELECT json_extract(r.value, '$.event') FROM memories m, json_each(m.sources) r"
+    " WHERE json_extract(r.value, '$.event') IS NOT NULL)"
 )
 """That a memory rests on the observation."""
 
@@ -77,6 +76,8 @@ def apply(db: Database, event: Event) -> None:
     match event.fact:
         case ObservationMade() as seen:
             _add(db, event, seen)
+        case ObservationCompleted(observation=one, exit_code=code):
+            db.execute("UPDATE observations SET exit_code = ?, failed = ? WHERE id = ?", code, code != 0, one)
         case MemoryErased() | ObservationsDropped() as fact:
             _remove(db, fact.bodies)
         case _:
@@ -85,24 +86,23 @@ def apply(db: Database, event: Event) -> None:
 
 def _add(db: Database, event: Event, seen: ObservationMade) -> None:
     # The place of a session is where its earliest observation was made.
+    known = db.one("SELECT repo, directory, started_at, last_seen_at FROM sessions WHERE id = ?", seen.session_id)
+    if known is None:
+        first = (seen.session_id, seen.agent, event.repo, seen.directory, event.at, event.at)
+        db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", *first)
+    else:
+        repo, directory, started_at, last_seen_at = known
+        db.execute(
+            "UPDATE sessions SET repo = ?, directory = ?, started_at = ?, last_seen_at = ? WHERE id = ?",
+            event.repo if (event.at, event.repo) < (started_at, repo) else repo,
+            seen.directory if (event.at, seen.directory) < (started_at, directory) else directory,
+            min(started_at, event.at), max(last_seen_at, event.at), seen.session_id,
+        )  # fmt: skip
     db.execute(
-        "INSERT INTO sessions VALUES (:id, :agent, :repo, :directory, :at, :at)"
-        " ON CONFLICT (id) DO UPDATE SET"
-        " repo = iif((:at, :repo) < (started_at, repo), :repo, repo),"
-        " directory = iif((:at, :directory) < (started_at, directory), :directory, directory),"
-        " started_at = min(started_at, :at), last_seen_at = max(last_seen_at, :at)",
-        {
-            "id": seen.session_id,
-            "agent": seen.agent,
-            "repo": event.repo,
-            "directory": seen.directory,
-            "at": event.at,
-        },
-    )
-    db.execute(
-        "INSERT INTO observations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        event.id, seen.session_id, event.at, seen.seen, seen.text, seen.tool, seen.input, seen.output, seen.command,
-        seen.exit_code, seen.failed, seen.file, seen.diff, seen.before, seen.after, seen.subagent, seen.model,
+        "INSERT INTO observations SELECT e.id, ?, e.at, ?, ?, ?, ?, ?, ?, ?, ?, ?, octet_length(b.content)"
+        " FROM events e JOIN bodies b USING (position) WHERE e.id = ?",
+        seen.session_id, seen.seen, seen.text[:BEGINNING], seen.tool, seen.command, seen.exit_code, seen.failed,
+        seen.file, bool(seen.diff), seen.subagent, event.id,
     )  # fmt: skip
 
 
@@ -117,12 +117,13 @@ def _remove(db: Database, ids: Iterable[str]) -> None:
             apply(db, event)
 
 
-def listed(db: Database, sight: Sight, *, limit: int, agent: str = "") -> list[Session]:
-    """Sessions in sight, the one last heard of first."""
+def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
+    """Sessions in sight, the one last heard of first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         f"{LINE} WHERE {IN_SIGHT} AND (:agent = '' OR s.agent = :agent)"
-        " ORDER BY s.last_seen_at DESC, s.id LIMIT :limit",
-        {**seen_from(sight), "agent": agent, "limit": limit},
+        " AND (:before = '' OR (s.last_seen_at, s.id) < (SELECT last_seen_at, id FROM sessions WHERE id = :before))"
+        " ORDER BY s.last_seen_at DESC, s.id DESC LIMIT :limit",
+        {**seen_from(sight), "agent": agent, "before": before, "limit": limit},
     )
     return [_session(row) for row in rows]
 
@@ -154,23 +155,42 @@ def heard_of_since(db: Database, moment: str) -> set[str]:
 
 def trace(db: Database, session: Session) -> list[Observation]:
     """What was observed in a session, in order."""
-    rows = db.execute(
-        f"SELECT o.id, o.at, {', '.join(f'o.{name}' for name in OBSERVED)} FROM observations o"
-        " JOIN events e ON e.id = o.id WHERE o.session_id = ? ORDER BY o.at, e.position",
-        session.id,
-    )
+    rows = db.execute(f"{WHOLE} WHERE o.session_id = ? ORDER BY o.at, position", session.id)
     return [_observation(session, row) for row in rows]
+
+
+def edited(db: Database, session_id: str) -> list[str]:
+    """The files a session has changed so far."""
+    query = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
+    return [row[0] for row in db.execute(query, session_id)]
+
+
+def observation(db: Database, event: str) -> Observation | None:
+    """One observation by the id of its event, if it is still there."""
+    row = db.one(f"{WHOLE} WHERE o.id = ?", event)
+    session = db.one(f"{LINE} WHERE s.id = ?", row[-1]) if row else None
+    return _observation(_session(session), row) if row and session else None
 
 
 def droppable(db: Database) -> list[Droppable]:
     """Observations that no memory rests on, the oldest first."""
-    rows = db.execute(f"SELECT o.id, o.at, {SIZE} FROM observations o WHERE NOT {HELD} ORDER BY o.at, o.id")
+    rows = db.execute(f"SELECT o.id, o.at, o.size FROM observations o WHERE NOT {HELD} ORDER BY o.at, o.id")
     return [Droppable(EventId(row[0]), row[1], row[2]) for row in rows]
 
 
 def weight(db: Database) -> int:
     """How many bytes everything observed takes."""
-    return int(db.value(f"SELECT coalesce(sum({SIZE}), 0) FROM observations o"))
+    return int(db.value("SELECT coalesce(sum(size), 0) FROM observations"))
+
+
+def without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
+    """Which of these observations are commands that nobody said the end of."""
+    rows = db.execute(
+        "SELECT id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
+        " AND command <> '' AND exit_code IS NULL",
+        json.dumps(list(ids)),
+    )
+    return {row[0] for row in rows}
 
 
 def _session(row: Row) -> Session:
@@ -181,15 +201,11 @@ def _session(row: Row) -> Session:
 
 
 def _observation(session: Session, row: Row) -> Observation:
-    held = dict(zip(OBSERVED, row[2:], strict=True))
-    return Observation(
-        agent=session.agent,
-        session_id=session.id,
-        source_id=row[0],
-        directory=session.directory,
-        at=row[1],
-        **held | {"seen": Seen(held["seen"]), "failed": bool(held["failed"])},
-    )
+    identifier, at, exit_code, failed, content, _ = row
+    told = json.loads(unpacked(content)) | {"exit_code": exit_code, "failed": bool(failed)}
+    known = {name: told[name] for name in Observation.__dataclass_fields__ if name in told}
+    whose = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
+    return Observation(source_id=identifier, at=at, **known | whose | {"seen": Seen(told["seen"])})
 
 
 def last_compacted(db: Database, session_id: str) -> str:

@@ -1,19 +1,12 @@
-"""Vectors of passages as bytes: kept beside their text and erased with it.
-
-A vector is a row. Every few hundred rows are also packed into a block that holds only the signs of their numbers,
-for a quick first look. Blocks only propose: whether a passage may be seen is asked of its row, in the statement
-that reads its vector. This module counts nothing, so that writing a memory does not load a numerical library.
-"""
+"""Vectors of passages as bytes: kept beside their text and erased with it."""
 
 import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hivemind.model.recall import Query
-from hivemind.store.database import Database, Row
+from hivemind.store.database import Database, Vector
 from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
 
 TABLES = ("vectors", "vector_blocks", "vectors_wanted")
@@ -46,26 +39,21 @@ SEEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """A passage's vector in signed bytes."""
-
-    passage: int
-    scale: float
-    numbers: bytes
-
-
 def want(db: Database, passage: int) -> None:
     """Note that a passage has no vector yet."""
     db.execute("INSERT INTO vectors_wanted VALUES (?)", passage)
 
 
+def no_longer_want(db: Database, passage: int) -> None:
+    """A passage has its vector, or is gone."""
+    db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
+
+
 def want_all(db: Database) -> None:
     """Forget every vector, because another model is to make them."""
     with db.transaction():
-        db.execute("DELETE FROM vectors")
-        db.execute("DELETE FROM vector_blocks")
-        db.execute("INSERT OR IGNORE INTO vectors_wanted SELECT key FROM passages")
+        db.index.forget_vectors()
+        db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
 
 
 def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
@@ -78,71 +66,17 @@ def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def put(db: Database, model: str, vectors: Iterable[Vector]) -> None:
-    """Keep vectors of passages that still exist."""
-    for vector in vectors:
-        drop(db, vector.passage)
-        db.execute(
-            "INSERT INTO vectors SELECT key, ?, NULL, ?, ?, ? FROM passages WHERE key = ?",
-            model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers), vector.passage,
-        )  # fmt: skip
-
-
 def checksum(scale: float, numbers: bytes) -> int:
     """What tells a vector from a damaged one."""
     return zlib.crc32(struct.pack("<d", scale) + numbers)
 
 
-def drop(db: Database, passage: int) -> None:
-    """Destroy a passage's vector, in its row and in its block; it is not wanted any more."""
-    db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
-    row = db.one("DELETE FROM vectors WHERE passage = ? RETURNING block", passage)
-    if row is None or row[0] is None:
-        return
-    held = db.one("SELECT passages, signs FROM vector_blocks WHERE key = ?", row[0])
-    assert held is not None
-    passages, signs = bytearray(held[0]), bytearray(held[1])
-    at = _index(passages, passage)
-    width = len(signs) * KEY_BYTES // len(passages)
-    passages[at * KEY_BYTES : (at + 1) * KEY_BYTES] = bytes(KEY_BYTES)
-    signs[at * width : (at + 1) * width] = bytes(width)
-    db.execute("UPDATE vector_blocks SET passages = ?, signs = ? WHERE key = ?", bytes(passages), bytes(signs), row[0])
-
-
-def unpacked(db: Database, limit: int) -> list[tuple[int, int, bytes]]:
-    """Vectors that wait for a block: passage, place and numbers."""
-    rows = db.execute(
-        "SELECT v.passage, m.scope, m.repo, v.numbers FROM vectors v JOIN passages p ON p.key = v.passage"
-        " JOIN memories m ON m.key = p.memory WHERE v.block IS NULL ORDER BY v.passage LIMIT ?",
-        limit,
-    )
-    return [(row[0], place(row[1], row[2]), row[3]) for row in rows]
-
-
-def pack(db: Database, members: Sequence[int], places: bytes, signs: bytes) -> None:
-    """Add a block."""
-    keys = b"".join(member.to_bytes(KEY_BYTES, "little") for member in members)
-    block = db.value(
-        "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key", keys, places, signs
-    )
-    db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, member) for member in members])
-
-
-def blocks(db: Database, after: int) -> list[Row]:
-    """Blocks that were added later: key, passages, places, signs."""
-    return db.execute("SELECT key, passages, places, signs FROM vector_blocks WHERE key > ? ORDER BY key", after)
-
-
-def generation(db: Database) -> int:
-    """A number that changes when the tables were derived again and block keys start anew."""
-    return int(db.value("PRAGMA schema_version"))
-
-
 def seen(db: Database, query: Query, model: str, likely: list[int]) -> list[Vector]:
-    """Of the likely passages and those not yet in a block, the ones that may answer the query."""
-    asked = bound(query) | {"model": model, "likely": json.dumps(likely)}
-    rows = db.execute(f"{SEEN} AND v.passage IN (SELECT value FROM json_each(:likely))", asked)
-    rows += db.execute(f"{SEEN} AND v.block IS NULL", bound(query) | {"model": model})
+    """Of the likely passages, the ones that may answer the query."""
+    rows = db.execute(
+        f"{SEEN} AND v.passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(:likely))",
+        bound(query) | {"model": model, "likely": json.dumps(likely)},
+    )
     return [Vector(*row) for row in rows]
 
 
@@ -150,7 +84,7 @@ def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
     """The vectors of certain passages."""
     rows = db.execute(
         "SELECT passage, scale, numbers FROM vectors"
-        " WHERE model = ? AND passage IN (SELECT value FROM json_each(?))",
+        " WHERE model = ? AND passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         model, json.dumps(passages),
     )  # fmt: skip
     return [Vector(*row) for row in rows]
@@ -172,11 +106,3 @@ def place(scope: str, repo: str) -> int:
     """A number for scope and repository, so that blocks can be narrowed without asking the rows."""
     digest = hashlib.blake2b(f"{scope}\0{repo}".encode(), digest_size=KEY_BYTES).digest()
     return int.from_bytes(digest, "little", signed=True)
-
-
-def _index(passages: bytearray, passage: int) -> int:
-    wanted = passage.to_bytes(KEY_BYTES, "little")
-    at = passages.find(wanted)
-    while at % KEY_BYTES:
-        at = passages.find(wanted, at + 1)
-    return at // KEY_BYTES

@@ -4,15 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hivemind.model.ids import MemoryId
 from hivemind.model.life import Step
 from hivemind.model.moments import in_words
 from hivemind.model.passages import passages
-from hivemind.model.recall import Query
-from hivemind.model.words import code_words, phrases, terms
-from hivemind.store.database import Database
+from hivemind.model.words import code_words
+from hivemind.store.database import Database, Found
 from hivemind.store.projections import vectors
-from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
 
 TABLES = ("word_counts", "words", "passages")
 SCHEMA = """
@@ -31,27 +28,8 @@ INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
 
-FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, words.text, words.context"
+FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
 
-SEARCH = (
-    "WITH best AS MATERIALIZED ("
-    "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
-    " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at),"
-    # Texts are read only of those that are in sight and good enough.
-    " seen AS MATERIALIZED ("
-    "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
-    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
-    " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
-    " JOIN memories m ON m.key = p.memory JOIN words ON words.rowid = p.key ORDER BY seen.score DESC, m.id"
-)
-LOOKED_AT = 4
-
-TEXT_WEIGHT, PARTS_WEIGHT, CONTEXT_WEIGHT, AROUND_WEIGHT = 1.0, 0.5, 0.6, 0.35
-
-
-AT_MOST, AT_LEAST = 4_000, 2
-"""How many passages the words of a question may match together before the commonest are left out."""
 NEARBY = 300
 """Characters on each side that count as around a passage; with whole neighbours long texts drown."""
 
@@ -69,66 +47,11 @@ class Passage:
     """What was said just before and after."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A passage that may answer, how well its words fit, and what ranking needs to know of its memory."""
-
-    key: int
-    memory_id: MemoryId
-    kind: str
-    trust: int
-    repo: str
-    revised_at: str
-    text: str
-    context: str
-    score: float
-
-
-def search(db: Database, query: Query, limit: int) -> list[Found]:
-    """Passages in sight that were believed at the query's moment, the best fitting first."""
-    asked = _expression(query.text, _telling(db, terms(query.text)))
-    if not asked:
-        return []
-    values = bound(query) | {
-        "asked": asked,
-        "limit": limit,
-        "text": TEXT_WEIGHT,
-        "parts": PARTS_WEIGHT,
-        "context": CONTEXT_WEIGHT,
-        "around": AROUND_WEIGHT,
-    }
-    # Most of what matches best is usually in sight; only where it is not, everything that matches is looked at.
-    rows = db.execute(SEARCH, values | {"looked_at": LOOKED_AT * limit})
-    if len(rows) < limit:
-        rows = db.execute(SEARCH, values | {"looked_at": -1})
-    return [Found(*row) for row in rows]
-
-
-def sharing(db: Database, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
-    """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
-    rows = db.execute(
-        "SELECT DISTINCT m.key FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
-        " WHERE words MATCH :asked AND p.until = '' AND m.repo IN ('', :repo) ORDER BY words.rowid DESC LIMIT :limit",
-        {"asked": "text : (" + " AND ".join(f'"{word}"' for word in all_of) + ")", "repo": repo, "limit": limit},
-    )
-    return [row[0] for row in rows]
-
-
-def is_said_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
-    """Whether any memory but these has a word in one of its texts."""
-    row = db.one(
-        "SELECT 1 FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
-        " WHERE words MATCH ? AND m.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
-        'text : "' + word.replace('"', '""') + '"', json.dumps(list(except_in)),
-    )  # fmt: skip
-    return row is not None
-
-
 def read(db: Database, keys: Iterable[int]) -> list[Found]:
     """Certain passages, whatever their words."""
     rows = db.execute(
-        f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words ON words.rowid = p.key"
-        " WHERE p.key IN (SELECT value FROM json_each(?))",
+        f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
     return [Found(*(*row, 0.0)) for row in rows]
@@ -146,7 +69,7 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
             _drop(db, key)
             continue
         if (piece.context, piece.around) != (held.context, held.around):
-            db.execute("UPDATE words SET context = ?, around = ? WHERE rowid = ?", piece.context, piece.around, key)
+            db.index.surround(key, piece.context, piece.around)
         if piece.until != held.until:
             db.execute("UPDATE passages SET until = ? WHERE key = ?", piece.until, key)
         del wanted[held.since, held.ordinal]
@@ -155,10 +78,7 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
             "INSERT INTO passages (memory, ordinal, since, until) VALUES (?, ?, ?, ?) RETURNING key",
             memory, piece.ordinal, piece.since, piece.until,
         )  # fmt: skip
-        db.execute(
-            "INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)",
-            key, piece.text, code_words(piece.text), piece.context, piece.around,
-        )  # fmt: skip
+        db.index.put(key, text=piece.text, parts=code_words(piece.text), context=piece.context, around=piece.around)
         vectors.want(db, key)
 
 
@@ -168,34 +88,9 @@ def remove(db: Database, memory: int) -> None:
         _drop(db, key)
 
 
-def _telling(db: Database, asked: list[str]) -> list[str]:
-    """The rarest of the words, as many as keep the search short; common ones move few places and cost most."""
-    stems = db.stems(asked)
-    counts: dict[str, int] = dict(
-        db.execute(
-            "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))", json.dumps(stems)
-        )
-    )
-    matches = 0
-    kept: list[str] = []
-    for word, stem in sorted(zip(asked, stems, strict=True), key=lambda pair: counts.get(pair[1], 0)):
-        matches += counts.get(stem, 0)
-        if matches > AT_MOST and len(kept) >= AT_LEAST:
-            break
-        kept.append(word)
-    return kept
-
-
-def _expression(question: str, telling: list[str]) -> str:
-    """Any of the words, and all of the phrases that are in quotes."""
-    any_word = " OR ".join(f'"{term}"' for term in telling)
-    together = [f'"{phrase}"' for phrase in phrases(question)]
-    return " AND ".join([*together, f"({any_word})"] if any_word else together)
-
-
 def _drop(db: Database, key: int) -> None:
-    db.execute("DELETE FROM words WHERE rowid = ?", key)
-    vectors.drop(db, key)
+    vectors.no_longer_want(db, key)
+    db.index.remove(key)
     db.execute("DELETE FROM passages WHERE key = ?", key)
 
 

@@ -2,20 +2,21 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("approve")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.option("--over", is_flag=True, help="In place of what contradicts it.")
 @click.option("--reason", default="", help="Why.")
-@as_json_option
-def command(memory: str, over: bool, reason: str, as_json: bool) -> None:
-    """Confirm a proposal, or settle a dispute in its favour with --over."""
+def command(memory: str, over: bool, reason: str) -> None:
+    """Confirm a proposal, or settle a dispute in its favour with --over.
+
+    \b
+    hivemind approve 3f9a2c1e
+    hivemind approve 3f9a2c1e --over
+    """
     with open_mind() as mind:
         known = mind.approve(memory, over=over, reason=reason)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Approved {origin(known)}")
+    tell(known, f"Approved {origin(known)}")

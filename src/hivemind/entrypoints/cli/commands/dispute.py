@@ -2,20 +2,20 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, memory_ids, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("dispute")
-@click.argument("memory", metavar="ID")
-@click.argument("other", metavar="OTHER_ID")
+@memory_argument
+@click.argument("other", metavar="OTHER_ID", shell_complete=memory_ids)
 @click.option("--reason", default="", help="Why they cannot both hold.")
-@as_json_option
-def command(memory: str, other: str, reason: str, as_json: bool) -> None:
-    """Say that two memories cannot both hold; review settles it."""
+def command(memory: str, other: str, reason: str) -> None:
+    """Say that two memories cannot both hold; review settles it.
+
+    \b
+    hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
+    """
     with open_mind() as mind:
         known = mind.dispute(memory, other, reason=reason)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Disputed {origin(known)}")
+    tell(known, f"Disputed {origin(known)}")

@@ -3,21 +3,21 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, note, progress, say, say_json
+from hivemind.entrypoints.cli.output import many, note, progress, tell
 
 
 @click.command("distil")
 @click.argument("session", default="")
-@as_json_option
-def command(session: str, as_json: bool) -> None:
-    """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
+def command(session: str) -> None:
+    """Learn from a session, or from all that came to rest since last time. What is found waits for review.
+
+    \b
+    hivemind distil
+    """
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-        mind.prune()
-    if as_json:
-        say_json(done)
-        return
-    say(f"Looked at {done.sessions:,} sessions: {done.proposed:,} new proposals, {done.known:,} known before.")
+    proposed = many(done.proposed, "new proposal")
+    tell(done, f"Looked at {many(done.sessions, 'session')}: {proposed}, {done.known:,} known before.")
     for detector, count in done.by_detector:
         note(f"{count:,} from {detector}")
     if done.refused:

@@ -2,21 +2,26 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, fields, heading, life, note, say, say_json, table
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import fields, heading, life, note, say, table, tell
 from hivemind.model.moments import minute
+from hivemind.model.reports import Explanation
 
 
 @click.command("explain")
-@click.argument("memory", metavar="ID")
-@as_json_option
-def command(memory: str, as_json: bool) -> None:
-    """Why a memory is believed: its sources, its versions, and whom it reached."""
+@memory_argument
+def command(memory: str) -> None:
+    """Why a memory is believed: its sources, its versions, and whom it reached.
+
+    \b
+    hivemind explain 3f9a2c1e
+    """
     with open_mind() as mind:
         known = mind.explain(memory)
-    if as_json:
-        say_json(known)
-        return
+    tell(known, lambda: _told(known))
+
+
+def _told(known: Explanation) -> None:
     say(known.memory.text + "\n")
     fields(known.memory)
     heading("History")

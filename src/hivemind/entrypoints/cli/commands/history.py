@@ -1,17 +1,19 @@
 """``hivemind history``."""
 
+from collections.abc import Sequence
+
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, heading, life, note, origin, say_json
+from hivemind.entrypoints.cli.arguments import maybe_memory_argument, open_mind
+from hivemind.entrypoints.cli.output import heading, life, note, origin, tell
 from hivemind.errors import InvalidInput
+from hivemind.model.life import Step
 
 
 @click.command("history")
-@click.argument("memory", metavar="[ID]", required=False, default="")
+@maybe_memory_argument
 @click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
-@as_json_option
-def command(memory: str, subject: str, as_json: bool) -> None:
+def command(memory: str, subject: str) -> None:
     """What a memory said when, who changed it, and why; or how a subject evolved.
 
     \b
@@ -24,9 +26,10 @@ def command(memory: str, subject: str, as_json: bool) -> None:
         lives = (
             [mind.history(one.id) for one in mind.history_of_subject(subject)] if subject else [mind.history(memory)]
         )
-    if as_json:
-        say_json(lives if subject else lives[0])
-        return
+    tell(lives if subject else lives[0], lambda: _told(lives, subject))
+
+
+def _told(lives: Sequence[Sequence[Step]], subject: str) -> None:
     for steps in lives:
         if subject:
             heading(origin(steps[-1].after))

@@ -2,16 +2,15 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("link")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.argument("links", nargs=-1, required=True, metavar="PATH::SYMBOL...")
 @click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
-@as_json_option
-def command(memory: str, links: tuple[str, ...], instead: bool, as_json: bool) -> None:
+def command(memory: str, links: tuple[str, ...], instead: bool) -> None:
     """Tie a memory to code, so that it is in doubt when the code changes.
 
     \b
@@ -20,7 +19,4 @@ def command(memory: str, links: tuple[str, ...], instead: bool, as_json: bool) -
     """
     with open_mind() as mind:
         known = mind.link(memory, links, instead=instead)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Linked {origin(known)}\n  {', '.join(known.about)}")
+    tell(known, f"Linked {origin(known)}\n  {', '.join(known.about)}")

@@ -2,8 +2,8 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, statuses_option
-from hivemind.entrypoints.cli.output import as_json_option, memory_line, note, say_json, table
+from hivemind.entrypoints.cli.arguments import filters, memory_ids, open_mind, scope_from, statuses_option
+from hivemind.entrypoints.cli.output import memory_line, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
 
@@ -12,8 +12,9 @@ from hivemind.model.memory import Kind, Status
 @filters
 @statuses_option
 @click.option("--limit", type=int, default=20, show_default=True, help="Memories on a page.")
-@click.option("--before", default="", metavar="ID", help="Go on after this memory of an earlier page.")
-@as_json_option
+@click.option(
+    "--before", default="", metavar="ID", shell_complete=memory_ids, help="Go on after this memory of an earlier page."
+)
 def command(
     scope: str | None,
     kinds: tuple[str, ...],
@@ -22,9 +23,13 @@ def command(
     statuses: tuple[str, ...],
     limit: int,
     before: str,
-    as_json: bool,
 ) -> None:
-    """Memories, newest first."""
+    """Memories, newest first.
+
+    \b
+    hivemind list --kind decision --tags deploy
+    hivemind list --status proposed --everywhere
+    """
     with open_mind() as mind:
         page = mind.list(
             scope=scope_from(scope),
@@ -35,11 +40,10 @@ def command(
             before=before,
             everywhere=everywhere,
         )
-    if as_json:
-        say_json(page)
-        return
-    table(["id", "date", "scope", "kind", "text"], [memory_line(memory) for memory in page])
-    if len(page) == limit:
-        note(f"more: hivemind list --before {short(page[-1].id)}")
-    elif not page and not before:
-        note('Nothing remembered here yet. Try: hivemind remember "…"')
+    tell_rows(
+        page,
+        ["id", "date", "scope", "kind", "text"],
+        [memory_line(memory) for memory in page],
+        after=f"more: hivemind list --before {short(page[-1].id)}" if len(page) == limit else "",
+        nothing="" if before else 'Nothing remembered here yet. Try: hivemind remember "…"',
+    )

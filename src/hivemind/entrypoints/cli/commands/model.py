@@ -3,16 +3,16 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, note, progress, say, say_json, table
+from hivemind.entrypoints.cli.manners import Family
+from hivemind.entrypoints.cli.output import progress, say, tell, tell_rows
 from hivemind.model.reports import ModelState
 
 BUILT_IN = ""
 
 
-@click.group("model", invoke_without_command=True)
-@as_json_option
+@click.group("model", cls=Family, invoke_without_command=True)
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
+def command(ctx: click.Context) -> None:
     """Which model searches by meaning, and how far it has come.
 
     \b
@@ -23,48 +23,52 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is None:
         with open_mind() as mind:
-            _shown(mind.model(), as_json=as_json)
+            _shown(mind.model())
 
 
 @command.command("use")
 @click.argument("name")
-@as_json_option
-def use(name: str, as_json: bool) -> None:
-    """Search by another model from now on: a folder, an address, built-in, or none."""
+def use(name: str) -> None:
+    """Search by another model from now on: a folder, an address, built-in, or none.
+
+    \b
+    hivemind model use none
+    """
     with open_mind() as mind:
-        _shown(mind.use_model(_named(name)), as_json=as_json)
+        _shown(mind.use_model(_named(name)))
 
 
 @command.command("catch-up")
 def catch_up() -> None:
-    """Let everything remembered be found by meaning, now rather than little by little."""
+    """Let everything remembered be found by meaning, now rather than little by little.
+
+    \b
+    hivemind model catch-up
+    """
     with open_mind() as mind, progress("Embedding") as advance:
-        say(f"Embedded {mind.catch_up(advance):,} passages.")
+        done = mind.catch_up(advance)
+    tell({"embedded": done}, f"Embedded {done:,} passages.")
 
 
 @command.command("compare")
 @click.argument("names", nargs=-1, required=True)
-@as_json_option
-def compare(names: tuple[str, ...], as_json: bool) -> None:
-    """How well models find the memories at hand by their first halves, and what they cost."""
-    with open_mind() as mind:
+def compare(names: tuple[str, ...]) -> None:
+    """How well models find the memories at hand by their first halves, and what they cost.
+
+    \b
+    hivemind model compare built-in /models/all-minilm
+    """
+    with open_mind() as mind, progress("Comparing"):
         compared = mind.compare_models([_named(name) for name in names])
-    if as_json:
-        say_json(compared)
-    else:
-        rows = [[one.name, f"{one.found:.3f}", f"{one.milliseconds:.1f}"] for one in compared]
-        table(["model", "finds (MRR)", "ms a text"], rows)
+    rows = [[one.name, f"{one.found:.3f}", f"{one.milliseconds:.1f}"] for one in compared]
+    tell_rows(compared, ["model", "finds (MRR)", "ms a text"], rows)
 
 
 def _named(name: str) -> str:
     return BUILT_IN if name == "built-in" else name
 
 
-def _shown(state: ModelState, *, as_json: bool) -> None:
-    if as_json:
-        say_json(state)
-    elif state.without:
-        note(f"No model: {state.without}. Recall goes by words alone.")
-    else:
-        told = f"{state.embedded:,} passages embedded, {state.waiting:,} waiting"
-        say(f"{state.name}, {state.dimension} dimensions: {told}")
+def _shown(state: ModelState) -> None:
+    told = f"{state.embedded:,} passages embedded, {state.waiting:,} waiting"
+    without = f"No model: {state.without}. Recall goes by words alone."
+    tell(state, lambda: say(without if state.without else f"{state.name}, {state.dimension} dimensions: {told}"))

@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, text_or_standard_input
-from hivemind.entrypoints.cli.output import answer, as_json_option, note, say_json
+from hivemind.entrypoints.cli.output import answer, note, tell
 from hivemind.model.memory import Kind
 from hivemind.model.recall import Detail
 
@@ -22,7 +22,6 @@ from hivemind.model.recall import Detail
     help="The first line, the passage that answers, or all of each memory.",
 )
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
-@as_json_option
 def command(
     question: str | None,
     scope: str | None,
@@ -35,7 +34,6 @@ def command(
     true_at: str,
     detail: str,
     why: bool,
-    as_json: bool,
 ) -> None:
     """What is known that bears on a question.
 
@@ -60,7 +58,4 @@ def command(
         caveat = mind.caveat()
     if caveat:
         note(caveat)
-    if as_json:
-        say_json(found)
-    else:
-        answer(found, why=why)
+    tell(found, lambda: answer(found, why=why))

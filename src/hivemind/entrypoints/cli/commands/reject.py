@@ -2,19 +2,19 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("reject")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.option("--reason", default="", help="Why.")
-@as_json_option
-def command(memory: str, reason: str, as_json: bool) -> None:
-    """Say no to a memory: it leaves recall and its value stays out. 'restore' lifts that."""
+def command(memory: str, reason: str) -> None:
+    """Say no to a memory: it leaves recall and its value stays out. 'restore' lifts that.
+
+    \b
+    hivemind reject 3f9a2c1e --reason "that was one machine only"
+    """
     with open_mind() as mind:
         known = mind.reject(memory, reason=reason)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Rejected {origin(known)}")
+    tell(known, f"Rejected {origin(known)}")

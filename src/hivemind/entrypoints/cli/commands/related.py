@@ -3,16 +3,16 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import answer, as_json_option, heading, progress, say_json, table
+from hivemind.entrypoints.cli.output import answer, heading, progress, table, tell
 from hivemind.model.code import Callers
+from hivemind.model.reports import Relevant
 
 
 @click.command("related")
 @click.argument("target")
 @click.option("--limit", type=int, default=10, show_default=True, help="At most so many memories.")
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
-@as_json_option
-def command(target: str, limit: int, why: bool, as_json: bool) -> None:
+def command(target: str, limit: int, why: bool) -> None:
     """What bears on a file, folder, symbol or task: memories, files, callers.
 
     \b
@@ -22,9 +22,10 @@ def command(target: str, limit: int, why: bool, as_json: bool) -> None:
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         found = mind.related(target, limit=limit, progress=advance)
-    if as_json:
-        say_json(found)
-        return
+    tell(found, lambda: _told(found, why=why))
+
+
+def _told(found: Relevant, *, why: bool) -> None:
     answer(found.recall, why=why)
     if found.files:
         heading("Files")

@@ -4,12 +4,13 @@ import click
 
 from hivemind.entrypoints.cli.arguments import (
     kind_option,
+    memory_ids,
     open_mind,
     scope_option,
     tags_option,
     text_or_standard_input,
 )
-from hivemind.entrypoints.cli.output import as_json_option, note, origin, say, say_json, warn
+from hivemind.entrypoints.cli.output import note, origin, tell, warn
 from hivemind.model.memory import Kind
 from hivemind.model.scope import Scope
 from hivemind.model.text import first_line
@@ -21,7 +22,9 @@ from hivemind.model.text import first_line
 @kind_option
 @tags_option
 @click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
-@click.option("--replaces", multiple=True, metavar="ID", help="The memory it takes the place of.")
+@click.option(
+    "--replaces", multiple=True, metavar="ID", shell_complete=memory_ids, help="The memory it takes the place of."
+)
 @click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date.")
 @click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then.")
 @click.option("--valid-from", default="", metavar="DATE", help="True since.")
@@ -30,7 +33,6 @@ from hivemind.model.text import first_line
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
 @click.option("--propose", is_flag=True, help="Let a person look at it first.")
-@as_json_option
 def command(
     text: str | None,
     scope: str | None,
@@ -46,7 +48,6 @@ def command(
     sources: tuple[str, ...],
     confidence: float,
     propose: bool,
-    as_json: bool,
 ) -> None:
     """Keep something worth knowing next time.
 
@@ -74,10 +75,7 @@ def command(
             confidence=confidence,
             propose=propose,
         )
-        if as_json:
-            say_json(memory)
-            return
-        say(f"Remembered {origin(memory)}")
+        tell(memory, f"Remembered {origin(memory)}")
         for other in map(mind.show, memory.contradicts):
             warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
         for link in mind.unresolved_links(memory):

@@ -2,19 +2,19 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("retract")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.option("--reason", default="", help="Why.")
-@as_json_option
-def command(memory: str, reason: str, as_json: bool) -> None:
-    """Take a memory back. 'restore' brings it again."""
+def command(memory: str, reason: str) -> None:
+    """Take a memory back. 'restore' brings it again.
+
+    \b
+    hivemind retract 3f9a2c1e --reason "no longer so"
+    """
     with open_mind() as mind:
         known = mind.retract(memory, reason=reason)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Retracted {origin(known)}")
+    tell(known, f"Retracted {origin(known)}")

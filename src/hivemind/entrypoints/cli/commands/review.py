@@ -4,17 +4,8 @@ import click
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import (
-    as_json_option,
-    fields,
-    heading,
-    note,
-    on_terminal,
-    origin,
-    say,
-    say_json,
-    table,
-)
+from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.output import fields, heading, note, on_terminal, origin, say, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.reports import Waiting
 from hivemind.model.text import first_line
@@ -25,27 +16,24 @@ CHOICES = "a approve · o approve over what contradicts it · e edit · m merge 
 @click.command("review")
 @click.option("--list", "only_list", is_flag=True, help="Show what waits, and decide nothing.")
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
-@as_json_option
-def command(only_list: bool, limit: int, as_json: bool) -> None:
+def command(only_list: bool, limit: int) -> None:
     """Walk through what waits for a person: disputes, what is overdue, proposals.
 
     For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'retract'.
+
+    \b
+    hivemind review
+    hivemind review --list
     """
     with open_mind() as mind:
         queue = mind.review(limit=limit)
-        if as_json:
-            say_json(queue)
-        elif only_list or not on_terminal():
-            table(
-                ["id", "why", "text"],
-                [[short(w.memory.id), w.why, first_line(w.memory.text, 90)] for w in queue],
-            )
-        else:
-            for place, waiting in enumerate(queue, start=1):
-                if not _decide(mind, waiting, f"{place} of {len(queue)}"):
-                    break
-        if not queue and not as_json:
-            note("Nothing waits for you.")
+        if only_list or not queue or wants("json") or not on_terminal():
+            rows = [[short(w.memory.id), w.why, first_line(w.memory.text, 90)] for w in queue]
+            tell_rows(queue, ["id", "why", "text"], rows, nothing="Nothing waits for you.")
+            return
+        for place, waiting in enumerate(queue, start=1):
+            if not _decide(mind, waiting, f"{place} of {len(queue)}"):
+                break
 
 
 def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:

@@ -2,13 +2,13 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import kind_option, open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import kind_option, memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.model.memory import Kind
 
 
 @click.command("revise")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.argument("text", required=False, default="")
 @kind_option
 @click.option("--subject", default="", help="What it is the current value of.")
@@ -18,7 +18,6 @@ from hivemind.model.memory import Kind
 @click.option("--valid-to", default="", metavar="DATE", help="True until.")
 @click.option("--confidence", type=float, help="From 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")
-@as_json_option
 def command(
     memory: str,
     text: str,
@@ -30,9 +29,13 @@ def command(
     valid_to: str,
     confidence: float | None,
     reason: str,
-    as_json: bool,
 ) -> None:
-    """Make a memory say something else; what it said stays in its history."""
+    """Make a memory say something else; what it said stays in its history.
+
+    \b
+    hivemind revise 3f9a2c1e "Deploys run from release branches"
+    hivemind revise 3f9a2c1e --expires 6w
+    """
     with open_mind() as mind:
         known = mind.revise(
             memory,
@@ -46,7 +49,4 @@ def command(
             confidence=confidence,
             reason=reason,
         )
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Revised {origin(known)} (version {known.version})")
+    tell(known, f"Revised {origin(known)} (version {known.version})")

@@ -3,7 +3,8 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, note, say, say_json, table
+from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.output import many, tell, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.memory import Memory
 from hivemind.model.rollback import Selection
@@ -20,7 +21,6 @@ from hivemind.model.text import first_line
 @click.option("--reason", default="", help="Why.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@as_json_option
 def command(
     session: str,
     source: str,
@@ -31,7 +31,6 @@ def command(
     reason: str,
     dry_run: bool,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Undo a whole batch of learning, as if it had never happened.
 
@@ -43,24 +42,21 @@ def command(
     asked = Selection(session=session, source=source, agent=agent, batch=batch, since=since)
     with open_mind() as mind:
         if undo:
-            say(f"Undone for {mind.undo_rollback(undo)} memories.")
+            count = mind.undo_rollback(undo)
+            tell({"undone": count}, f"Undone for {many(count, 'memory')}.")
             return
         name, changes = mind.rollback(asked, dry_run=True)
-        if as_json and dry_run:
-            say_json(changes)
-            return
-        if not as_json:
-            table(["memory", "now", "after"], [[short(c.memory_id), _line(c.before), _line(c.after)] for c in changes])
+        if dry_run or not changes or not wants("json"):
+            rows = [[short(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
+            would = f"{many(len(changes), 'memory')} would change." if dry_run else ""
+            tell_rows(changes, ["memory", "now", "after"], rows, after=would, nothing="Nothing to roll back.")
         if dry_run or not changes:
-            note(f"{len(changes)} memories would change." if changes else "Nothing to roll back.")
             return
-        if not yes and not as_json:
-            click.confirm(f"Roll back {len(changes)} memories?", abort=True)
+        if not yes and not wants("json"):
+            click.confirm(f"Roll back {many(len(changes), 'memory')}?", abort=True)
         name, changes = mind.rollback(asked, reason=reason)
-    if as_json:
-        say_json({"rollback": name, "changes": changes})
-    else:
-        say(f"Rolled back {len(changes)} memories. Undo: hivemind rollback --undo {name}")
+    undoing = f"Undo: hivemind rollback --undo {name}"
+    tell({"rollback": name, "changes": changes}, f"Rolled back {many(len(changes), 'memory')}. {undoing}")
 
 
 def _line(memory: Memory | None) -> str:

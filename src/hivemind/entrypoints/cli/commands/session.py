@@ -2,23 +2,25 @@
 
 import json
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, heading, on_terminal, say, say_json
+from hivemind.entrypoints.cli.manners import Family, wants
+from hivemind.entrypoints.cli.output import heading, indented, on_terminal, paged, patch, say, tell
 from hivemind.model.moments import minute, read
 from hivemind.model.plain import plain
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, Seen, SessionState
 from hivemind.model.text import first_line, neutral
 
 LONGEST_PAUSE_SECONDS = 3.0
-COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also look in other repositories.")
 
 
-@click.group("session")
+@click.group("session", cls=Family)
 def command() -> None:
     """One run of an agent: where it stands, what happened in it, how to go on from it."""
 
@@ -26,14 +28,18 @@ def command() -> None:
 @command.command("show")
 @click.argument("session", default="")
 @everywhere_option
-@as_json_option
-def show(session: str, everywhere: bool, as_json: bool) -> None:
-    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
+def show(session: str, everywhere: bool) -> None:
+    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here.
+
+    \b
+    hivemind session show
+    """
     with open_mind() as mind:
         state = mind.session_state(session, everywhere=everywhere)
-    if as_json:
-        say_json(state)
-        return
+    tell(state, lambda: _standing(state))
+
+
+def _standing(state: SessionState) -> None:
     one = state.session
     say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}  {one.observations:,} steps")
     say(one.directory)
@@ -54,15 +60,23 @@ def show(session: str, everywhere: bool, as_json: bool) -> None:
 @click.option("--speed", type=float, default=0, metavar="N", help="Pause as then, N times as fast; 0 does not pause.")
 @click.option("--step", is_flag=True, help="Wait for a key after each step.")
 @everywhere_option
-@as_json_option
-def replay(session: str, speed: float, step: bool, everywhere: bool, as_json: bool) -> None:
-    """Step through a session: prompts, calls, edits and results, as they came. With --json, a line for each."""
+def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
+    """Step through a session: prompts, calls, edits and results, as they came. With --json, a line for each.
+
+    \b
+    hivemind session replay --speed 10
+    """
     with open_mind() as mind:
         _, trace = mind.session(session, everywhere=everywhere)
-    if as_json:
+    if wants("json"):
         for seen in trace:
             click.echo(json.dumps(plain(seen, terse=True), ensure_ascii=False))
         return
+    with nullcontext() if step or speed else paged():
+        _replayed(trace, speed, step=step)
+
+
+def _replayed(trace: Sequence[Observation], speed: float, *, step: bool) -> None:
     pauses = [_pause(before, after, speed) for before, after in pairwise(trace)]
     for seen, pause in zip(trace, [*pauses, 0.0], strict=True):
         _tell(seen)
@@ -75,15 +89,15 @@ def replay(session: str, speed: float, step: bool, everywhere: bool, as_json: bo
 @command.command("resume")
 @click.argument("session", default="")
 @everywhere_option
-@as_json_option
-def resume(session: str, everywhere: bool, as_json: bool) -> None:
-    """A hand-over that another agent can start from. Without an id, of the last session here."""
+def resume(session: str, everywhere: bool) -> None:
+    """A hand-over that another agent can start from. Without an id, of the last session here.
+
+    \b
+    hivemind session resume | codex exec -
+    """
     with open_mind() as mind:
         told = mind.handover(session, everywhere=everywhere)
-    if as_json:
-        say_json(told)
-    else:
-        click.echo(told.text)
+    tell(told, lambda: say(told.text))
 
 
 def _pause(before: Observation, after: Observation, speed: float) -> float:
@@ -105,14 +119,13 @@ def _tell(seen: Observation) -> None:
     elif seen.input:
         _indented(first_line(seen.input, 160))
     if seen.diff:
-        for line in neutral(seen.diff).splitlines():
-            click.echo(f"    {click.style(line, fg=COLOURS.get(line[:1]))}")
+        patch(seen.diff.splitlines(), indent="    ")
     elif seen.output:
         _indented(_ends(seen.output), colour="red" if seen.failed else None)
 
 
 def _indented(text: str, colour: str | None = None) -> None:
-    click.echo(click.style("    " + neutral(text).replace("\n", "\n    "), fg=colour))
+    click.echo(click.style(indented(text), fg=colour))
 
 
 def _ends(output: str) -> str:

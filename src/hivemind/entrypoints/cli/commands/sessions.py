@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, note, say_json, table
+from hivemind.entrypoints.cli.output import tell_rows
 from hivemind.model.moments import minute
 from hivemind.model.text import first_line
 
@@ -12,18 +12,17 @@ from hivemind.model.text import first_line
 @click.option("--agent", default="", help="Only of this agent.")
 @click.option("--limit", type=int, default=20, show_default=True, help="Lines to show.")
 @click.option("--everywhere", is_flag=True, help="Also in other repositories.")
-@as_json_option
-def command(agent: str, limit: int, everywhere: bool, as_json: bool) -> None:
-    """What agents did here, the last session first."""
+def command(agent: str, limit: int, everywhere: bool) -> None:
+    """What agents did here, the last session first.
+
+    \b
+    hivemind sessions --agent claude-code
+    """
     with open_mind() as mind:
         found = mind.sessions(limit=limit, agent=agent, everywhere=everywhere)
-    if as_json:
-        say_json(found)
-        return
     rows = [
         [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70)]
         for one in found
     ]
-    table(["session", "agent", "last seen", "steps", "task"], rows)
-    if not rows:
-        note("No session was seen here yet. 'hivemind backfill' takes in the past.")
+    nothing = "No session was seen here yet. 'hivemind backfill' takes in the past."
+    tell_rows(found, ["session", "agent", "last seen", "steps", "task"], rows, nothing=nothing)

@@ -3,13 +3,12 @@
 import click
 
 from hivemind.app import connect
-from hivemind.entrypoints.cli.output import as_json_option, say_json, table
+from hivemind.entrypoints.cli.output import tell_rows
 
 
 @click.command("sql")
 @click.argument("statement")
-@as_json_option
-def command(statement: str, as_json: bool) -> None:
+def command(statement: str) -> None:
     """Read the memories by SQL.
 
     Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
@@ -19,7 +18,6 @@ def command(statement: str, as_json: bool) -> None:
     """
     with connect(click.get_current_context().find_root().obj) as connection:
         found = connection.execute(statement)
-    if as_json:
-        say_json([dict(zip(found.columns, row, strict=True)) for row in found])
-    else:
-        table(found.columns, [["" if cell is None else str(cell) for cell in row] for row in found])
+    rows = list(found)
+    named = [dict(zip(found.columns, row, strict=True)) for row in rows]
+    tell_rows(named, found.columns, [["" if cell is None else str(cell) for cell in row] for row in rows])

@@ -3,19 +3,24 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, say, say_json
+from hivemind.entrypoints.cli.output import tell
 
 
 @click.command("sync-files")
-@as_json_option
-def command(as_json: bool) -> None:
-    """Bring in what AGENTS.md, CLAUDE.md, GEMINI.md, .cursor/rules and Copilot's instructions say.
+def command() -> None:
+    """Bring in what AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf, Cline and
+    Continue, and Copilot's instructions say.
 
     Each point is a convention with file and line as its source. What a file no longer says is taken back.
+
+    \b
+    hivemind sync-files
     """
+    run()
+
+
+def run(*, dry_run: bool = False) -> None:
+    """The same for a command that takes in more than files."""
     with open_mind() as mind:
-        synced = mind.sync_files()
-    if as_json:
-        say_json(synced)
-    else:
-        say(f"{synced.said} points in the instruction files: {synced.new} new, {synced.gone} gone.")
+        synced = mind.sync_files(dry_run=dry_run)
+    tell(synced, f"{synced.said} points in the instruction files: {synced.new} new, {synced.gone} gone.")

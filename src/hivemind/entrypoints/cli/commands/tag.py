@@ -2,16 +2,15 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("tag")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.argument("labels", nargs=-1)
 @click.option("--remove", multiple=True, metavar="TAG", help="Take this tag off.")
-@as_json_option
-def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...], as_json: bool) -> None:
+def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> None:
     """Put tags on a memory, or take them off.
 
     \b
@@ -20,7 +19,4 @@ def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...], as_js
     """
     with open_mind() as mind:
         known = mind.tag(memory, labels, remove)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Tagged {origin(known)}")
+    tell(known, f"Tagged {origin(known)}")

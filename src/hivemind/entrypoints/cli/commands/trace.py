@@ -3,11 +3,12 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind, scope_option, tags_option
-from hivemind.entrypoints.cli.output import answer, as_json_option, note, origin, say, say_json
+from hivemind.entrypoints.cli.manners import Family
+from hivemind.entrypoints.cli.output import answer, note, origin, tell
 from hivemind.model.scope import Scope
 
 
-@click.group("trace")
+@click.group("trace", cls=Family)
 def command() -> None:
     """What was done, why, and how it ended."""
 
@@ -20,7 +21,6 @@ def command() -> None:
 @tags_option
 @scope_option
 @click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
-@as_json_option
 def store(
     agent: str,
     action: str,
@@ -29,9 +29,12 @@ def store(
     tags: str,
     scope: str | None,
     links: tuple[str, ...],
-    as_json: bool,
 ) -> None:
-    """Keep what was done and how it ended."""
+    """Keep what was done and how it ended.
+
+    \b
+    hivemind trace store --agent codex --action "moved the cache to Redis" --result success
+    """
     with open_mind() as mind:
         memory = mind.store_trace(
             agent=agent,
@@ -42,10 +45,7 @@ def store(
             scope=Scope(scope or Scope.PROJECT),
             links=links,
         )
-        if as_json:
-            say_json(memory)
-            return
-        say(f"Stored {origin(memory)}")
+        tell(memory, f"Stored {origin(memory)}")
         if sharing := mind.sharing(memory):
             note(sharing)
 
@@ -55,12 +55,12 @@ def store(
 @click.option("--limit", type=int, help="At most so many traces.")
 @everywhere_option
 @click.option("--why", is_flag=True, help="Say why each trace stands where it stands.")
-@as_json_option
-def search(question: str, limit: int | None, everywhere: bool, why: bool, as_json: bool) -> None:
-    """What was done about something like this before."""
+def search(question: str, limit: int | None, everywhere: bool, why: bool) -> None:
+    """What was done about something like this before.
+
+    \b
+    hivemind trace search "redirect loop" --everywhere
+    """
     with open_mind() as mind:
         found = mind.search_traces(question, limit=limit, everywhere=everywhere)
-    if as_json:
-        say_json(found)
-    else:
-        answer(found, why=why)
+    tell(found, lambda: answer(found, why=why))

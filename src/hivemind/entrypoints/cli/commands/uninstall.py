@@ -18,7 +18,12 @@ from hivemind.entrypoints.cli.output import note
 @click.option("--dry-run", is_flag=True, help="Show the exact changes, and make none.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool) -> None:
-    """Take back what 'install' added, from all agents or those named; what is remembered stays."""
+    """Take back what 'install' added, from all agents or those named; what is remembered stays.
+
+    \b
+    hivemind uninstall --dry-run
+    hivemind uninstall codex
+    """
     with open_mind() as mind:
         planned = mind.disconnect_agents(agents, project=project)
         show(planned, nothing="is not connected")

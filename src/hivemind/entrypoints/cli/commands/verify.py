@@ -2,19 +2,19 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import as_json_option, origin, say, say_json
+from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
+from hivemind.entrypoints.cli.output import origin, tell
 
 
 @click.command("verify")
-@click.argument("memory", metavar="ID")
+@memory_argument
 @click.option("--reason", default="", help="Why.")
-@as_json_option
-def command(memory: str, reason: str, as_json: bool) -> None:
-    """Say that a memory was looked at and still holds."""
+def command(memory: str, reason: str) -> None:
+    """Say that a memory was looked at and still holds.
+
+    \b
+    hivemind verify 3f9a2c1e
+    """
     with open_mind() as mind:
         known = mind.verify(memory, reason=reason)
-    if as_json:
-        say_json(known)
-    else:
-        say(f"Verified {origin(known)}")
+    tell(known, f"Verified {origin(known)}")

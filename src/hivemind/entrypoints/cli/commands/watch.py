@@ -6,7 +6,7 @@ from threading import Event
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import note
+from hivemind.entrypoints.cli.output import many, note
 
 
 @click.command("watch")
@@ -14,10 +14,13 @@ def command() -> None:
     """Follow the working tree as it changes, until interrupted.
 
     Nothing is wrong without this; answers about code come a little sooner.
+
+    \b
+    hivemind watch &
     """
     stop = Event()
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: stop.set())
     with open_mind() as mind:
         note(f"Following {mind.repository.root}; stop with Ctrl-C.")
-        mind.watch(stop, lambda changed: note(f"{changed} files changed") if changed else None)
+        mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)

@@ -1,0 +1,45 @@
+"""Results that are kept: what was measured, with which data, version, configuration, machine and command."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hivemind import __version__
+
+FOLDER = Path(__file__).parents[1] / "evals" / "results"
+
+
+def save(name: str, *, data: str, configuration: str, figures: Any) -> Path:
+    """Write ``evals/results/NAME.json``, from which ``python -m evals.scorecard`` makes its page."""
+    file = FOLDER / f"{name}.json"
+    held = {
+        "data": data,
+        "version": __version__,
+        "configuration": configuration,
+        "machine": machine(),
+        "command": command(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "figures": figures,
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n")
+    return file
+
+
+def machine() -> str:
+    """The kind of machine, not which one."""
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}"
+    )
+
+
+def command() -> str:
+    """How this was called, without paths of this machine."""
+    module = getattr(sys.modules["__main__"].__spec__, "name", "").removesuffix(".__main__")
+    told = [one if not Path(one).is_absolute() else "DATA" for one in sys.argv[1:]]
+    return shlex.join(["python", "-m", module, *told])

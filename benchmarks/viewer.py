@@ -1,0 +1,116 @@
+"""What the viewer's first page and its search cost as the store grows, over HTTP, as a person waits for them.
+
+    python -m benchmarks.viewer [--memories 100000]
+
+The anchor is the same server answering a page that asks the memory nothing. Texts and their vectors are made up, as
+in ``benchmarks.recall``; the question's own vector is made by the real model.
+"""
+
+import argparse
+import http.client
+import random
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote_plus
+
+import uvicorn
+from starlette.requests import Request
+
+from benchmarks.corpus import sentences
+from benchmarks.measure import cpu_and_wall, quantiles
+from benchmarks.recall import Drawn, fill, opened
+from hivemind import Hivemind
+from hivemind.entrypoints.viewer import build
+from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
+from hivemind.recall.meaning import Meaning
+
+ROUNDS = 15
+ANCHOR = "/login"
+PAGES = {"Today": "/", "Search, a list": "/search", "Sessions": "/sessions", "Log": "/log", "Review": "/review"}
+
+
+Opening = Callable[[Request], AbstractContextManager[Hivemind]]
+
+
+def main() -> None:
+    """Fill a store, then ask for each page again and again."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    wanted = parser.parse_args().memories
+    chance = random.Random(3)
+    model = Drawn()
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        with opened(home, "here") as here, opened(home, "there") as there:
+            for mind in (here, there):
+                mind.__dict__["_meaning"] = Meaning(model)
+            fill(here, there, chance, wanted)
+            asked = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
+            for question in asked:
+                here.recall(question)
+
+        def fresh() -> Hivemind:
+            mind = opened(home, "here")
+            mind.__dict__["_meaning"] = Meaning(model)
+            return mind
+
+        paths = {name: [path] * ROUNDS for name, path in PAGES.items()}
+        paths["Search, a question"] = [f"/search?part=1&q={quote_plus(question)}" for question in asked]
+        warm = Warm(fresh)
+        print(f"{wanted:,} memories")
+        show("held open between requests", home, paths, warm)
+        warm.close()
+        show("opened for each request", home, paths, lambda request: fresh())
+
+
+def show(
+    title: str,
+    home: Path,
+    paths: dict[str, list[str]],
+    open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
+) -> None:
+    """A line for each page: what it cost, and how many anchors that is."""
+    links = Links()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        app = build(door(port, install_token(home / "store"), links, "here", open_mind))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        cookie = _asked(port, "/login", f"code={links.new()}")[1]
+        anchor = statistics.median(cpu_and_wall(partial(_asked, port, ANCHOR, "", cookie))[0] for _ in range(50))
+        print(f"\n{title}; anchor, a page without memory: {anchor:.1f} ms CPU")
+        print(f"{'page':<22}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'anchors':>9}")
+        for name, addresses in paths.items():
+            _asked(port, addresses[0], "", cookie)
+            costs = [cpu_and_wall(partial(_asked, port, path, "", cookie)) for path in addresses]
+            p50, p95 = quantiles([wall for _, wall in costs])
+            cpu, _ = quantiles([cpu for cpu, _ in costs])
+            print(f"{name:<22}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu / anchor:>9.1f}", flush=True)
+        server.should_exit = True
+        thread.join()
+
+
+def _asked(port: int, path: str, form: str = "", cookie: str = "") -> tuple[bytes, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    headers = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{port}"}
+    connection.request("POST" if form else "GET", path, form or None, headers)
+    answer = connection.getresponse()
+    held = answer.read()
+    if answer.status >= 400:
+        raise SystemExit(f"{path} ended with {answer.status}")
+    connection.close()
+    return held, (answer.getheader("set-cookie") or "").partition(";")[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A machine of the simulation: the real program on a store in memory that may stop between any two transactions."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+import apsw
+
+from hivemind import Hivemind
+from hivemind.model.memory import Channel
+from hivemind.model.scope import Repository
+from hivemind.model.team import Member
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+from hivemind.store import Store, _prepared
+from hivemind.store.sqlite import Sqlite, _delete_for_real
+
+NOWHERE = Path("/nonexistent/simulation")
+REPOSITORY = Repository(id="remote:example.org/acme/api", root=str(NOWHERE))
+
+
+class Crash(Exception):
+    """The machine stopped here; what was not committed is lost."""
+
+
+class Fragile(Sqlite):
+    """A database whose process may stop before, in and after each transaction."""
+
+    crashes: Callable[[], bool] = staticmethod(lambda: False)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """As ever, unless the machine stops."""
+        if self.connection.in_transaction:
+            yield
+            return
+        self._may_crash()
+        with super().transaction():
+            yield
+            self._may_crash()
+        self._may_crash()
+
+    def _may_crash(self) -> None:
+        if self.crashes():
+            raise Crash
+
+
+def fresh_store(chance: random.Random) -> Store:
+    """An empty store in memory, like no other."""
+    db = Fragile(apsw.Connection(":memory:"))
+    db.connection.deserialize("main", _empty())
+    db.connection.execute("PRAGMA foreign_keys = ON")
+    _delete_for_real(db.connection)
+    device, secret = chance.randbytes(16).hex(), chance.randbytes(32)
+    db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", device, device, secret)
+    return Store(db, NOWHERE / device, device, secret)
+
+
+@cache
+def _empty() -> bytes:
+    db = Sqlite(apsw.Connection(":memory:"))
+    _delete_for_real(db.connection)
+    _prepared(db)
+    return bytes(db.connection.serialize("main"))
+
+
+def held(store: Store) -> bytes:
+    """Every byte that a store keeps, free pages included."""
+    assert isinstance(store.db, Fragile)
+    return bytes(store.db.connection.serialize("main"))
+
+
+class Machine:
+    """A person's or an agent's device, with a clock of its own."""
+
+    def __init__(
+        self,
+        name: str,
+        team: str,
+        member: Member,
+        skew: timedelta,
+        world_now: Callable[[], datetime],
+        chance: random.Random,
+    ) -> None:
+        self.name, self.team, self.member = name, team, member
+        self.store = fresh_store(chance)
+        self._skew, self._world_now, self._ticks = skew, world_now, 0
+        channel = Channel.AGENT if member.is_agent else Channel.PERSON
+        settings = Settings(home=NOWHERE, person=member.person, agents_may_review=True, model="none")
+        writer = Writer(actor=member.person, channel=channel, session_id=f"sess-{name}" if member.is_agent else "")
+        self.mind = Hivemind(self.store, settings, REPOSITORY, writer, self.clock)
+        self.is_partitioned = False
+        self.has_lapsed = False
+        self.published_tokens: set[str] = set()
+
+    def clock(self) -> datetime:
+        """What this machine takes the time to be."""
+        self._ticks += 1
+        return self._world_now() + self._skew + timedelta(microseconds=self._ticks)

@@ -1,0 +1,199 @@
+"""Bugs that a synchronisation may well have, each put into the real program; the simulation must notice every one."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from hivemind.curate import erase, learn, verdicts
+from hivemind.hub import exchange, sync
+from hivemind.model import life, wire
+from hivemind.model.events import EntriesRefused, MemoryErased
+from hivemind.model.team import Page
+from hivemind.store import Store, log, shared, team
+from hivemind.store.database import Database
+from hivemind.store.projections import tombstones
+
+Change = tuple[object, str, Any]
+
+
+def no_tombstones() -> list[Change]:
+    """What was erased is forgotten, so that a late edit is stored again."""
+    real = log._keep_body
+
+    def keep_body(db: Database, position: int, event: Any, salt: bytes, content: str) -> bool:
+        db.execute("DELETE FROM erased")
+        return real(db, position, event, salt, content)
+
+    return [(log, "_keep_body", keep_body)]
+
+
+def no_stones() -> list[Change]:
+    """A value that was erased may be said again."""
+    return [(tombstones, "apply", lambda db, event: None)]
+
+
+def stones_of_ones_own() -> list[Change]:
+    """Erased values are keyed by each device for itself, and mean nothing to the others."""
+    return [(Store, "key_for", lambda store, scope: store.secret)]
+
+
+def bodies_stay() -> list[Change]:
+    """An erasure hides a memory and leaves its content in the log."""
+    real = log._keep_body
+
+    def keep_body(db: Database, position: int, event: Any, salt: bytes, content: str) -> bool:
+        if isinstance(event.fact, MemoryErased):
+            db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, content)
+            return True
+        return real(db, position, event, salt, content)
+
+    return [(log, "_keep_body", keep_body)]
+
+
+def repeats_stay() -> list[Change]:
+    """An erasure by others leaves the observations and questions that repeat what was erased."""
+    return [(erase, "follow", lambda store, pen, erased: [])]
+
+
+def last_writer_wins() -> list[Change]:
+    """The later edit takes the place of the other, whatever its writer had read."""
+    return [(life, "_bases", lambda events: {})]
+
+
+def approval_settles_all() -> list[Change]:
+    """To approve is to decide also about edits that the reviewer never saw."""
+    return [(life, "_settled", lambda memory, settled: memory and dataclasses.replace(memory, rivals=()))]
+
+
+def cursor_skips() -> list[Change]:
+    """A page sends the reader to the end of the log instead of its own."""
+    real = exchange.pull
+
+    def pull(*values: Any) -> Page:
+        page = real(*values)
+        return dataclasses.replace(page, cursor=page.end if page.entries else page.cursor)
+
+    return [(exchange, "pull", pull)]
+
+
+def acknowledged_before_applied() -> list[Change]:
+    """The cursor moves first, and the page is applied after."""
+    real = sync._take_in
+
+    def take_in(store: Store, page: Page, follow: sync.Follow) -> tuple[int, int]:
+        team.note(store.db, dataclasses.replace(sync._now(store), cursor=page.cursor))
+        return real(store, page, follow)
+
+    return [(sync, "_take_in", take_in)]
+
+
+def private_leaks() -> list[Change]:
+    """Everything goes into the chain that is shared."""
+    return [(log, "_chain_for", lambda db, device, key, event: log.shared_chain(device))]
+
+
+def private_leaks_past_the_database() -> list[Change]:
+    """The same, and what is private calls itself the team's, so that no constraint sees it."""
+    real = log.append
+
+    def append(db: Database, device: str, events: Any) -> Any:
+        return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
+
+    return [(log, "append", append), (exchange, "_reason_against", lambda store, member, entry: "")]
+
+
+def private_ids_leak() -> list[Change]:
+    """What is said about a team's memory names somebody's own."""
+    always = lambda about, other: True  # noqa: E731 one line says it
+    return [(learn, "may_name", always), (verdicts, "may_name", always)]
+
+
+def publishing_takes_all_along() -> list[Change]:
+    """A published copy keeps the sessions and entries it was learned from."""
+    return [(learn, "fit_to_leave", lambda fact, replaced: fact)]
+
+
+def teams_mix() -> list[Change]:
+    """A store talks to whichever hub answers."""
+    real = team.membership
+
+    def joined(store: Store, welcome: Any) -> Any:
+        known = real(store.db)
+        if known:
+            team.note(store.db, dataclasses.replace(known, team=welcome.team))
+        return JOINED(store, welcome)
+
+    return [(sync, "_joined", joined)]
+
+
+def gaps_pass() -> list[Change]:
+    """An entry is put at the end of a chain without asking what it follows."""
+
+    def go_on(db: Database, header: wire.Header) -> int:
+        key, _, _ = log._tip(db, header.device, shared=True)
+        db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
+        return log._add(db, key, header)
+
+    return [(log, "_continue", go_on)]
+
+
+def seals_are_not_looked_at() -> list[Change]:
+    """Content is believed without comparing it to the header's digest."""
+    return [(wire.Entry, "is_sealed", True)]
+
+
+def refusals_are_forgotten() -> list[Change]:
+    """What was refused counts when it is sent again."""
+    known, reason_against = log.known, exchange._reason_against
+
+    def reason(store: Store, member: Any, entry: wire.Entry) -> str:
+        return "" if known(store.db, [entry.header.id]) else reason_against(store, member, entry)
+
+    return [(log, "known", lambda db, ids: set()), (exchange, "_reason_against", reason)]
+
+
+def refusals_have_no_effect() -> list[Change]:
+    """A device keeps what the hub refused."""
+    return [(log, "_let_go", lambda db, refused: None)]
+
+
+def everybody_judges() -> list[Change]:
+    """The hub lets anybody approve, reject and erase."""
+    return [(exchange, "_beyond_rights", lambda store, member, event: "")]
+
+
+def refused_erasures_stay() -> list[Change]:
+    """What an erasure took that the hub refused does not come again."""
+    return [(shared, "has_erasure", lambda db, chain, ids: False)]
+
+
+def no_lease() -> list[Change]:
+    """A device serves what it has, however long it was away."""
+    return [(sync, "let_lapse", lambda store, now: False)]
+
+
+def the_lease_takes_what_is_unsent() -> list[Change]:
+    """A device drops also what the hub does not have yet."""
+    real = shared.drop_copy
+    return [(shared, "drop_copy", lambda db, own, pushed: real(db, own, 1 << 40))]
+
+
+def news_of_refusals_is_lost() -> list[Change]:
+    """The hub drops what it refuses and tells nobody."""
+    real = Store.record
+
+    def record(store: Store, events: Any) -> Any:
+        return real(store, [event for event in events if not isinstance(event.fact, EntriesRefused)])
+
+    return [(Store, "record", record)]
+
+
+JOINED = sync._joined
+
+MUTANTS: tuple[Callable[[], list[Change]], ...] = (
+    no_tombstones, no_stones, stones_of_ones_own, bodies_stay, repeats_stay, last_writer_wins, approval_settles_all,
+    cursor_skips, acknowledged_before_applied, private_leaks, private_leaks_past_the_database,
+    private_ids_leak, publishing_takes_all_along, teams_mix, gaps_pass, seals_are_not_looked_at,
+    refusals_are_forgotten, refusals_have_no_effect, everybody_judges, refused_erasures_stay, no_lease,
+    the_lease_takes_what_is_unsent, news_of_refusals_is_lost,
+)  # fmt: skip

@@ -1,0 +1,43 @@
+"""The verbs about settings; they work while the store cannot be opened, because that may be what they mend."""
+
+import os
+from pathlib import Path
+
+from hivemind import agents, settings
+from hivemind.errors import Refused
+from hivemind.model.home import data_directory
+from hivemind.settings import Setting
+
+
+def file() -> Path:
+    """The one file that settings are read from."""
+    return Path(data_directory(os.environ)) / settings.FILE
+
+
+def every() -> tuple[Setting, ...]:
+    """Every setting as it stands."""
+    return settings.explained()
+
+
+def one(name: str) -> Setting:
+    """A setting as it stands."""
+    known = settings.known(name)
+    return next(setting for setting in every() if setting.name == known)
+
+
+def change(name: str, written: str) -> Setting:
+    """Set it, for this user, from now on."""
+    _must_be_a_person()
+    settings.write(file().parent, name, settings.parsed(name, written))
+    return one(name)
+
+
+def unset(name: str) -> None:
+    """Take it out of the file, whether or not there is such a setting, so that the default holds again."""
+    _must_be_a_person()
+    settings.write(file().parent, name, None)
+
+
+def _must_be_a_person() -> None:
+    if agents.calling(os.environ):
+        raise Refused("only a person may change settings; run this outside of the agent")

@@ -1,0 +1,109 @@
+"""The verbs by which memories reach a team and come from it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from hivemind.app.core import Core, Progress, quietly
+from hivemind.curate import erase
+from hivemind.curate.learn import fit_to_leave, learn, stays_out
+from hivemind.errors import InvalidInput, Refused
+from hivemind.hub import sync
+from hivemind.model import moments
+from hivemind.model.events import MemoryPublished, MemoryRemembered
+from hivemind.model.ids import MemoryId, memory_id
+from hivemind.model.memory import Channel, Memory, Status, Trust
+from hivemind.model.reports import Publication
+from hivemind.model.scope import Scope
+from hivemind.model.team import Synchronised, TeamStatus
+from hivemind.store import log, shared
+from hivemind.store.projections import memories
+
+SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
+"""The channel a copy comes by: it is believed no further than its original."""
+
+
+class Sharing(Core):
+    """What a team shares."""
+
+    def publish(self, ids: Iterable[str], *, dry_run: bool = False) -> tuple[Publication, ...]:
+        """Give the team a copy of memories; a dry run shows what would leave, and what would not."""
+        self._must_be_a_person("publishing a memory")
+        planned = [self._publication(self._known(written)) for written in ids]
+        if dry_run:
+            return tuple(planned)
+        with self._store.db.transaction():
+            self._record([])
+            return tuple(self._published(one) for one in planned)
+
+    def sync(self, transport: sync.Transport, *, progress: Progress = quietly) -> Synchronised:
+        """Exchange what is new with the hub; it may break off anywhere and be done again."""
+        return sync.synchronise(
+            self._store, transport, now=moments.written(self._clock()),
+            follow=partial(erase.follow, self._store, self._pen), progress=progress,
+        )  # fmt: skip
+
+    def team_status(self) -> TeamStatus:
+        """How this store stands with its team."""
+        member = self._store.membership
+        pushed = member.pushed if member else 0
+        waiting = max(0, shared.length(self._store.db, self._store.chain) - pushed)
+        return TeamStatus(membership=member, waiting=waiting, lease_ends_at=sync.lease_ends(member) if member else "")
+
+    def let_lease_lapse(self) -> bool:
+        """Drop the team's memories if the hub was not asked for too long; ``caveat`` tells of it."""
+        return sync.let_lapse(self._store, moments.written(self._clock()))
+
+    def _publication(self, memory: Memory) -> Publication:
+        """A memory as it would leave; an error if it must not."""
+        name = memory.id[:8]
+        if memory.scope is Scope.USER or (memory.scope is Scope.TEAM and shared.holds(self._store.db, memory.id)):
+            raise InvalidInput(f"{name} is of scope {memory.scope}; only what is of a project can be published")
+        if memory.repo.startswith("path:"):
+            raise InvalidInput(f"{name} is of a directory that only you know; give it a git remote or a commit")
+        if memory.status not in (Status.ACTIVE, Status.PROPOSED):
+            raise InvalidInput(f"{name} is {memory.status}; only what stands can be published")
+        if reason := stays_out(self._store, memory.text, memory.repo):
+            raise Refused(f"{name} was refused: its value was {reason} before")
+        text = self._pen.redact(memory.text)
+        fact = fit_to_leave(_copy(memory, text), [])
+        withheld = {
+            "secrets in the text": text != memory.text,
+            "sessions it was learned in": any(source.session_id or source.event for source in memory.sources),
+            "words of others it quotes": any(source.quote for source in memory.sources),
+            "memories it came from or replaced": bool(memory.derived_from or memory.supersedes),
+        }
+        return Publication(
+            memory=memory, text=text, sources=fact.sources,
+            channel=SPEAKS[min(memory.trust, self._writer.channel.trust)],
+            withheld=tuple(what for what, is_there in withheld.items() if is_there),
+        )  # fmt: skip
+
+    def _published(self, planned: Publication) -> Publication:
+        """Record the copy and where it came from; the second stays here. What was published before is left as it is."""
+        original = planned.memory
+        before = memories.get_all(self._store.db, log.published(self._store.db, original.id))
+        standing = [one.id for one in before if one.text == planned.text and one.status is not Status.RETRACTED]
+        if standing:
+            return replace(planned, copy=standing[0])
+        fact = _copy(original, planned.text)
+        copy = learn(
+            self._store, self._pen, fact, Scope.TEAM, original.repo, channel=planned.channel, anchors=original.anchors
+        )
+        self._record([self._pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
+        return replace(planned, copy=copy)
+
+
+def _copy(memory: Memory, text: str) -> MemoryRemembered:
+    return MemoryRemembered(
+        memory_id=memory_id(), kind=memory.kind, text=text, owner=memory.owner, tags=memory.tags,
+        sources=memory.sources, links=memory.links, subject=memory.subject, confidence=memory.confidence,
+        valid_from=memory.valid_from, valid_to=memory.valid_to, expires_at=memory.expires_at,
+        verify_by=memory.verify_by, trace=memory.trace, supersedes=_earlier(memory),
+        proposed=memory.status is Status.PROPOSED,
+    )  # fmt: skip
+
+
+def _earlier(memory: Memory) -> tuple[MemoryId, ...]:
+    """A memory that was the team's before there was a chain to share gives way to its copy."""
+    return (memory.id,) if memory.scope is Scope.TEAM else ()

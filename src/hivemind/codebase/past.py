@@ -1,0 +1,48 @@
+"""Code as it was and as it is, so that a person can see what changed under a memory."""
+
+import re
+from pathlib import Path
+
+from hivemind.codebase import git, tree
+from hivemind.codebase.symbols import outline
+from hivemind.errors import InvalidInput, NotFound
+from hivemind.model.code import Anchor
+
+COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+def file(root: Path, path: str, commit: str = "") -> str:
+    """A file at a commit, or at the one checked out; what was never committed is nobody's to show."""
+    if commit and not COMMIT.fullmatch(commit):
+        raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal name")
+    commit = commit or git.head(root)
+    found = _at(root, path, commit) if commit else None
+    if found is None:
+        raise NotFound(f"there is no file {path!r} at {commit[:8] or 'any commit'} here")
+    return found.decode("utf-8", "replace")
+
+
+def then(root: Path, anchor: Anchor) -> str:
+    """The anchor's code at the commit it was taken at; empty where git does not have it."""
+    source = _at(root, anchor.path, anchor.commit) if COMMIT.fullmatch(anchor.commit) else None
+    if source is None:
+        return ""
+    same = [one for one in outline(anchor.path, source).symbols if one.qualified == anchor.qualified]
+    return _lines(source, same[0].line, same[0].end_line) if same else ""
+
+
+def now(root: Path, anchor: Anchor | None) -> str:
+    """The anchor's code in the working tree; empty where it is gone."""
+    found = tree.read(root, anchor.path) if anchor else None
+    return _lines(found[1], anchor.line, anchor.end_line) if anchor and found else ""
+
+
+def _at(root: Path, path: str, commit: str) -> bytes | None:
+    if path.startswith(("/", "./", "../")):  # git would look for these from where it stands
+        return None
+    name = f"{commit}:{path}"
+    return git.contents(root, [name]).get(name)
+
+
+def _lines(source: bytes, first: int, last: int) -> str:
+    return "\n".join(source.decode("utf-8", "replace").splitlines()[first - 1 : last])

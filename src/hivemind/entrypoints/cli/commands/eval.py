@@ -1,0 +1,60 @@
+"""``hivemind eval``."""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from hivemind import __version__
+from hivemind.entrypoints.cli.output import note, say, say_json, table
+from hivemind.entrypoints.eval import report, running
+from hivemind.entrypoints.eval.tasks import TASKS
+from hivemind.errors import InvalidInput
+
+
+@click.command("eval")
+@click.option("--agent", default="", metavar="COMMAND", help="A real agent, such as 'claude -p {prompt}'.")
+@click.option("--tasks", default=",".join(TASKS), metavar="A,B", show_default=True, help="Which tasks.")
+@click.option(
+    "--conditions", default="none,file,hivemind", metavar="A,B", show_default=True,
+    help=f"What the agent has: {', '.join(running.CONDITIONS)}.",
+)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write eval.html and eval.json there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(agent: str, tasks: str, conditions: str, out: Path | None, as_json: bool) -> None:
+    """Does memory help an agent? Five tasks, each cold and with memory, graded by running the result.
+
+    Without --agent a scripted one works, which knows no answers and needs no model.
+
+    \b
+    hivemind eval --out report
+    hivemind eval --conditions none,hivemind --agent "claude -p {prompt} --permission-mode acceptEdits"
+    """
+    wanted, given = _known(tasks, TASKS), _known(conditions, running.CONDITIONS)
+    about = {"agent": agent or "scripted", "version": __version__, "machine": running.machine()}
+    runs = running.run_all(wanted, given, agent, lambda run: note(f"{run.task}, {run.condition}: {run.seconds:.1f} s"))
+    held = report.as_json(runs, about)
+    if as_json:
+        say_json(held)
+    else:
+        table(report.COLUMNS, report.rows(runs))
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "eval.json").write_text(json.dumps(held, indent=1) + "\n")
+        (out / "eval.html").write_text(report.page(runs, about))
+        if not as_json:
+            say(f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures.")
+
+
+def _known(written: str, known: Collection[str]) -> list[str]:
+    names = [name.strip() for name in written.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise InvalidInput(f"{name!r} is unknown; choose from {', '.join(known)}")
+    return names

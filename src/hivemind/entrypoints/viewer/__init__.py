@@ -1,0 +1,125 @@
+"""The viewer: what agents believe, shown to people. It parses, calls ``Hivemind``, renders.
+
+``build`` makes the pages for any ``Door``: a person's own machine (``local.py``), or a hub that shows its team the
+same pages.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from hivemind.entrypoints.viewer.door import Door, Right, Visitor
+from hivemind.entrypoints.viewer.guard import Guard
+from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused
+from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
+from hivemind.entrypoints.viewer.visit import Page, Visit
+from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
+
+__all__ = ["Door", "Right", "Visitor", "build"]
+
+PAGES: tuple[tuple[str, str, Page], ...] = (
+    ("GET", "/", today.page),
+    ("GET", "/search", search.page),
+    ("GET", "/memory/{id}", memory.page),
+    ("GET", "/memory/{id}/promote", memory.promotion),
+    ("POST", "/memory/{id}/erase", memory.erase),
+    ("POST", "/memory/{id}/{act}", memory.act),
+    ("POST", "/undo", memory.undo),
+    ("GET", "/file", memory.file),
+    ("GET", "/review", review.page),
+    ("POST", "/review/{id}", review.decide),
+    ("GET", "/sessions", sessions.page),
+    ("GET", "/session/{id}", sessions.replay),
+    ("GET", "/graph", graph.page),
+    ("GET", "/graph/near", graph.near),
+    ("GET", "/log", log.page),
+    ("GET", "/rollback", log.preview),
+    ("POST", "/rollback", log.apply),
+    ("POST", "/rollback/undo", log.undo),
+    ("GET", "/health", health.page),
+    ("GET", "/health/findings", health.findings),
+)
+STATUS: dict[type[HivemindError], int] = {
+    InvalidInput: 400, NotFound: 404, Refused: 403, StoreError: 503, Unavailable: 503,
+}  # fmt: skip
+
+
+def build(door: Door) -> ASGIApp:
+    """The pages, for whoever comes through this door."""
+    pages = Starlette(
+        routes=[
+            *(Route(path, _visited(door, page), methods=[method]) for method, path, page in PAGES),
+            Route("/login", _asks_in, methods=["GET"]),
+            Route("/login", _lets_in(door), methods=["POST"]),
+            Route("/logout", _lets_out(door), methods=["POST"]),
+            Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
+        ],
+        exception_handlers={
+            HivemindError: _ours,  # type: ignore[dict-item]
+            HTTPException: _theirs,  # type: ignore[dict-item]
+            Exception: _nobodys,
+        },
+    )
+    # Around everything, so that even the page that says something broke passes it.
+    return Guard(pages, door)
+
+
+def _visited(door: Door, page: Page) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        visitor: Visitor = request.state.visitor
+        with door.open_mind(request) as mind:
+            return page(
+                Visit(
+                    request=request,
+                    mind=mind,
+                    visitor=visitor,
+                    token=door.form_token(visitor),
+                    form=request.state.form,
+                )
+            )
+
+    return answer
+
+
+def _asks_in(request: Request) -> Response:
+    """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
+    page = ENVIRONMENT.get_template("login.html").render(code=request.query_params.get("code", ""), visitor=None)
+    return Response(page, media_type="text/html")
+
+
+def _lets_in(door: Door) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        return door.login(request, request.state.form) or refused(
+            401, "This link was used before, or is not from here. Run 'hivemind ui' again for a new one."
+        )
+
+    return answer
+
+
+def _lets_out(door: Door) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        gone = RedirectResponse("/login", 303)
+        gone.delete_cookie(door.cookie, httponly=True, samesite="strict")
+        return gone
+
+    return answer
+
+
+def _ours(request: Request, error: HivemindError) -> Response:
+    return refused(next(status for kind, status in STATUS.items() if isinstance(error, kind)), str(error))
+
+
+def _theirs(request: Request, error: HTTPException) -> Response:
+    return refused(error.status_code, "There is no such page." if error.status_code == 404 else str(error.detail))
+
+
+def _nobodys(request: Request, error: Exception) -> Response:
+    """A mistake of ours; what it was stands in the terminal."""
+    return refused(500, "This is a mistake in hivemind; the terminal where it runs says more. Please report it.")

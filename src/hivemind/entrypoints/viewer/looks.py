@@ -1,0 +1,126 @@
+"""How things look: the templates, and what they say about times, places and differences."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from hivemind.entrypoints.viewer import charts
+from hivemind.model.ids import short
+from hivemind.model.memory import Kind, Status
+from hivemind.model.moments import day, minute, read
+from hivemind.model.scope import Scope
+from hivemind.model.text import first_line, neutral
+
+LARGEST_WORD_DIFF = 8_000
+"""Characters; longer texts are compared line by line."""
+TITLES = {
+    400: "That does not make sense",
+    401: "Who is it?",
+    403: "Not like this",
+    404: "Nothing here",
+    405: "Not like this",
+    413: "Too much",
+    421: "Not our address",
+    503: "Not now",
+}
+
+
+def refused(status: int, why: str) -> HTMLResponse:
+    """A page that says what went wrong and what to do."""
+    title = TITLES.get(status, "Something broke")
+    page = ENVIRONMENT.get_template("error.html").render(title=title, why=why, status=status, visitor=None)
+    return HTMLResponse(page, status)
+
+
+def _said(value: Any) -> Any:
+    """Whatever a template prints: nothing hidden or obeyed in it, and never markup unless a template made it."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else neutral(value)
+
+
+def ago(stored: str, now: datetime | None = None) -> str:
+    """A moment as people speak of it."""
+    if not stored:
+        return ""
+    seconds = ((now or datetime.now(UTC)) - read(stored)).total_seconds()
+    for size, name in ((86_400 * 45, ""), (86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name} ago" if name else day(stored)
+    return "just now" if seconds > -60 else minute(stored)
+
+
+def place(repo: str) -> str:
+    """A repository by the end of its name."""
+    kind, _, name = repo.partition(":")
+    return name[:8] if kind == "commit" else name.rstrip("/").rsplit("/", 1)[-1] or "everywhere"
+
+
+def changed(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Two wordings as one text: what stayed, what went, what came."""
+    cut = (lambda text: re.findall(r"\s+|\w+|[^\w\s]", text)) if _is_short(before, after) else _by_lines
+    old, new = cut(before), cut(after)
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield "same", "".join(old[a:b])
+            continue
+        if a < b:
+            yield "went", "".join(old[a:b])
+        if c < d:
+            yield "came", "".join(new[c:d])
+
+
+def unified(before: str, after: str) -> list[tuple[str, str]]:
+    """Two states of code as a patch: each line with what became of it."""
+    return patch("\n".join(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)))
+
+
+def patch(diff: str) -> list[tuple[str, str]]:
+    """A patch by its lines, without the names of its files."""
+    kinds = {"+": "came", "-": "went", "@": "where"}
+    return [(kinds.get(line[:1], "same"), line) for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+
+
+def excerpt(text: str, lines: int = 14) -> tuple[str, int]:
+    """The beginning and the end of what was printed, and how many lines lie between."""
+    every = text.splitlines()
+    if len(every) <= lines:
+        return text, 0
+    left = len(every) - lines
+    return "\n".join([*every[: lines // 2], f"… {left} lines …", *every[-(lines - lines // 2) :]]), left
+
+
+def _by_lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _is_short(*texts: str) -> bool:
+    return all(len(text) <= LARGEST_WORD_DIFF for text in texts)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("hivemind.entrypoints.viewer"),
+        autoescape=True,
+        finalize=_said,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "ago": ago, "day": day, "minute": minute, "short": short, "place": place, "first_line": first_line,
+        "patch": patch, "excerpt": excerpt,
+    }  # fmt: skip
+    environment.globals |= {
+        "changed": changed, "unified": unified, "query": urlencode, "bars": charts.bars, "stack": charts.stack,
+        "KINDS": [*Kind], "SCOPES": [*Scope], "STATUSES": [one for one in Status if one is not Status.ERASED],
+    }  # fmt: skip
+    return environment
+
+
+ENVIRONMENT = _environment()

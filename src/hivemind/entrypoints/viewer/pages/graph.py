@@ -1,0 +1,64 @@
+"""Graph: the repository's files and symbols with the memories on them, opened up from one place."""
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from hivemind.entrypoints.viewer.door import Right
+from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.model.reports import Near, Tie
+from hivemind.model.text import first_line, neutral
+
+
+def page(visit: Visit) -> Response:
+    """A place and what lies around it, as a list; the script draws the same and opens more of it."""
+    visit.must(Right.FILES)
+    at = visit.asked.get("at", "").strip("/")
+    near = visit.mind.near(at)
+    folders = [(name, "/".join(at.split("/")[: place + 1])) for place, name in enumerate(at.split("/"))] if at else []
+    return visit.page("graph.html", near=near, folders=folders, tied=_by_place(near))
+
+
+def near(visit: Visit) -> Response:
+    """The same for the script."""
+    visit.must(Right.FILES)
+    return JSONResponse(_plain(visit.mind.near(visit.asked.get("at", "").strip("/"))))
+
+
+def _by_place(near: Near) -> dict[str, list[Tie]]:
+    """Memories by the child, symbol or file they lie on."""
+    found: dict[str, list[Tie]] = {}
+    for tie in near.ties:
+        found.setdefault(_place(near, tie), []).append(tie)
+    return found
+
+
+def _place(near: Near, tie: Tie) -> str:
+    if near.is_file:
+        return f"{tie.path}::{tie.symbol}" if tie.symbol and tie.path == near.target else tie.path
+    depth = near.target.count("/") + 1 if near.target else 0
+    return "/".join(tie.path.split("/")[: depth + 1])
+
+
+def _plain(near: Near) -> dict[str, Any]:
+    return {
+        "target": neutral(near.target),
+        "isFile": near.is_file,
+        "children": [{"path": neutral(path), "files": files} for path, files in near.children],
+        "symbols": [
+            {"name": neutral(one.qualified), "kind": one.kind, "parent": neutral(one.parent)} for one in near.symbols
+        ],
+        "related": [
+            {"path": neutral(one.path), "weight": round(one.weight, 3), "why": list(one.why)} for one in near.related
+        ],
+        "memories": [
+            {
+                "id": tie.memory.id,
+                "text": neutral(first_line(tie.memory.text, 120)),
+                "kind": tie.memory.kind.value,
+                "on": neutral(_place(near, tie)),
+                "stale": bool(tie.staleness and tie.staleness.must_verify),
+            }
+            for tie in near.ties
+        ],
+    }

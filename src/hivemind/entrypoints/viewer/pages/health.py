@@ -1,0 +1,26 @@
+"""Health: whether all is well, and what to do where it is not."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from hivemind.entrypoints.viewer.door import Right
+from hivemind.entrypoints.viewer.visit import Visit
+
+
+def page(visit: Visit) -> Response:
+    """How much there is; the script asks for the findings, because a full examination takes its time."""
+    mind = visit.mind
+    found = _examined(visit) if visit.asked.get("examine") else {}
+    return visit.page("health.html", stats=mind.stats(), model=mind.model(), spent=mind.tokens_spent(), **found)
+
+
+def findings(visit: Visit) -> Response:
+    """What the doctor found, as a part of the page."""
+    return visit.page("findings.html", **_examined(visit))
+
+
+def _examined(visit: Visit) -> dict[str, Any]:
+    """The store, and how each agent stands."""
+    agents = visit.mind.agents_health() if Right.FILES in visit.visitor.may else ()
+    return {"store": visit.mind.doctor(), "agents": agents}

@@ -1,0 +1,70 @@
+"""Log: who did what, whether the record holds, and undoing a whole batch of learning."""
+
+from starlette.responses import Response
+
+from hivemind.entrypoints.viewer.door import Right
+from hivemind.entrypoints.viewer.pages.memory import SAID
+from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.model.events import FACTS
+from hivemind.model.rollback import Selection
+
+PAGE, PREVIEWED = 60, 200
+SEEN = ("memories.recalled", "observation.made", "repository.seen")
+SORTS = {
+    "changes": tuple(name for name in FACTS if name not in SEEN),
+    "recalls": ("memories.recalled",),
+    "observed": ("observation.made",),
+    "refused": ("write.refused",),
+    "erased": ("memory.erased", "observations.dropped"),
+    "rollbacks": ("memory.rolled_back", "rollback.undone"),
+    "all": (),
+}
+PARTS = ("session", "source", "agent", "batch", "since")
+
+
+def page(visit: Visit) -> Response:
+    """The audit, newest first; with ``verify``, whether the chain holds."""
+    sort = visit.asked.get("sort", "changes")
+    before = visit.asked.get("before", "")
+    kept = {name: visit.asked.get(name, "").strip() for name in ("memory", "actor", "batch")}
+    facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
+    entries = visit.mind.log(
+        kept["memory"], facts=facts, actor=kept["actor"], batch=kept["batch"],
+        before=int(before) if before.isdigit() else 0, limit=PAGE,
+    )  # fmt: skip
+    more = {"sort": sort, **kept, "before": str(entries[-1].position)} if len(entries) == PAGE else {}
+    return visit.page(
+        "log.html",
+        entries=entries,
+        sort=sort,
+        sorts=[*SORTS],
+        kept=kept,
+        more=more,
+        broken=visit.mind.audit() if visit.asked.get("verify") else None,
+        total=visit.mind.stats().events,
+        said=SAID.get(visit.asked.get("did", ""), ""),
+    )
+
+
+def preview(visit: Visit) -> Response:
+    """What a rollback would change; nothing is changed."""
+    visit.must(Right.REVIEW)
+    chosen = {name: visit.asked.get(name, "").strip() for name in PARTS}
+    changes = visit.mind.rollback(Selection(**chosen), dry_run=True)[1] if any(chosen.values()) else None
+    shown = changes[:PREVIEWED] if changes else ()
+    return visit.page("rollback.html", chosen=chosen, changes=changes, shown=shown)
+
+
+def apply(visit: Visit) -> Response:
+    """Roll back, and say how to undo it."""
+    visit.must(Right.REVIEW)
+    chosen = Selection(**{name: visit.form.get(name, "").strip() for name in PARTS})
+    name, changes = visit.mind.rollback(chosen, reason=visit.form.get("reason", "").strip())
+    return visit.go("/log", sort="rollbacks", did="rollback" if changes else "", rollback=name if changes else "")
+
+
+def undo(visit: Visit) -> Response:
+    """Let what a rollback took away count again."""
+    visit.must(Right.REVIEW)
+    visit.mind.undo_rollback(visit.form.get("rollback", ""))
+    return visit.go("/log", sort="rollbacks", did="undo")

@@ -1,0 +1,131 @@
+"""Memory: what it says, what it rests on, what became of it, whom it reached, and what can be done about it."""
+
+from collections.abc import Callable
+
+from starlette.responses import Response
+
+from hivemind.entrypoints.viewer.door import Right
+from hivemind.entrypoints.viewer.looks import unified
+from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.errors import NotFound
+from hivemind.model.memory import Kind
+from hivemind.model.rollback import Selection
+from hivemind.model.text import tags
+
+Act = tuple[Right, Callable[[Visit, str], object]]
+
+
+def _revised(visit: Visit, memory: str) -> None:
+    """Only what differs, so that saving an untouched form changes nothing."""
+    known, form = visit.mind.show(memory), visit.form
+    text = form.get("text", "").replace("\r\n", "\n").strip()
+    kind = Kind.parse(form["kind"]) if form.get("kind", known.kind) != known.kind else None
+    wanted = tags(form.get("tags", ""))
+    added, removed = set(wanted) - set(known.tags), set(known.tags) - set(wanted)
+    if (text and text != known.text) or kind:
+        visit.mind.revise(memory, text if text != known.text else "", kind=kind, reason=form.get("reason", ""))
+    if added or removed:
+        visit.mind.tag(memory, sorted(added), sorted(removed))
+
+
+def _promoted(visit: Visit, memory: str) -> None:
+    path, _, after = visit.mind.promote(memory, visit.form.get("file", ""))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after)
+
+
+ACTS: dict[str, Act] = {
+    "approve": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, reason=_reason(visit))),
+    "prefer": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, reason=_reason(visit), over=True)),
+    "reject": (Right.REVIEW, lambda visit, memory: visit.mind.reject(memory, reason=_reason(visit))),
+    "restore": (Right.REVIEW, lambda visit, memory: visit.mind.restore(memory, reason=_reason(visit))),
+    "retract": (Right.WRITE, lambda visit, memory: visit.mind.retract(memory, reason=_reason(visit))),
+    "verify": (Right.WRITE, lambda visit, memory: visit.mind.verify(memory, reason=_reason(visit))),
+    "dispute": (
+        Right.WRITE,
+        lambda visit, memory: visit.mind.dispute(memory, visit.form.get("other", ""), reason=_reason(visit)),
+    ),
+    "revise": (Right.WRITE, _revised),
+    "promote": (Right.FILES, _promoted),
+}
+SAID = {
+    "approve": "Approved.", "prefer": "Approved in place of what contradicts it.", "reject": "Rejected; it stays out.",
+    "restore": "It stands again.", "retract": "Taken back.", "verify": "Verified as it is now.",
+    "dispute": "Disputed.", "revise": "Saved.", "promote": "Written to the file.", "undo": "Undone.",
+    "rollback": "Rolled back.",
+}  # fmt: skip
+FINAL = ("promote",)
+"""What no rollback reaches."""
+
+
+def page(visit: Visit) -> Response:
+    """One memory."""
+    known = visit.mind.explain(visit.named("id"))
+    memory = known.memory
+    versions = [
+        (step, before.after.text if before else "")
+        for before, step in zip((None, *known.history), known.history, strict=False)
+    ]
+    return visit.page(
+        "memory.html",
+        memory=memory,
+        versions=versions,
+        receipts=known.receipts,
+        against=visit.mind.those(memory.contradicts),
+        behind=visit.mind.behind(memory) if Right.FILES in visit.visitor.may else (),
+        said=SAID.get(visit.asked.get("did", ""), ""),
+    )
+
+
+def perform(visit: Visit, memory: str, name: str) -> str:
+    """Do one of the acts as a batch of its own; return the batch, by which it can be undone."""
+    if name not in ACTS:
+        raise NotFound(f"there is no act {name!r}")
+    right, act = ACTS[name]
+    visit.must(right)
+    with visit.mind.together("viewer") as batch:
+        act(visit, memory)
+    return "" if name in FINAL else batch
+
+
+def act(visit: Visit) -> Response:
+    """Do what was asked, and show the memory again."""
+    memory, name = visit.named("id"), visit.named("act")
+    return visit.go(f"/memory/{memory}", did=name, batch=perform(visit, memory, name))
+
+
+def erase(visit: Visit) -> Response:
+    """Destroy it; the answer is the receipt."""
+    visit.must(Right.ERASE)
+    receipt = visit.mind.erase(visit.named("id"), reason=_reason(visit))
+    return visit.page("erased.html", receipt=receipt)
+
+
+def undo(visit: Visit) -> Response:
+    """Undo one act and go back to where it was done."""
+    visit.must(Right.REVIEW)
+    visit.mind.rollback(Selection(batch=visit.form.get("batch", "")), reason="undone in the viewer")
+    return visit.go(visit.form.get("back", "/"), did="undo")
+
+
+def promotion(visit: Visit) -> Response:
+    """What an instruction file would say."""
+    visit.must(Right.FILES)
+    memory, file = visit.named("id"), visit.asked.get("file") or "AGENTS.md"
+    _, before, after = visit.mind.promote(memory, file)
+    return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
+
+
+def file(visit: Visit) -> Response:
+    """A file at a commit, with the lines a memory rests on."""
+    visit.must(Right.FILES)
+    path, commit = visit.asked.get("path", ""), visit.asked.get("commit", "")
+    first, _, last = visit.asked.get("lines", "").partition("-")
+    begin = int(first) if first.isdigit() else 0
+    end = int(last) if last.isdigit() else begin
+    lines = visit.mind.file_at(path, commit).splitlines()
+    return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
+
+
+def _reason(visit: Visit) -> str:
+    return visit.form.get("reason", "").strip()

@@ -1,0 +1,11 @@
+// Parts of a page that take their time.
+export async function part(address, signal) {
+  const answer = await fetch(address, { signal, credentials: "same-origin" });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!answer.ok) return [page.querySelector("main p.text") ?? document.createTextNode("That did not work; reload the page.")];
+  return [...page.body.childNodes].map((node) => document.adoptNode(node));
+}
+
+for (const place of document.querySelectorAll("[data-load]")) {
+  part(place.dataset.load).then((nodes) => place.replaceChildren(...nodes));
+}

@@ -1,0 +1,139 @@
+"""One team's memory, open on the hub; what runs on a store runs on this."""
+
+import secrets
+import uuid
+from contextlib import ExitStack
+from datetime import timedelta
+
+import psycopg
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from hivemind.errors import NotFound, StoreTooNew, Unavailable
+from hivemind.hub.migrating import migrate
+from hivemind.hub.postgres import Connection, Postgres
+from hivemind.model import moments
+from hivemind.model.reports import Place
+from hivemind.store import Store, projector
+
+CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
+"""Tables that hold what was said, or something of it."""
+PATIENCE_SECONDS = 30
+
+
+class Hub:
+    """A database that keeps the memories of teams."""
+
+    def __init__(self, pool: "ConnectionPool[Connection]", backup_days: int) -> None:
+        self.pool = pool
+        self.backup_days = backup_days
+
+    @classmethod
+    def open(cls, address: str, *, connections: int = 8, backup_days: int = 30) -> "Hub":
+        """Bring the database up to date and open it."""
+        migrate(address)
+        pool: ConnectionPool[Connection] = ConnectionPool(
+            address,
+            connection_class=psycopg.Connection,
+            kwargs={"autocommit": True, "cursor_factory": psycopg.RawCursor},
+            min_size=1,
+            max_size=connections,
+            timeout=PATIENCE_SECONDS,
+            open=True,
+        )
+        return cls(pool, backup_days)
+
+    def found(self, name: str) -> str:
+        """Begin a team; return its id."""
+        team = str(uuid.uuid4())
+        with self.pool.connection() as connection:
+            db = Postgres(connection, team)
+            with db.transaction():
+                who = (name, secrets.token_hex(16), secrets.token_bytes(32))
+                db.execute("INSERT INTO teams VALUES (?, ?, ?)", *who)
+                projector.create_tables(db)
+        return team
+
+    def team(self, team: str) -> "HubStore":
+        """Open the memory of a team, until it is closed."""
+        return HubStore(self, team)
+
+    def close(self) -> None:
+        """Give every connection back."""
+        self.pool.close()
+
+    def __enter__(self) -> "Hub":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class HubStore(Store):
+    """The store of one team."""
+
+    db: Postgres
+
+    def __init__(self, hub: Hub, team: str) -> None:
+        self._hub = hub
+        self._held = ExitStack()
+        try:
+            connection = self._held.enter_context(hub.pool.connection())
+        except PoolTimeout as error:
+            raise Unavailable("the hub's database has no connection to spare; try again") from error
+        try:
+            db = Postgres(connection, str(uuid.UUID(team)))
+            super().__init__(db, None, *_identity(db))
+            self._derive_again_if_older()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def membership(self) -> None:
+        """None: this is the team."""
+        return
+
+    def fold_in_log(self) -> bool:
+        """Vacuum what held content that is gone."""
+        self.db.vacuum(*CLEARED)
+        return True
+
+    def sweep(self, at: str) -> list[Place]:
+        """Vacuum what held the content, and say until when write-ahead log and backups may."""
+        self.fold_in_log()
+        gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
+        return [
+            Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed"),
+            Place(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
+        ]
+
+    @property
+    def bytes(self) -> int:
+        """How much text the team's log holds."""
+        return int(self.db.value("SELECT coalesce(sum(octet_length(content)), 0) FROM bodies"))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._held.close()
+
+    def __enter__(self) -> "HubStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _derive_again_if_older(self) -> None:
+        derived_by = projector.version(self.db)
+        if derived_by > projector.VERSION:
+            raise StoreTooNew("a newer hivemind derived this team's tables; upgrade this hub")
+        if derived_by < projector.VERSION:
+            with self.db.transaction():
+                if projector.version(self.db) < projector.VERSION:
+                    self.rebuild()
+
+
+def _identity(db: Postgres) -> tuple[str, bytes]:
+    row = db.one("SELECT device, secret FROM teams")
+    if row is None:
+        raise NotFound(f"there is no team {db.team}")
+    return row[0], row[1]

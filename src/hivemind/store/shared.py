@@ -1,0 +1,116 @@
+"""What travels between devices and their hub: the shared chains, and what each device has read of them."""
+
+import json
+from collections.abc import Iterable
+
+from hivemind.model.team import Device
+from hivemind.model.wire import START, Entry
+from hivemind.store import log, projector
+from hivemind.store.database import Database
+
+
+def page(db: Database, after: int, limit: int) -> list[tuple[int, Entry]]:
+    """The next entries of every shared chain, with their positions, in order of arrival."""
+    return list(
+        log.sent(
+            db.execute(
+                f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?",
+                after, limit,
+            )
+        )
+    )  # fmt: skip
+
+
+def of_chain(db: Database, chain: str, after: int, limit: int) -> list[Entry]:
+    """The next entries of one shared chain."""
+    rows = db.execute(
+        f"{log.ENTRIES} WHERE d.shared = 1 AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
+        chain, after, limit,
+    )  # fmt: skip
+    return [entry for _, entry in log.sent(rows)]
+
+
+def end(db: Database) -> int:
+    """The position of the newest entry that travels."""
+    newest = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
+    return int(db.value(newest) or 0)
+
+
+def length(db: Database, chain: str) -> int:
+    """How many entries of a chain are here."""
+    return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
+
+
+def person_of(db: Database, chain: str) -> str:
+    """Whose device writes a chain; empty where nobody has said."""
+    return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
+
+
+def meet(db: Database, chain: str, person: str, now: str) -> None:
+    """Note that somebody's device was heard of."""
+    db.execute(
+        "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, 1) ON CONFLICT DO NOTHING",
+        chain, START,
+    )  # fmt: skip
+    db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
+
+
+def acknowledge(db: Database, chain: str, cursor: int) -> None:
+    """Note how far a device has read; what it asks for next says so, also when it had to begin again."""
+    db.execute("UPDATE devices SET cursor = ? WHERE id = ?", cursor, chain)
+
+
+def devices(db: Database) -> list[Device]:
+    """Every device that was heard of, and what it has not read yet."""
+    unread = "FROM events e JOIN devices c ON c.key = e.device WHERE c.shared = 1 AND e.position > d.cursor"
+    rows = db.execute(
+        f"SELECT d.id, d.person, d.cursor, d.last_seen_at, (SELECT count(*) {unread}),"
+        f" (SELECT count(*) {unread} AND e.fact = 'memory.erased') FROM devices d"
+        " WHERE d.person <> '' ORDER BY d.person, d.id"
+    )
+    return [Device(**dict(zip(Device.__dataclass_fields__, row, strict=True))) for row in rows]
+
+
+def author(db: Database, memory_id: str) -> str:
+    """Whose device first told of a memory; no field of an entry can claim that."""
+    found = db.value(
+        "SELECT d.person FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
+        memory_id,
+    )
+    return str(found or "")
+
+
+def drop_copy(db: Database, own: str, pushed: int) -> None:
+    """Let go of what the team said, all but its erasures; what the hub does not have yet stays."""
+    dropped = (
+        "SELECT e.position FROM events e JOIN devices d ON d.key = e.device JOIN bodies b USING (position)"
+        " WHERE d.shared = 1 AND e.fact NOT IN ('memory.erased', 'entries.refused')"
+        " AND NOT (d.id = ? AND e.device_seq > ?)"
+    )
+    with db.transaction():
+        db.execute(f"INSERT INTO absent {dropped} ON CONFLICT DO NOTHING", own, pushed)
+        db.execute(f"DELETE FROM bodies WHERE position IN ({dropped})", own, pushed)
+        projector.rebuild(db)
+
+
+def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
+    """Whether one of these entries is an erasure of that chain."""
+    return bool(
+        db.one(
+            "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
+            f" AND e.id IN {log.NAMED} LIMIT 1",
+            chain, json.dumps(list(ids)),
+        )
+    )  # fmt: skip
+
+
+def holds(db: Database, memory_id: str) -> bool:
+    """Whether a memory stands in a chain that is shared."""
+    return bool(
+        db.one(
+            "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
+            " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1",
+            memory_id,
+        )
+    )

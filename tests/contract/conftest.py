@@ -1,0 +1,76 @@
+"""A store on each engine, so that one suite says what both promise."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hivemind import Hivemind
+from hivemind.hub.postgres import ENTER
+from hivemind.hub.store import Hub, HubStore
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+from hivemind.store import Store
+from tests.conftest import PERSON, Clock
+
+HERE = "remote:git.example/acme/api"
+
+MakeStore = Callable[[], Store]
+MindOn = Callable[..., Hivemind]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def make_store(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
+    """Opens stores in which nothing is yet."""
+    opened: list[Store] = []
+
+    def make() -> Store:
+        if engine == "sqlite":
+            opened.append(Store.open(tmp_path / f"store{len(opened)}"))
+        else:
+            hub: Hub = request.getfixturevalue("hub")
+            opened.append(hub.team(hub.found("acme")))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(make_store: MakeStore) -> Store:
+    return make_store()
+
+
+@pytest.fixture
+def mind_on(store: Store, tmp_path: Path, clock: Clock) -> MindOn:
+    """Opens a store for a writer, as seen from a repository; by words alone, unless a model is named."""
+
+    def mind(writer: Writer = PERSON, *, repo: str = HERE, model: str = "none", on: Store = store) -> Hivemind:
+        settings = Settings(home=tmp_path, person="ada", model=model)
+        return Hivemind.at_hub(on, repo, settings=settings, writer=writer, clock=clock)
+
+    return mind
+
+
+@pytest.fixture
+def mind(mind_on: MindOn) -> Hivemind:
+    return mind_on()
+
+
+def tamper(store: Store, statement: str) -> None:
+    """Change the tables behind everybody's back, as somebody with the database's own password could."""
+    if isinstance(store, HubStore):
+        with store.db.connection.transaction():
+            store.db.connection.execute(ENTER, [store.db.team])
+            store.db.connection.execute("RESET ROLE")
+            store.db.connection.execute("SET CONSTRAINTS ALL DEFERRED")
+            store.db.connection.execute(statement.encode())
+    else:
+        store.db.execute("PRAGMA foreign_keys = OFF")
+        store.db.execute(statement)

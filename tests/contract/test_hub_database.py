@@ -1,0 +1,287 @@
+"""What Postgres itself holds to on a hub: teams that cannot see each other, whatever a statement forgets."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from hivemind import Hivemind, Scope
+from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
+from hivemind.hub.migrating import migrate
+from hivemind.hub.postgres import Postgres, connected, translated
+from hivemind.hub.store import Hub, HubStore
+from hivemind.model.events import MemoriesRecalled
+from hivemind.model.recall import Query
+from hivemind.model.scope import Sight
+from hivemind.settings import Settings
+from hivemind.store import log
+from hivemind.store.projections import memories, receipts, sessions, vectors, words
+from tests import postgres
+from tests.conftest import PERSON, Clock
+from tests.contract.conftest import HERE
+from tests.contract.test_store import observed, remembered
+
+SEES: dict[str, Callable[[HubStore], Any]] = {
+    "memories by id": lambda store: memories.get_all(store.db, [remembered(1).about]),
+    "memories by prefix": lambda store: store.db.execute("SELECT id FROM memories WHERE id LIKE '0%'"),
+    "memories listed": lambda store: list(memories.each(store.db, Sight(repos=(), everywhere=True))),
+    "memories counted": lambda store: memories.counts(store.db),
+    "the log": lambda store: log.read(store.db, 0, 100),
+    "the log as people read it": lambda store: log.entries(store.db),
+    "the log about a memory": lambda store: log.about(store.db, remembered(1).about),
+    "the end of the log": lambda store: log.end(store.db),
+    "known entries": lambda store: log.known(store.db, [remembered(1).id]),
+    "devices": lambda store: store.db.execute("SELECT id FROM devices"),
+    "bodies that hold something": lambda store: log.holding(store.db, ["quarterly"]),
+    "sessions": lambda store: sessions.listed(store.db, Sight(repos=(), everywhere=True), limit=10),
+    "receipts": lambda store: receipts.of_session(store.db, ""),
+    "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
+    "passages": lambda store: words.read(store.db, range(1_000)),
+    "passages by words": lambda store: store.db.index.search(everywhere("quarterly report"), 10),
+    "memories that share words": lambda store: store.db.index.sharing(["quarterly"], HERE),
+    "words said elsewhere": lambda store: store.db.index.is_said_elsewhere("quarterly", []),
+    "words counted": lambda store: store.db.execute("SELECT term FROM word_counts"),
+    "vectors counted": lambda store: any(vectors.count(store.db)),
+    "how much there is": lambda store: store.bytes,
+}
+"""Everything that reads, and is true of a team that has something to see."""
+
+
+def everywhere(text: str) -> Query:
+    sight = Sight(repos=(HERE,), everywhere=True)
+    return Query(text=text, sight=sight, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=500)
+
+
+@pytest.fixture
+def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
+    """One that has something to hide, and one that has nothing."""
+    ours, theirs = (hub.team(hub.found(name)) for name in ("ours", "theirs"))
+    secret = remembered(1, "the quarterly report is late")
+    shown = MemoriesRecalled(query="quarterly", shown=(), session_id="s1")
+    ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
+    ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
+    ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+@contextmanager
+def raw(hub: Hub, team: str, role: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of somebody who wrote their own SQL."""
+    with hub.pool.connection() as connection, connection.transaction():
+        connection.execute("SELECT set_config('hivemind.team', $1, true)", [team])
+        connection.execute(f"SET LOCAL ROLE {role}".encode())
+        yield connection
+
+
+@pytest.mark.parametrize("what", SEES)
+def test_another_team_sees_nothing(teams: tuple[HubStore, HubStore], what: str) -> None:
+    ours, theirs = teams
+
+    assert SEES[what](ours)
+    assert not SEES[what](theirs)
+
+
+def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, clock: Clock) -> None:
+    settings = Settings(home=tmp_path, person="ada")
+    said = "The car was fixed at the garage"
+    with hub.team(hub.found("ours")) as ours, hub.team(hub.found("theirs")) as theirs:
+        for store in (ours, theirs):
+            mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
+            text = said if store is ours else "Nothing of interest"
+            mind.remember(text, scope=Scope.TEAM)
+            mind.catch_up()
+            asked = mind._meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
+
+            near = store.db.index.likely(asked, Sight(repos=(), everywhere=True), 200)
+
+            assert [one.text for one in words.read(store.db, near)] == [
+                said if store is ours else "Nothing of interest"
+            ]
+
+
+TABLES = [
+    *("teams", "devices", "events", "bodies", "erased", "bookmarks", "memories", "tombstones", "receipts"),
+    *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),
+]
+
+
+@pytest.mark.parametrize("role", ["hivemind_hub", postgres.OWNER])
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_of_another_team_are_out_of_reach_of_any_statement(
+    hub: Hub, teams: tuple[HubStore, HubStore], table: str, role: str
+) -> None:
+    ours, theirs = teams
+    ours.db.execute("INSERT INTO erased VALUES ('something') ON CONFLICT DO NOTHING")
+    everything = f"SELECT count(*) FROM hivemind.{table} WHERE team_id = $1".encode()
+
+    with raw(hub, theirs.db.team, role) as connection:
+        seen = connection.execute(everything, [ours.db.team]).fetchone()
+    with raw(hub, ours.db.team, role) as connection:
+        own = connection.execute(everything, [ours.db.team]).fetchone()
+
+    assert seen == (0,)
+    assert own is not None
+    assert own[0] > 0
+
+
+def test_without_a_team_there_is_nothing_and_nothing_can_be_written(hub: Hub, teams: tuple[HubStore, HubStore]) -> None:
+    with raw(hub, "", "hivemind_hub") as connection:
+        assert connection.execute("SELECT count(*) FROM hivemind.events").fetchone() == (0,)
+        with pytest.raises(psycopg.errors.Error):
+            connection.execute("INSERT INTO hivemind.erased (name) VALUES ('x')")
+    assert log.end(teams[0].db) > 0
+
+
+def test_a_row_cannot_be_given_to_another_team(hub: Hub, teams: tuple[HubStore, HubStore]) -> None:
+    ours, theirs = teams
+    give = "INSERT INTO hivemind.erased VALUES ('x', $1)"
+
+    with raw(hub, theirs.db.team, "hivemind_hub") as connection:
+        connection.execute(give, [theirs.db.team])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), raw(hub, theirs.db.team, "hivemind_hub") as connection:
+        connection.execute(give, [ours.db.team])
+
+
+def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -> None:
+    with hub.pool.connection() as connection:
+        roles = connection.execute(
+            "SELECT rolname, rolsuper, rolbypassrls, rolcanlogin FROM pg_roles WHERE rolname LIKE 'hivemind%'"
+        ).fetchall()
+        bound = connection.execute(
+            "SELECT relname, relrowsecurity AND relforcerowsecurity, pg_get_userbyid(relowner) FROM pg_class"
+            " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r' AND relname <> 'migrations'"
+        ).fetchall()
+        functions = connection.execute(
+            "SELECT proname FROM pg_proc WHERE pg_get_userbyid(proowner) = 'hivemind_index'"
+        ).fetchall()
+
+    assert sorted(roles) == [("hivemind_hub", False, False, False), ("hivemind_index", False, False, False)]
+    assert len(bound) > len(TABLES)
+    assert all(is_bound and owner == postgres.OWNER for _, is_bound, owner in bound)
+    assert {name for (name,) in functions} == {"matching", "saying", "near"}
+
+
+def test_the_log_cannot_be_changed_by_the_role_that_answers(teams: tuple[HubStore, HubStore]) -> None:
+    ours, _ = teams
+
+    with pytest.raises(StoreError):
+        ours.db.execute("UPDATE events SET actor = 'eve'")
+    with pytest.raises(StoreError):
+        ours.db.execute("DELETE FROM events")
+    assert log.verify(ours.db) == []
+
+
+@pytest.mark.parametrize("scope", [Scope.USER, Scope.PROJECT])
+def test_what_is_private_is_refused_by_the_database_itself(teams: tuple[HubStore, HubStore], scope: Scope) -> None:
+    ours, _ = teams
+
+    with pytest.raises(Refused):
+        ours.record([replace(remembered(7), scope=scope)])
+    assert ours.record([remembered(7)]) == [remembered(7)]
+
+
+@pytest.mark.parametrize("scope", [Scope.USER, Scope.PROJECT])
+def test_only_what_is_the_teams_can_stand_in_a_shared_chain(teams: tuple[HubStore, HubStore], scope: Scope) -> None:
+    ours, _ = teams
+    ours.db.execute("INSERT INTO devices (id, last_seq, last_hash, shared) VALUES ('laptop', 0, '', 1)")
+    entry = (
+        "INSERT INTO events (id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about,"
+        " fact, digest) VALUES (?, (SELECT key FROM devices WHERE id = 'laptop'), ?, '', '', '', '', ?, '', '', '', '',"
+        " 'observation.made', '')"
+    )
+
+    ours.db.execute(entry, "a", 1, "team")
+
+    with pytest.raises(Refused):
+        ours.db.execute(entry, "b", 2, scope)
+    with pytest.raises(Refused):
+        ours.db.execute("UPDATE devices SET shared = 0 WHERE id = 'laptop'")
+
+
+def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: Hub) -> None:
+    team = hub.found("busy")
+
+    def write(worker: int) -> None:
+        with hub.team(team) as store:
+            for number in range(10):
+                store.record([replace(remembered(number), id=f"{worker}-{number}")])  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+
+    with hub.team(team) as store:
+        assert len(log.read(store.db, 0, 100)) == 40
+        assert log.verify(store.db) == []
+
+
+def test_two_hubs_may_start_at_once_and_starting_again_changes_nothing(empty_database: str) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(migrate, [empty_database] * 3))
+
+    migrate(empty_database)
+    with Hub.open(empty_database) as hub, hub.team(hub.found("one")) as store:
+        store.record([remembered(1)])
+        assert log.end(store.db) > 0
+
+
+def test_a_database_that_a_newer_program_migrated_is_left_alone(empty_database: str) -> None:
+    migrate(empty_database)
+    with connected(empty_database) as owner:
+        owner.execute("INSERT INTO hivemind.migrations VALUES ('9999_later.sql')")
+
+    with pytest.raises(StoreTooNew, match="upgrade"):
+        migrate(empty_database)
+
+
+def test_an_older_derivation_is_derived_again(hub: Hub) -> None:
+    team = hub.found("old")
+    with hub.team(team) as store:
+        store.record([remembered(1)])
+        store.db.execute("UPDATE bookmarks SET version = 0")
+        store.db.execute("UPDATE memories SET text = 'wrong'")
+
+    with hub.team(team) as store:
+        assert [one.text for one in memories.get_all(store.db, [remembered(1).about])] == ["fact 1"]
+
+
+def test_a_team_that_is_not_there_is_not_opened(hub: Hub) -> None:
+    with pytest.raises(NotFound):
+        hub.team("00000000-0000-0000-0000-000000000000")
+
+
+def test_a_database_that_does_not_answer_is_said_to_be_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="address"):
+        connected(f"postgresql://nobody@/none?host={tmp_path}")
+
+
+def test_placeholders_are_numbered_and_what_is_quoted_stays() -> None:
+    assert translated("SELECT ?, '?', ':a', ?::text", (1, 2)) == ("SELECT $1, '?', ':a', $2::text", [1, 2])
+    assert translated("SELECT :b, :a, :b::int", ({"a": 1, "b": 2},)) == ("SELECT $1, $2, $1::int", [2, 1])
+
+
+def test_a_zero_character_is_kept_as_a_sign_that_there_was_one(teams: tuple[HubStore, HubStore]) -> None:
+    ours, _ = teams
+
+    ours.record([remembered(5, "zero\0here")])
+
+    assert memories.get_all(ours.db, [remembered(5).about])[0].text == "zero\N{REPLACEMENT CHARACTER}here"
+    assert log.verify(ours.db) == []
+
+
+def test_rows_are_streamed_without_holding_a_transaction_open(teams: tuple[HubStore, HubStore]) -> None:
+    ours, _ = teams
+    rows = ours.db.stream("SELECT value FROM generate_series(1, 5000) AS g (value)")
+
+    first = next(rows)
+    ours.record([remembered(8)])
+
+    assert isinstance(ours.db, Postgres)
+    assert ours.db.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    assert [first, *rows] == [(number,) for number in range(1, 5001)]

@@ -1,0 +1,413 @@
+"""What a store promises, whichever engine it runs on."""
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from hivemind import Hivemind, Kind, Scope
+from hivemind.errors import NotFound, Refused
+from hivemind.hub.store import Hub
+from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationMade
+from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.memory import Channel, Status
+from hivemind.model.recall import Recall
+from hivemind.model.rollback import Selection
+from hivemind.model.scope import Repository, Sight
+from hivemind.model.session import Seen
+from hivemind.store import Store, log
+from hivemind.store.projections import memories, receipts
+from tests.conftest import AGENT, Clock
+from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
+from tests.property.test_log import histories
+
+TEAM = Scope.TEAM
+ELSEWHERE = "remote:git.example/acme/web"
+
+
+def texts(found: Recall) -> list[str]:
+    return [hit.memory.text for hit in found.hits]
+
+
+def remembered(number: int, text: str = "") -> Event:
+    return Event(
+        id=EventId(f"{number:04d}"),
+        at=f"2026-03-01T12:00:{number:02d}.000000Z",
+        actor="ada",
+        channel=Channel.PERSON,
+        scope=TEAM,
+        repo=HERE,
+        fact=MemoryRemembered(
+            memory_id=MemoryId(f"{number:032x}"), kind=Kind.FACT, text=text or f"fact {number}", owner="ada"
+        ),
+    )
+
+
+def after(event: Event, fact: MemoryErased | MemoryRevised, minute: int) -> Event:
+    return replace(event, id=EventId(f"{event.id}-{minute}"), at=f"2026-03-01T13:{minute:02d}:00.000000Z", fact=fact)
+
+
+def observed(number: int, text: str = "ran the tests") -> Event:
+    fact = ObservationMade(agent="codex", session_id="s1", seen=Seen.PROMPT, directory="/work", text=text)
+    at = f"2026-03-01T14:00:{number:02d}.000000Z"
+    return replace(remembered(number), id=EventId(f"o{number}"), at=at, fact=fact, scope=Scope.PROJECT)
+
+
+def picture(store: Store) -> dict[str, list[object]]:
+    """Everything derived, without the numbers that only count arrivals."""
+    found = {
+        "memories": f"SELECT {memories.COLUMNS} FROM memories",
+        "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text, w.context, w.around"
+        " FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key",
+        "wanted": "SELECT count(*) FROM vectors_wanted",
+        "receipts": f"SELECT {receipts.COLUMNS} FROM receipts",
+        "sessions": "SELECT id, agent, repo, directory, started_at, last_seen_at FROM sessions",
+        "observations": "SELECT id, at, seen, text, tool, command, exit_code, file, subagent, size FROM observations",
+        "repositories": "SELECT repo, root FROM repositories",
+        "tombstones": "SELECT value, memory_id, repo, reason FROM tombstones",
+    }
+    return {name: sorted(map(list, store.db.execute(sql)), key=repr) for name, sql in found.items()}
+
+
+# -- the log ---------------------------------------------------------------------------------------
+
+
+def test_what_is_recorded_is_read_back_in_order(store: Store) -> None:
+    events = [remembered(number) for number in range(5)]
+
+    store.record(events)
+
+    read = log.read(store.db, 0, 100)
+    assert [event for _, event in read] == events
+    assert [position for position, _ in read] == sorted(position for position, _ in read)
+    assert [event for _, event in log.read(store.db, read[2][0], 1)] == [events[3]]
+    assert log.end(store.db) == read[-1][0]
+
+
+def test_what_arrives_twice_is_recorded_once(store: Store) -> None:
+    events = [remembered(number) for number in range(3)]
+    store.record(events)
+    before, end = picture(store), log.end(store.db)
+
+    assert store.record(events) == []
+
+    assert (picture(store), log.end(store.db)) == (before, end)
+
+
+def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:
+    store.record([remembered(1)])
+
+    with suppress(ZeroDivisionError), store.db.transaction():
+        store.record([remembered(2)])
+        raise ZeroDivisionError
+
+    assert [event.id for _, event in log.read(store.db, 0, 10)] == ["0001"]
+    assert log.verify(store.db) == []
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE events SET actor = 'eve' WHERE id = '0002'",
+        "UPDATE events SET at = '2020-01-01T00:00:00.000000Z' WHERE id = '0003'",
+        "UPDATE bodies SET content = replace(content, 'fact 2', 'fact X')",
+        "DELETE FROM bodies WHERE position = (SELECT position FROM events WHERE id = '0002')",
+        "UPDATE events SET device_seq = 9 WHERE id = '0003'",
+        "UPDATE devices SET last_hash = ''",
+    ],
+)
+def test_any_single_change_to_the_log_is_noticed(store: Store, tampering: str) -> None:
+    store.record([remembered(number) for number in range(4)])
+    assert log.verify(store.db) == []
+
+    tamper(store, tampering)
+
+    assert log.verify(store.db) != []
+
+
+def test_an_entry_that_was_taken_out_is_noticed(store: Store) -> None:
+    store.record([remembered(number) for number in range(4)])
+
+    tamper(store, "DELETE FROM bodies WHERE position = (SELECT position FROM events WHERE id = '0003')")
+    tamper(store, "DELETE FROM events WHERE id = '0003'")
+
+    assert log.verify(store.db) != []
+
+
+def test_the_log_is_listed_page_by_page(mind: Hivemind) -> None:
+    for number in range(5):
+        mind.remember(f"thing number {number}", scope=TEAM)
+
+    first = mind.log(limit=3)
+    rest = mind.log(before=first[-1].position, limit=10)
+
+    assert len(first) == 3
+    assert [entry.position for entry in (*first, *rest)] == sorted(
+        {entry.position for entry in (*first, *rest)}, reverse=True
+    )
+
+
+# -- what is derived -------------------------------------------------------------------------------
+
+
+def test_the_order_of_arrival_does_not_matter_and_a_rebuild_changes_nothing(make_store: MakeStore) -> None:
+    first = remembered(1, "the port is 8080")
+    events = [
+        first,
+        after(first, MemoryRevised(memory_id=MemoryId(first.about), base=1, text="the port is 9090"), 1),
+        remembered(2, "deploys happen on fridays"),
+        after(remembered(3), MemoryErased(memory_id=MemoryId(remembered(3).about), values=("v",)), 2),
+        remembered(3),
+        observed(1),
+        observed(2),
+    ]
+    one, other = make_store(), make_store()
+    one.record(events)
+    for event in reversed(events):
+        other.record([event])
+
+    before = picture(one)
+    one.rebuild()
+
+    assert picture(other) == before
+    assert picture(one) == before
+    assert len(before["memories"]) == 2
+    assert len(before["tombstones"]) == 1
+    assert log.verify(one.db) == log.verify(other.db) == []
+
+
+@settings(
+    max_examples=25,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(history=histories())
+def test_both_engines_derive_the_same_from_the_same_history(hub: Hub, tmp_path: Path, history: list[Event]) -> None:
+    shared = [replace(event, scope=TEAM) for event in history]
+    in_sqlite = Store.open(tmp_path / str(len(list(tmp_path.iterdir()))))
+    in_postgres = hub.team(hub.found("both"))
+
+    for store in (in_sqlite, in_postgres):
+        for event in shared:
+            store.record([event])
+
+    try:
+        assert picture(in_postgres) == picture(in_sqlite)
+        assert log.verify(in_postgres.db) == []
+        before = picture(in_postgres)
+        in_postgres.rebuild()
+        assert picture(in_postgres) == before
+    finally:
+        in_sqlite.close()
+        in_postgres.close()
+
+
+# -- recall ----------------------------------------------------------------------------------------
+
+
+def test_recall_finds_by_words_endings_and_parts_of_identifiers(mind: Hivemind) -> None:
+    mind.remember("Deploys happen on Fridays", scope=TEAM)
+    mind.remember("getUserById caches for an hour", scope=TEAM)
+    mind.remember("Die Schlüssel liegen im Tresor", scope=TEAM)
+    mind.remember("Nothing to do with it", scope=TEAM)
+
+    assert texts(mind.recall("when is a deploy happening")) == ["Deploys happen on Fridays"]
+    assert texts(mind.recall("get_user_by_id caching")) == ["getUserById caches for an hour"]
+    assert texts(mind.recall("SCHLUSSEL tresor")) == ["Die Schlüssel liegen im Tresor"]
+
+
+def test_words_in_quotes_must_stand_together(mind: Hivemind) -> None:
+    mind.remember("the release branch is cut on Mondays", scope=TEAM)
+    mind.remember("a branch can be for a release or for a fix", scope=TEAM)
+
+    assert texts(mind.recall('"release branch"')) == ["the release branch is cut on Mondays"]
+    assert len(texts(mind.recall("release branch"))) == 2
+
+
+def test_a_rare_word_counts_more_than_common_ones(mind: Hivemind) -> None:
+    for number in range(30):
+        mind.remember(f"the cache of server {number} is cleared by job {number}", scope=TEAM)
+    mind.remember("zookeeper keeps the leases", scope=TEAM)
+
+    assert texts(mind.recall("cache zookeeper server"))[0] == "zookeeper keeps the leases"
+
+
+def test_recall_finds_by_meaning_what_shares_no_word(mind_on: MindOn) -> None:
+    mind = mind_on(model="")
+    mind.remember("Production is released every Friday afternoon", scope=TEAM)
+    mind.remember("The office plants are watered by Tom", scope=TEAM)
+    mind.remember("The car was fixed at the garage", scope=TEAM)
+
+    found = mind.recall("automobile repair", limit=1)
+
+    assert texts(found) == ["The car was fixed at the garage"]
+    assert any(signal.name == "meaning" for signal in found.hits[0].signals)
+
+
+def test_recall_declines_where_nothing_answers(mind: Hivemind) -> None:
+    mind.remember("Deploys happen on Fridays", scope=TEAM)
+
+    assert mind.recall("which colour has the neighbour's cat").hits == ()
+    assert mind.recall("when do deploys happen").hits != ()
+
+
+def test_recall_is_narrowed_by_kinds_and_tags(mind: Hivemind) -> None:
+    mind.remember("retries are limited to three", scope=TEAM, kind=Kind.CONVENTION, tags=["queue"])
+    mind.remember("retries were unlimited once", scope=TEAM, kind=Kind.FACT, tags=["history"])
+
+    assert texts(mind.recall("retries", kinds=[Kind.CONVENTION])) == ["retries are limited to three"]
+    assert texts(mind.recall("retries", tags=["history"])) == ["retries were unlimited once"]
+    assert len(texts(mind.recall("retries"))) == 2
+
+
+def test_what_another_repository_said_is_seen_only_when_asked_for(mind_on: MindOn) -> None:
+    mind_on(repo=ELSEWHERE).remember("the web client polls every minute", scope=TEAM)
+    here = mind_on()
+    here.remember("the api is polled by the client", scope=TEAM)
+
+    assert texts(here.recall("client polls")) == ["the api is polled by the client"]
+    assert len(texts(here.recall("client polls", everywhere=True))) == 2
+    assert [one.text for one in here.list()] == ["the api is polled by the client"]
+
+
+def test_what_was_believed_then_is_answered_as_of_then(mind: Hivemind, clock: Clock) -> None:
+    memory = mind.remember("the api port is 8080", scope=TEAM)
+    then = clock.now.date().isoformat()
+    clock.advance(days=3)
+    mind.revise(memory.id, "the api port is 9090")
+
+    assert [hit.passage for hit in mind.recall("api port", as_of=then).hits] == ["the api port is 8080"]
+    assert [hit.passage for hit in mind.recall("api port").hits] == ["the api port is 9090"]
+    assert [step.after.text for step in mind.history(memory.id)] == ["the api port is 8080", "the api port is 9090"]
+
+
+def test_what_is_tied_to_code_is_found_by_its_place(mind: Hivemind) -> None:
+    tied = mind.remember("this module owns the tokens", scope=TEAM, links=["auth/service.py::login"])
+    mind.remember("something else entirely", scope=TEAM)
+    query = mind._query()
+
+    assert [one.id for one in memories.linked(mind._store.db, query, ["auth/service.py"])] == [tied.id]
+    assert memories.linked(mind._store.db, query, ["auth/service"]) == []
+
+
+def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
+    person, agent = mind_on(), mind_on(AGENT)
+    memory = person.remember("deploys happen on fridays", scope=TEAM)
+
+    found = agent.recall("when do deploys happen")
+
+    (line,) = agent.receipts("s1")
+    assert (line.id, line.memory_id, line.query) == (found.receipt, memory.id, "when do deploys happen")
+    assert person.explain(memory.id).receipts == (line,)
+    assert [one.actor for one in person.tokens_spent()] == ["claude-code"]
+
+
+# -- governance ------------------------------------------------------------------------------------
+
+
+def test_two_values_are_disputed_until_a_person_settles_it(mind_on: MindOn) -> None:
+    mind = mind_on()
+    old = mind.remember("API port is 8080", scope=TEAM)
+    new = mind.remember("API port is 9090", scope=TEAM)
+    assert new.contradicts == (old.id,)
+    assert {one.memory.id for one in mind.review()} == {old.id, new.id}
+
+    mind.approve(new.id, over=True)
+
+    assert texts(mind.recall("API port")) == ["API port is 9090"]
+    assert mind.review() == ()
+    with pytest.raises(Refused):
+        mind_on(AGENT).approve(old.id)
+
+
+def test_a_rejected_value_stays_out_until_it_is_restored(mind_on: MindOn) -> None:
+    person, agent = mind_on(), mind_on(AGENT)
+    wrong = agent.remember("deploys need no review", scope=TEAM)
+
+    person.reject(wrong.id)
+
+    with pytest.raises(Refused):
+        agent.remember("Deploys need NO review!", scope=TEAM)
+    person.restore(wrong.id)
+    assert agent.remember("deploys need no review", scope=TEAM).status is not Status.RETRACTED
+
+
+def test_every_value_of_a_subject_is_kept(mind: Hivemind) -> None:
+    first = mind.remember("uploads up to 5 MB", scope=TEAM, subject="REQ-12")
+    mind.remember("uploads up to 1 GB", scope=TEAM, subject="REQ-12", replaces=[first.id])
+
+    assert [(one.text, one.status) for one in mind.history_of_subject("REQ-12")] == [
+        ("uploads up to 5 MB", Status.SUPERSEDED),
+        ("uploads up to 1 GB", Status.ACTIVE),
+    ]
+
+
+def test_memories_are_listed_page_by_page(mind: Hivemind) -> None:
+    said = [mind.remember(f"thing number {number} is so", scope=TEAM).id for number in range(5)]
+
+    first = mind.list(limit=2)
+    second = mind.list(limit=2, before=first[-1].id)
+    third = mind.list(limit=2, before=second[-1].id)
+
+    assert [one.id for one in (*first, *second, *third)] == said[::-1]
+
+
+def test_a_session_is_told_by_what_was_observed_in_it(mind: Hivemind, store: Store) -> None:
+    store.record([observed(2, "then that"), observed(1, "first this")])
+
+    (session,) = mind.sessions()
+    _, seen = mind.session("s")
+
+    assert (session.task, session.observations) == ("first this", 2)
+    assert [one.text for one in seen] == ["first this", "then that"]
+
+
+def test_what_a_session_taught_is_rolled_back_and_can_come_again(mind_on: MindOn) -> None:
+    person, agent = mind_on(), mind_on(AGENT)
+    agent.remember("the tests need a running redis", scope=TEAM)
+    kept = person.remember("deploys happen on fridays", scope=TEAM)
+
+    name, changes = person.rollback(Selection(session="s1"))
+
+    assert len(changes) == 1
+    assert [one.id for one in person.list()] == [kept.id]
+    assert person.undo_rollback(name) == 1
+    assert len(person.list()) == 2
+
+
+def test_what_is_erased_leaves_no_body_no_index_row_and_stays_out(mind_on: MindOn, store: Store) -> None:
+    mind = mind_on(model="")
+    secret = mind.remember("the vault code is xyzzy-4711", scope=TEAM)
+    mind.remember("deploys happen on fridays", scope=TEAM)
+    mind.recall("what is the vault code xyzzy-4711?")
+
+    receipt = mind.erase(secret.id, reason="asked to")
+
+    assert receipt.is_complete
+    assert mind.recall("vault code").hits == ()
+    for table, column in (("bodies", "content"), ("memories", "text"), ("words", "text"), ("receipts", "query")):
+        held = [row[0] for row in store.db.execute(f"SELECT {column} FROM {table}")]
+        assert not any("xyzzy" in one for one in held), table
+    assert any("fridays" in row[0] for row in store.db.execute("SELECT content FROM bodies"))
+    counted = {row[0] for row in store.db.execute("SELECT term FROM word_counts")}
+    assert "xyzzi" not in counted
+    assert "deploi" in counted
+    assert store.db.value("SELECT count(*) FROM vectors") == 1
+    with pytest.raises(Refused):
+        mind.remember("The vault code is XYZZY 4711", scope=TEAM)
+    with pytest.raises(NotFound, match="erased"):
+        mind.show(secret.id)
+    assert mind.audit() == ()
+
+
+def test_everything_is_exported_and_counted(mind: Hivemind, store: Store) -> None:
+    for number in range(3):
+        mind.remember(f"thing number {number} is so", scope=TEAM)
+
+    assert len(list(mind.export_lines())) == 3
+    assert mind.stats().memories == (("team", "fact", "active", 3),)
+    assert mind.stats().bytes > 0
+    assert len(list(memories.each(store.db, Sight.of(Repository(id=HERE, root=""))))) == 3
+    assert all(finding.is_well for finding in mind.doctor())

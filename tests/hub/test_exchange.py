@@ -1,0 +1,425 @@
+"""What a team shares: it reaches everybody, what is private reaches nobody, and what is erased is gone everywhere."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hivemind import Hivemind, Kind, Scope
+from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
+from hivemind.hub import exchange
+from hivemind.model.events import MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Channel, Source, Status, Trust
+from hivemind.model.scope import Repository
+from hivemind.model.team import Member, Page, Role
+from hivemind.model.wire import packed, unpacked
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+from hivemind.store import Store, log, shared
+from tests.conftest import Clock
+from tests.doors import residue
+from tests.hub.hubs import NOW, Line, reviewer, writer
+
+REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
+Device = Callable[..., Hivemind]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "hub")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def device(tmp_path: Path, clock: Clock) -> Iterator[Device]:
+    opened: list[Hivemind] = []
+
+    def open_for(person: str, channel: Channel = Channel.PERSON) -> Hivemind:
+        home = tmp_path / person
+        who = Writer(actor=person, channel=channel)
+        mind = Hivemind(Store.open(home), Settings(home=home, person=person), REPOSITORY, who, clock)
+        opened.append(mind)
+        return mind
+
+    yield open_for
+    for mind in opened:
+        mind.close()
+
+
+def texts(mind: Hivemind) -> list[str]:
+    return sorted(memory.text for memory in mind.list())
+
+
+def test_what_one_remembers_for_the_team_another_recalls(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
+    alice.remember("My own note about lunch")
+
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+
+    found = bob.recall("when do deploys run?").hits[0].memory
+    assert (found.text, found.owner, found.trust) == ("Deploys run on Fridays", "alice", Trust.HIGH)
+    assert texts(bob) == ["Deploys run on Fridays"]
+    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+
+
+def test_nothing_private_is_on_the_wire(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    private = alice.remember("API port is 8080 zebra")
+    alice.remember("API port is 9090", scope=Scope.TEAM)
+    alice.remember("Quokka listens on 9091", replaces=[private.id], scope=Scope.TEAM)
+    alice.recall("zebra port")
+    line = Line(hub, writer("alice"))
+
+    alice.sync(line)
+
+    said = "".join(line.wire)
+    assert "9090" in said
+    assert "Quokka" in said
+    assert "zebra" not in said
+    assert private.id not in said
+
+
+def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(device: Device) -> None:
+    alice = device("alice")
+    alice.remember("For all of us", scope=Scope.TEAM)
+    db = alice._store.db
+    chain = db.value("SELECT key FROM devices WHERE shared = 1")
+
+    for smuggling in (
+        f"UPDATE events SET scope = 'project' WHERE device = {chain}",
+        f"UPDATE events SET device = {chain}, device_seq = 99 WHERE scope = 'project'",
+        "UPDATE devices SET shared = 1",
+        f"INSERT INTO events SELECT 99, 'x', {chain}, 9, '', '', '', '', 'user', '', '', '', '', '', ''",
+    ):
+        with pytest.raises(apsw.ConstraintError):
+            db.execute(smuggling)
+
+    assert len(shared.of_chain(db, alice._store.chain, 0, 10)) == 1
+
+
+def test_an_erasure_reaches_everybody_with_what_repeats_it(hub: Store, device: Device, tmp_path: Path) -> None:
+    alice, bob = device("alice"), device("bob")
+    kept = alice.remember("Standup is at ten", scope=Scope.TEAM)
+    gone = alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+    bob.recall("xylophone42 vault")
+    before = len(exchange.erasures_pending(hub))
+
+    alice.erase(gone.id)
+    alice.sync(Line(hub, writer("alice")))
+    waiting = exchange.erasures_pending(hub)
+    brought = bob.sync(Line(hub, writer("bob")))
+
+    assert brought.erased == 1
+    assert texts(bob) == texts(alice) == [kept.text]
+    assert (before, [one.person for one in waiting], exchange.erasures_pending(hub)) == (0, ["bob"], [])
+    assert residue(tmp_path, b"xylophone42") == []
+    assert residue(tmp_path, b"Standup") != []
+    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+    with pytest.raises(Refused, match="erased before"):
+        bob.remember("the VAULT code is xylophone42")
+
+
+def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    lines = Line(hub, reviewer("alice")), Line(hub, writer("bob"))
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.sync(lines[0])
+    bob.sync(lines[1])
+    alice.revise(memory.id, "Tests run with nox")
+    bob.revise(memory.id, "Tests run with pytest")
+    bob.revise(memory.id, "Tests run with pytest -n 2")
+
+    for mind, line in ((alice, lines[0]), (bob, lines[1]), (alice, lines[0])):
+        mind.sync(line)
+
+    for mind in (alice, bob):
+        known = mind.show(memory.id)
+        assert (known.text, known.status) == ("Tests run with nox", Status.DISPUTED)
+        assert [(rival.by, rival.text) for rival in known.rivals] == [("bob", "Tests run with pytest -n 2")]
+        assert "pytest -n 2" in mind.review()[0].why
+        assert any("pytest -n 2" in step.what for step in mind.explain(memory.id).history)
+    alice.revise(memory.id, "Tests run with nox -- -n 2")
+    alice.sync(lines[0])
+    bob.sync(lines[1])
+    for mind in (alice, bob):
+        known = mind.show(memory.id)
+        assert (known.text, known.status, known.rivals) == ("Tests run with nox -- -n 2", Status.ACTIVE, ())
+
+
+def test_approving_settles_the_edits_that_were_read_and_no_others(hub: Store, device: Device) -> None:
+    alice, bob, carol = device("alice"), device("bob"), device("carol")
+    line = {mind: Line(hub, reviewer(mind.speaker)) for mind in (alice, bob, carol)}
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    for mind in (alice, bob, carol):
+        mind.sync(line[mind])
+    for mind, text in ((alice, "by nox"), (bob, "by pytest"), (carol, "by make")):
+        mind.revise(memory.id, f"Tests run {text}")
+    for mind in (alice, bob, alice):
+        mind.sync(line[mind])
+
+    alice.approve(memory.id)
+    for mind in (alice, carol, bob, alice):
+        mind.sync(line[mind])
+
+    for mind in (alice, bob, carol):
+        known = mind.show(memory.id)
+        assert (known.text, known.status) == ("Tests run by nox", Status.DISPUTED)
+        assert [rival.text for rival in known.rivals] == ["Tests run by make"]
+
+
+def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+
+    bob.reject(memory.id)
+    bob.tag(memory.id, ["testing"])
+    done = bob.sync(Line(hub, writer("bob")))
+
+    assert [reason for _, reason in done.refused] == ["only a reviewer may decide about the team's memories"]
+    assert (bob.show(memory.id).status, bob.show(memory.id).tags) == (Status.ACTIVE, ("testing",))
+    assert (bob.audit(), log.verify(hub.db)) == ((), [])
+
+
+def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+
+    bob.erase(memory.id)
+    done = bob.sync(Line(hub, writer("bob")))
+
+    assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
+    assert texts(bob) == ["Tests run with tox"]
+    assert bob.remember("Tests run with tox", scope=Scope.TEAM).id == memory.id
+    assert (bob.audit(), log.verify(hub.db)) == ((), [])
+
+
+@pytest.mark.parametrize("role", [Role.WRITER, Role.ADMIN])
+def test_an_agents_token_neither_speaks_as_a_person_nor_judges(hub: Store, device: Device, role: Role) -> None:
+    agent, person = device("codex", Channel.AGENT), device("alice")
+    token = Member(person="codex", role=role, is_agent=True)
+    memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
+    agent._store.record([agent._pen.about(memory, MemoryApproved(memory_id=memory.id))])
+    as_person = replace(agent._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    agent._store.record([as_person.about(memory, MemoryTagged(memory_id=memory.id, added=("mine",)))])
+
+    done = agent.sync(Line(hub, token))
+    person.sync(Line(hub, writer("alice")))
+
+    assert len(done.refused) == 2
+    assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
+
+
+def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    alice.remember("For all of us", scope=Scope.TEAM)
+    alice.remember("For me alone")
+    theirs = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+    private = [entry for _, entry in log.sent(alice._store.db.execute(f"{log.ENTRIES} WHERE d.shared = 0"))]
+
+    for entries in (theirs, private):
+        with pytest.raises(Refused):
+            exchange.push(hub, bob._store.chain, entries, writer("bob"), NOW)
+    with pytest.raises(Refused, match="somebody else"):
+        exchange.hello(hub, hub.chain, writer("bob"))
+    assert exchange.push(hub, alice._store.chain, theirs, writer("alice"), NOW).has == 1
+    with pytest.raises(Refused, match="somebody else"):
+        exchange.push(hub, alice._store.chain, theirs, writer("bob"), NOW)
+    with pytest.raises(Refused, match="may read"):
+        exchange.push(hub, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
+
+
+def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    for number in range(4):
+        alice.remember(f"Fact number {number}", scope=Scope.TEAM)
+    chain, entries = alice._store.chain, shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+
+    after_a_gap = exchange.push(hub, chain, entries[2:], writer("alice"), NOW)
+    first = exchange.push(hub, chain, entries[:2], writer("alice"), NOW)
+    all_again = exchange.push(hub, chain, entries, writer("alice"), NOW)
+
+    assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
+    with pytest.raises(OutOfStep) as told:
+        device("bob")._store.take_in(entries[1:])
+    assert told.value.expected == 1
+
+
+def test_a_changed_entry_is_not_taken(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    alice.remember("Fact", scope=Scope.TEAM)
+    (entry,) = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+    assert entry.content is not None
+
+    for changed in (
+        replace(entry, content=entry.content.replace("Fact", "Fake")),
+        replace(entry, header=entry.header._replace(prev_hash="1" * 64)),
+    ):
+        with pytest.raises(Refused):
+            exchange.push(hub, alice._store.chain, [changed], writer("alice"), NOW)
+    wrongs: tuple[dict[str, object], ...] = (
+        {"header": [], "salt": "", "content": None},
+        packed(entry) | {"content": "[]"},
+        packed(entry) | {"content": entry.content.replace('"Fact"', "7")},
+        packed(entry) | {"header": [*entry.header[:11], "another memory", *entry.header[12:]]},
+        packed(entry) | {"header": [*entry.header[:4], "yesterday", *entry.header[5:]]},
+    )
+    for wrong in wrongs:
+        with pytest.raises(InvalidInput):
+            unpacked(json.loads(json.dumps(wrong)))
+    assert unpacked(json.loads(json.dumps(packed(entry)))) == entry
+
+
+def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    unknown = UnknownFact(name="memory.dreamed", body="{}")
+    alice._store.record([alice._pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
+
+    with pytest.raises(Refused, match="upgrade"):
+        alice.sync(Line(hub, writer("alice")))
+    assert len(shared.of_chain(alice._store.db, alice._store.chain, 0, 10)) == 1
+
+
+def test_a_store_has_one_team(hub: Store, device: Device, tmp_path: Path) -> None:
+    alice, other = device("alice"), Store.open(tmp_path / "other")
+    alice.remember("For all of us", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+
+    with pytest.raises(Refused, match="another team"):
+        alice.sync(Line(other, writer("alice")))
+    assert log.end(other.db) == 0
+    other.close()
+
+
+def test_after_its_lease_a_device_drops_what_the_team_said(
+    hub: Store, device: Device, clock: Clock, tmp_path: Path
+) -> None:
+    alice, bob = device("alice"), device("bob")
+    alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+    bob.remember("Bob shared this", scope=Scope.TEAM)
+    bob.sync(Line(hub, writer("bob")))
+    unsent = bob.remember("Bob was offline", scope=Scope.TEAM)
+    private = bob.remember("Bob's own")
+    before = bob.caveat()
+
+    clock.now += timedelta(days=61)
+    assert bob.let_lease_lapse()
+
+    assert texts(bob) == [unsent.text, private.text]
+    assert residue(tmp_path / "bob", b"xylophone42") == []
+    assert "hivemind sync" in bob.caveat()
+    assert "hivemind sync" not in before
+    assert bob.audit() == ()
+    bob.sync(Line(hub, writer("bob")))
+    assert len(texts(bob)) == 4
+    assert (bob.audit(), bob.let_lease_lapse()) == ((), False)
+
+
+def test_publishing_copies_a_memory_without_what_stays_here(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    original = alice.remember("Build with make", subject="build", sources=["Makefile:3"])
+    line = Line(hub, writer("alice"))
+
+    (preview,) = alice.publish([original.id], dry_run=True)
+    (published,) = alice.publish([original.id])
+    again = alice.publish([original.id])
+    alice.sync(line)
+    bob.sync(Line(hub, writer("bob")))
+
+    assert (preview.text, preview.copy) == ("Build with make", "")
+    assert again[0].copy == published.copy
+    assert [memory.id for memory in bob.list()] == [published.copy]
+    assert bob.show(published.copy).sources[1].file == "Makefile"
+    assert original.id not in "".join(line.wire)
+    assert alice.show(original.id).status is Status.ACTIVE
+    with pytest.raises(InvalidInput, match="scope team"):
+        alice.publish([published.copy])
+    with pytest.raises(InvalidInput, match="scope user"):
+        alice.publish([alice.remember("Mine", scope=Scope.USER).id])
+
+
+def test_erasing_an_original_erases_its_copy_everywhere(hub: Store, device: Device, tmp_path: Path) -> None:
+    alice, bob = device("alice"), device("bob")
+    original = alice.remember("The vault code is xylophone42")
+    alice.publish([original.id])
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+
+    alice.erase(original.id)
+    alice.sync(Line(hub, writer("alice")))
+    bob.sync(Line(hub, writer("bob")))
+
+    assert residue(tmp_path, b"xylophone42") == []
+    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+
+
+def test_a_page_that_answers_another_question_is_not_taken(hub: Store, device: Device) -> None:
+    alice, bob = device("alice"), device("bob")
+    alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
+    alice.sync(Line(hub, writer("alice")))
+
+    class Confused(Line):
+        def pull(self, device: str, after: int, limit: int) -> Page:
+            return super().pull(device, after + 1, limit)
+
+    with pytest.raises(Unavailable):
+        bob.sync(Confused(hub, writer("bob")))
+    bob.sync(Line(hub, writer("bob")))
+    assert texts(bob) == ["Deploys run on Fridays"]
+
+
+def test_publishing_redacts_again_and_says_what_stays_here(device: Device) -> None:
+    alice = device("alice")
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    careless = replace(alice._pen, redact=str)
+    source = Source(channel=Channel.DERIVED, actor="codex", session_id="s1", event="e1", quote="you said so")
+    fact = MemoryRemembered(
+        memory_id=MemoryId("a" * 32), kind=Kind.FACT, text=f"Push with {secret}", owner="alice", sources=(source,)
+    )
+    alice._store.record([careless.event(fact, Scope.PROJECT, REPOSITORY.id)])
+
+    (published,) = alice.publish(["aaaa"])
+
+    copy = alice.show(published.copy)
+    assert secret not in copy.text
+    assert (copy.sources[0].actor, copy.sources[0].session_id, copy.sources[0].quote) == ("codex", "", "")
+    assert published.withheld == (
+        "secrets in the text",
+        "sessions it was learned in",
+        "words of others it quotes",
+    )
+
+
+def test_a_copy_is_believed_no_further_than_its_original(device: Device) -> None:
+    alice, agent = device("alice"), device("codex", Channel.AGENT)
+    said = agent.remember("Tests run with tox")
+    alice_said = alice.remember("Lint runs with ruff")
+    agent._writer = alice._writer
+
+    assert agent.publish([said.id])[0].channel is Channel.AGENT
+    assert alice.publish([alice_said.id])[0].channel is Channel.PERSON
+
+
+def test_a_private_dispute_with_a_team_memory_stays_private(hub: Store, device: Device) -> None:
+    alice = device("alice")
+    shared_claim = alice.remember("API port is 8080", scope=Scope.TEAM)
+    mine = alice.remember("API port is 9090")
+
+    assert mine.contradicts == (shared_claim.id,)
+    assert alice.show(shared_claim.id).contradicts == ()
+    with pytest.raises(InvalidInput, match="the team's"):
+        alice.remember("API port is 7070", replaces=[shared_claim.id])

@@ -1,0 +1,295 @@
+"""How the command line behaves towards people and scripts, whatever the command."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import pytest
+
+from hivemind import Hivemind
+from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli.manners import EXIT_CODES
+from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
+from tests.doors import run, run_json
+
+COMMAND = [sys.executable, "-m", "hivemind"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_plain_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def every_command() -> Iterator[str]:
+    """Each command by the words one types for it."""
+
+    def below(path: str, command: click.Command) -> Iterator[str]:
+        if path and not (isinstance(command, click.Group) and not command.invoke_without_command):
+            yield path
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None
+                yield from below(f"{path} {name}".strip(), found)
+
+    yield from below("", hivemind)
+
+
+def on_a_terminal(*arguments: str, lines: int = 24, **environ: str) -> str:
+    """What a person sees who types this at a terminal."""
+    screen, keyboard = pty.openpty()
+    size = {"TERM": "xterm", "COLUMNS": "80", "LINES": str(lines)}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=keyboard, stdout=keyboard, stderr=keyboard, env=os.environ | size | environ
+    )
+    os.close(keyboard)
+    seen = b""
+    with os.fdopen(screen, "rb", buffering=0) as output:
+        # Linux ends a terminal that nobody holds any more with an error.
+        with suppress(OSError):
+            while part := output.read(65536):
+                seen += part
+        process.wait()
+    return seen.decode(errors="replace")
+
+
+@pytest.mark.parametrize("path", list(every_command()))
+def test_every_command_has_an_example_and_takes_json_and_quiet(path: str) -> None:
+    told = run(*path.split(), "--help").stdout
+
+    assert f"hivemind {path.split(maxsplit=1)[0]}" in told.split("Usage:")[1].split("\n", 1)[1] or "hivemind\n" in told
+    assert "--json" in told
+    assert "--quiet" in told
+
+
+def test_json_may_be_asked_for_before_the_command_or_after_it() -> None:
+    run("remember", "Deploys run from main")
+
+    assert json.loads(run("--json", "list").stdout) == json.loads(run("list", "--json").stdout)
+    assert "Deploys" in run("list").stdout
+    assert not run("list").stdout.startswith("[")
+
+
+def test_quiet_leaves_out_confirmations_and_notes_but_not_answers() -> None:
+    assert run("remember", "Deploys run from main").stdout != ""
+    assert run("list", "--tags", "none").stderr != ""
+
+    confirmed = run("remember", "Tests need Redis", "--quiet")
+    empty = run("list", "--tags", "none", "--quiet")
+    answered = run("--quiet", "list")
+
+    assert (confirmed.stdout, confirmed.stderr) == ("", "")
+    assert (empty.stdout, empty.stderr) == ("", "")
+    assert "Tests need Redis" in answered.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["recal", "x"], "recall"),
+        (["recall", "x", "--scop", "user"], "--scope"),
+        (["recall", "x", "--scope", "projct"], "project"),
+        (["list", "--kind", "decison"], "decision"),
+        (["install", "claud-code"], "claude-code"),
+        (["session", "replya"], "replay"),
+    ],
+)
+def test_what_is_mistyped_gets_a_suggestion(typed: list[str], meant: str) -> None:
+    done = run(*typed)
+
+    assert done.exit_code == 2
+    assert meant in re.split("mean|Possible", done.stderr)[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [(InvalidInput, 2), (NotFound, 3), (Refused, 4), (StoreBusy, 5), (StoreDamaged, 5), (Unavailable, 6)],
+)
+def test_each_kind_of_error_has_its_exit_code(
+    kind: type[Exception], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise kind("the reason")
+
+    monkeypatch.setattr(Hivemind, "list", fail)
+
+    done = run("list")
+
+    assert (done.exit_code, done.stderr) == (code, "hivemind: the reason\n")
+    assert code in EXIT_CODES.values()
+
+
+def test_exit_codes_as_scripts_meet_them(home: Path) -> None:
+    assert run("remember", "API port is 8080").exit_code == 0
+    assert run("show", "ffffffff").exit_code == 3
+    assert run("recall", "x", "--limit", "0").exit_code == 2
+    assert run("erase", "API", "--json").exit_code == 3
+    assert run("promote", run_json("list")[0]["id"], "--json").exit_code == 1
+    (home / "memory.db").write_bytes(b"not a database at all" * 100)
+
+    assert run("list").exit_code == 5
+
+
+def test_an_error_nobody_foresaw_is_one_calm_line_and_the_details_are_kept(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("with the token ghp_x7Kq9ZtR2mWv4LpB8sNc3YhJ6dFgA1QeUoT5 in it")
+
+    monkeypatch.setattr(Hivemind, "list", fail)
+
+    calm = run("list")
+    kept = (home / "last-error.txt").read_text()
+    shown = run("list", "--debug")
+
+    assert calm.exit_code == 70
+    assert calm.stderr.count("\n") == 1
+    assert "Traceback" not in calm.stderr
+    assert str(home / "last-error.txt") in calm.stderr
+    assert "Traceback" in kept
+    assert "ghp_x7Kq9Z" not in kept
+    assert shown.exit_code == 70
+    assert "Traceback" in shown.stderr
+
+
+def test_where_details_cannot_be_written_the_line_says_how_to_see_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "file" / "home"))
+    monkeypatch.setattr(Hivemind, "open", lambda *_, **__: 1 / 0)
+
+    done = run("list")
+
+    assert done.exit_code == 70
+    assert "--debug" in done.stderr
+
+
+def test_a_reader_who_leaves_is_no_error() -> None:
+    for place in ("main", "release", "hotfix", "staging"):
+        run("remember", f"Deploys of {place}: " + f"only from {place}, never from elsewhere. " * 1400)
+
+    piped = f"{sys.executable} -m hivemind export | head -c 10; echo ' ended with' ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=True)
+
+    assert (done.stdout, done.stderr) == ('{"hivemind ended with 141\n', "")
+
+
+def test_ctrl_c_is_quiet() -> None:
+    process = subprocess.Popen([*COMMAND, "remember"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stderr is not None
+    time.sleep(1.5)
+
+    process.send_signal(signal.SIGINT)
+    told = process.stderr.read()
+
+    assert process.wait() == 130
+    assert told.strip() == ""
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_colours_are_for_terminals_and_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    run("remember", "API port is 8080")
+    known = run_json("list")[0]["id"]
+    seen = on_a_terminal("show", known)
+
+    plain = on_a_terminal("show", known, NO_COLOR="1")
+    asked = on_a_terminal("show", known, "--no-color")
+    piped = run("show", known).stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    forced = run("show", known).stdout
+
+    assert "\x1b[" in seen
+    assert "\x1b[" in forced
+    assert "\x1b[" not in plain + asked + piped
+
+
+def test_what_is_longer_than_the_screen_goes_through_the_pager(tmp_path: Path) -> None:
+    for number in range(5):
+        run("remember", f"Service {number} listens on port {8000 + number}")
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho PAGED\ncat\n")
+    pager.chmod(0o755)
+
+    long = on_a_terminal("list", lines=4, PAGER=str(pager))
+    short = on_a_terminal("list", lines=40, PAGER=str(pager))
+    dumb = on_a_terminal("list", lines=4, PAGER=str(pager), TERM="dumb")
+
+    assert "PAGED" in long
+    assert "PAGED" not in short + dumb
+    assert "Service 4 listens" in long
+    assert "Service 4 listens" in short
+    assert "Service 4 listens" in dumb
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_options_and_ids(shell: str) -> None:
+    run("remember", "API port is 8080")
+    known = run_json("list")[0]["id"][:8]
+    script = run("completion", shell).stdout
+
+    def completed(words: str, place: int) -> str:
+        environ = os.environ | {
+            "_HIVEMIND_COMPLETE": f"{shell}_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(place),
+        }
+        if shell == "fish":
+            environ["COMP_CWORD"] = words.rsplit(" ", maxsplit=1)[-1]
+        return subprocess.run(COMMAND, env=environ, capture_output=True, text=True, check=True).stdout
+
+    assert f"_HIVEMIND_COMPLETE={shell}_complete" in script
+    assert known in completed("hivemind show ", 2)
+    if shell == "bash":
+        assert "recall" in completed("hivemind rec", 1)
+        assert "--everywhere" in completed("hivemind recall --ev", 2)
+        assert "project" in completed("hivemind recall --scope pr", 3)
+    assert known not in completed("hivemind show zz", 2)
+
+
+def test_hivemind_alone_says_where_you_stand_and_what_to_do_next(tmp_path: Path) -> None:
+    (tmp_path / "user" / ".claude").mkdir(parents=True)
+    before = run()
+    run("remember", "API port is 8080")
+    run("remember", "API port is 9090")
+    run("remember", "Only elsewhere", "--scope", "user")
+
+    after = run()
+    told = run_json()
+
+    assert before.exit_code == 0
+    assert "none here yet" in before.stdout
+    assert "hivemind install" in before.stdout
+    assert "2 disputed" in after.stdout
+    assert "hivemind review" in after.stdout
+    assert dict(told["memories"]) == {"disputed": 2, "active": 1}
+    assert told["waiting"] == 2
+    assert told["next"][0]["command"] == "hivemind install"
+
+
+def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    run("remember", "API port is 8080")
+    slowly = (
+        "import time, hivemind.app as a; f = a.Hivemind.doctor; "
+        "a.Hivemind.doctor = lambda s: (time.sleep(2.2), f(s))[1]; from hivemind.entrypoints.cli import main; main()"
+    )
+    monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
+
+    slow = on_a_terminal("doctor")
+    quiet = on_a_terminal("doctor", "--quiet")
+
+    assert "Looking" in slow
+    assert "Looking" not in quiet
+    assert "every page reads" in quiet

@@ -1,0 +1,149 @@
+"""A filled store, the viewer over it, and a real browser; one of each for all tests."""
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Dialog, Page, ViewportSize, sync_playwright
+
+from dev.demo import fill
+from hivemind import Hivemind
+from hivemind.entrypoints.viewer import Door, build
+from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
+
+SHOTS = Path(__file__).parents[2] / "screenshots"
+CHROMIUM = "/usr/bin/chromium"
+
+
+@dataclass
+class Answer:
+    """What came back over plain HTTP."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+@dataclass
+class Viewer:
+    """The viewer, running."""
+
+    port: int
+    links: Links
+    demo: SimpleNamespace
+    door: Door
+    cookie: str = ""
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def link(self) -> str:
+        return f"{self.base}/login?code={self.links.new()}"
+
+    def mind(self) -> Hivemind:
+        """The same memory, as its person opens it."""
+        opened: Hivemind = self.demo.opened()
+        return opened
+
+    def end(self) -> int:
+        """How long the log is."""
+        with self.mind() as mind:
+            return mind.stats().events
+
+    def token(self) -> str:
+        """What this visitor's forms carry."""
+        visitor = self.door.visitor(SimpleNamespace(cookies={self.door.cookie: self.cookie}))  # type: ignore[arg-type]
+        assert visitor
+        return self.door.form_token(visitor)
+
+    def ask(self, method: str, path: str, form: dict[str, str] | None = None, /, **headers: str | None) -> Answer:
+        """One request with exactly these headers; those that are None are left out."""
+        sent: dict[str, str | None] = {"host": f"127.0.0.1:{self.port}", "cookie": f"{self.door.cookie}={self.cookie}"}
+        if method == "POST":
+            sent |= {"origin": self.base, "content-type": "application/x-www-form-urlencoded"}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        body = urlencode(form or {}).encode()
+        for name, value in (sent | {"content-length": str(len(body))}).items():
+            if value is not None:
+                connection.putheader(name, value)
+        connection.endheaders(body)
+        came = connection.getresponse()
+        answer = Answer(came.status, {k.lower(): v for k, v in came.getheaders()}, came.read().decode())
+        connection.close()
+        return answer
+
+
+def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
+    """Run an app on a socket; what comes back stops it."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [port_socket]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(10)
+
+    return stop
+
+
+@pytest.fixture(scope="session")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
+    demo = fill(tmp_path_factory.mktemp("viewer") / "demo")
+    links, warm = Links(), Warm(demo.opened)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        entry = door(port, install_token(demo.home), links, "ada", warm)
+        stop = serving(build(entry), listening)
+        running = Viewer(port=port, links=links, demo=demo, door=entry)
+        let_in = running.ask("POST", "/login", {"code": links.new()}, cookie=None)
+        running.cookie = let_in.headers["set-cookie"].partition("=")[2].partition(";")[0]
+        yield running
+        stop()
+    warm.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
+    """A page of a known browser; whatever its console complains about fails the test."""
+    size: ViewportSize = {"width": 1000, "height": 900}
+    context = browser.new_context(base_url=viewer.base, viewport=size, reduced_motion="reduce")
+    context.add_cookies([{"name": viewer.door.cookie, "value": viewer.cookie, "url": viewer.base}])
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    faults: list[str] = []
+
+    def opened(dialog: Dialog) -> None:
+        faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on("dialog", opened)
+    yield page
+    context.close()
+    # A page that says "nothing here" is announced in the console too.
+    assert not [one for one in faults if "status of 404" not in one]

@@ -1,0 +1,405 @@
+"""What a person sees and does in a real browser."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from hivemind.model.memory import Memory
+from tests.viewer.conftest import SHOTS, Viewer
+
+pytestmark = pytest.mark.xdist_group("viewer")
+
+SESSION = "/session/5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa"
+WIDTHS = (400, 1000, 1600)
+
+
+def kept(viewer: Viewer, text: str, **more: object) -> Memory:
+    with viewer.mind() as mind:
+        return mind.remember(text, **more)  # type: ignore[arg-type]
+
+
+def status(viewer: Viewer, memory: Memory) -> str:
+    with viewer.mind() as mind:
+        return mind.show(memory.id).status.value
+
+
+def press(page: Page, key: str) -> None:
+    """A key, once the page listens."""
+    page.wait_for_load_state("load")
+    page.keyboard.press(key)
+
+
+def addresses(viewer: Viewer) -> dict[str, str]:
+    made = {name: memory.id for name, memory in viewer.demo.made.items()}
+    return {
+        "today": "/",
+        "search": "/search?q=how+are+prices+rounded&kind=requirement",
+        "memory": f"/memory/{made['`verify` in harbour/']}",
+        "dispute": f"/memory/{made['Deploys go out on Tu']}",
+        "promote": f"/memory/{made['Money is kept in int']}/promote",
+        "review": "/review",
+        "sessions": "/sessions",
+        "replay": SESSION,
+        "graph": "/graph?at=harbour/auth/tokens.py",
+        "log": "/log?verify=1",
+        "rollback": "/rollback?agent=codex",
+        "health": "/health",
+        "file": "/file?path=harbour/auth/tokens.py&lines=10-14",
+        "error": "/memory/ffffffff",
+    }
+
+
+NAMES = ("today", "search", "memory", "dispute", "promote", "review", "sessions", "replay", "graph", "log", "rollback",
+         "health", "file", "error")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_keeps_nobody_out_and_fits_every_width_in_both_themes(page: Page, viewer: Viewer, name: str) -> None:
+    SHOTS.mkdir(exist_ok=True)
+    page.goto(addresses(viewer)[name])
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    barriers, wide = _barriers(page), []
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+    for theme in themes:
+        page.emulate_media(color_scheme=theme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            wide += [width] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
+            page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png")
+    barriers += _barriers(page, "color-contrast")
+
+    assert barriers == []
+    assert wide == []
+
+
+def _barriers(page: Page, *rules: str) -> list[str]:
+    """What axe calls serious or worse, by all its rules or by some."""
+    chosen = {"runOnly": list(rules)} if rules else {}
+    found = Axe().run(page, options={"resultTypes": ["violations"], **chosen}).response["violations"]
+    bad = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in bad]
+
+
+def test_axe_would_notice_a_barrier(page: Page) -> None:
+    page.goto("/")
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+
+    assert any(one.startswith("button-name") for one in _barriers(page))
+
+
+def test_a_hostile_memory_is_text_everywhere(page: Page, viewer: Viewer) -> None:
+    hostile = viewer.demo.hostile
+    own = (f"/memory/{hostile}", f"/review?at={hostile}")
+
+    for path in ("/", "/search?q=owned+script", *own, "/log", "/rollback?since=2h"):
+        page.goto(path)
+        assert '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerror=' in page.inner_text("main")
+        assert page.title() != "owned"
+        assert page.locator("img").count() == 0
+        assert "\u202e" not in page.content()
+
+
+def test_the_same_text_as_markup_would_have_been_obeyed(viewer: Viewer, page: Page) -> None:
+    with viewer.mind() as mind:
+        text = mind.show(viewer.demo.hostile).text
+    page.goto("about:blank")
+
+    page.evaluate("window.alert = () => (document.title = 'owned')")
+    page.evaluate("(text) => { document.body.innerHTML = text; }", text)
+    page.wait_for_function("document.title === 'owned'")
+
+    assert page.locator("img").count() == 1
+
+
+def test_a_person_is_let_in_by_the_link_and_out_by_the_button(page: Page, viewer: Viewer) -> None:
+    page.context.clear_cookies()
+
+    page.goto(viewer.link)
+    page.wait_for_url(f"{viewer.base}/")
+    page.get_by_role("button", name="Log out").click()
+
+    expect(page.get_by_role("heading")).to_contain_text("logged out")
+
+
+def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> None:
+    page.goto("/search")
+
+    page.get_by_label("Question").press_sequentially("how are jobs taken", delay=5)
+    first = page.locator("#results [data-row]").first
+    expect(first).to_contain_text("SKIP LOCKED")
+    expect(first.get_by_label("Why it is here")).to_contain_text("meaning")
+    expect(page).to_have_url(re.compile(r"\?q=how\+are\+jobs\+taken$"))
+    page.get_by_text("Filters").click()
+    page.get_by_label("Kind").select_option("procedure")
+    expect(page).to_have_url(re.compile("kind=procedure"))
+    expect(page.locator("#results")).not_to_contain_text("Redis was tried")
+    page.reload()
+
+    expect(page.get_by_label("Question")).to_have_value("how are jobs taken")
+    expect(page.get_by_label("Kind")).to_have_value("procedure")
+
+
+def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> None:
+    then = (datetime.now(UTC) - timedelta(days=8)).date()
+    page.goto(f"/search?q=staging+database+restored&as_of={then}")
+    expect(page.locator("#results [data-row]").first).to_contain_text("02:00")
+    page.goto("/search?q=staging+database+restored")
+    expect(page.locator("#results [data-row]").first).to_contain_text("03:30")
+
+    page.goto("/search?agent=codex&status=proposed")
+    expect(page.locator("#results")).to_contain_text("must commit when it finds no job")
+    expect(page.locator("#results")).not_to_contain_text("Labels are A6")
+    page.goto("/search?status=retracted&since=30d")
+
+    expect(page.locator("#results")).to_contain_text("The API answers on port 9090")
+    expect(page.locator("#results")).not_to_contain_text("Money is kept")
+
+
+def test_the_keyboard_leads_everywhere(page: Page) -> None:
+    page.goto("/")
+
+    press(page, "?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    press(page, "Escape")
+    press(page, "/")
+    expect(page.get_by_label("Search memories")).to_be_focused()
+    press(page, "Escape")
+    press(page, "g")
+    press(page, "e")
+    expect(page).to_have_url(re.compile("/sessions$"))
+    press(page, "j")
+    press(page, "j")
+    press(page, "k")
+    expect(page.locator(".chosen")).to_have_count(1)
+    press(page, "Enter")
+
+    expect(page).to_have_url(re.compile("/session/"))
+
+
+def test_the_theme_is_kept(page: Page) -> None:
+    page.emulate_media(color_scheme="light")
+    page.goto("/")
+
+    page.get_by_role("button", name="Change between light and dark").click()
+    page.goto("/log")
+
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 21, 15)"
+
+
+def test_the_deck_is_worked_by_keyboard_and_each_verdict_can_be_undone(page: Page, viewer: Viewer) -> None:
+    one = kept(viewer, "Parcels over 30 kg need a second carrier.", propose=True)
+    page.goto(f"/review?at={one.id}")
+
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Approved")
+    approved = status(viewer, one)
+    press(page, "u")
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+    undone = status(viewer, one)
+    expect(page.locator(".card")).to_contain_text("second carrier")
+    press(page, "r")
+    expect(page.get_by_role("status")).to_contain_text("Rejected")
+    rejected = status(viewer, one)
+    press(page, "u")
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+
+    assert (approved, undone, rejected, status(viewer, one)) == ("active", "proposed", "retracted", "proposed")
+    assert kept(viewer, "Parcels over 30 kg need a second carrier.").id == one.id
+
+
+def test_a_conflict_is_settled_in_favour_of_one_and_that_can_be_undone(page: Page, viewer: Viewer) -> None:
+    old = kept(viewer, "Labels are printed in A6.", subject="label-size")
+    new = kept(viewer, "Labels are printed in A5.", subject="label-size")
+    page.goto(f"/review?at={new.id}")
+    expect(page.locator(".conflict")).to_contain_text("A6")
+
+    press(page, "o")
+    expect(page.get_by_role("status")).to_contain_text("in place of")
+    settled = status(viewer, old), status(viewer, new)
+    press(page, "u")
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+
+    assert settled == ("superseded", "active")
+    assert (status(viewer, old), status(viewer, new)) == ("disputed", "disputed")
+
+
+def test_a_memory_is_edited_verified_taken_back_and_restored(page: Page, viewer: Viewer) -> None:
+    one = kept(viewer, "The carrier calls at noon.", tags=["carrier"])
+    page.goto(f"/memory/{one.id}")
+
+    press(page, "e")
+    page.get_by_label("Text").fill("The carrier calls at one.")
+    page.get_by_label("Tags").fill("carrier, daily")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".statement")).to_have_text("The carrier calls at one.")
+    expect(page.locator(".history del")).to_contain_text("noon")
+    expect(page.locator(".history ins")).to_contain_text("one")
+    page.get_by_role("button", name="Verify").click()
+    expect(page.get_by_text("Verified as it is now")).to_be_visible()
+    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("It stands again.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+
+    expect(page.locator(".claim .chip")).to_have_text("retracted")
+    with viewer.mind() as mind:
+        assert mind.show(one.id).tags == ("carrier", "daily")
+
+
+def test_two_memories_are_disputed_side_by_side(page: Page, viewer: Viewer) -> None:
+    one, other = kept(viewer, "Stamps cost 85 cents."), kept(viewer, "A letter needs no stamp at all.")
+    page.goto(f"/memory/{one.id}")
+
+    page.locator("summary", has_text="Dispute").click()
+    page.get_by_label("It contradicts the memory").fill(other.id[:10])
+    page.get_by_role("button", name="Dispute").click()
+
+    expect(page.locator(".versus .panel")).to_have_count(2)
+    expect(page.locator(".versus")).to_contain_text("no stamp at all")
+
+
+def test_a_memory_is_promoted_after_its_change_was_shown(page: Page, viewer: Viewer) -> None:
+    one = kept(viewer, "Never log a full address.")
+    file = Path(viewer.demo.root) / "docs" / "AGENTS.md"
+    page.goto(f"/memory/{one.id}")
+
+    page.locator("summary", has_text="Promote").click()
+    page.get_by_label("Into the file").fill("docs/AGENTS.md")
+    page.get_by_role("button", name="Show the change").click()
+    expect(page.locator(".diff .came").last).to_be_visible()
+    shown_only = file.exists()
+    page.get_by_role("button", name="Write docs/AGENTS.md").click()
+    expect(page.get_by_text("Written to the file.")).to_be_visible()
+
+    assert not shown_only
+    assert "Never log a full address." in file.read_text()
+
+
+def test_an_erased_memory_leaves_a_receipt_and_nothing_else(page: Page, viewer: Viewer) -> None:
+    one = kept(viewer, "The safe's combination is quillwort-7741.")
+    page.goto(f"/memory/{one.id}")
+
+    page.locator("summary", has_text="Erase").click()
+    page.get_by_label("I want it gone for good").check()
+    page.get_by_role("button", name="Erase").click()
+    expect(page.get_by_role("heading", name="Erased")).to_be_visible()
+    expect(page.get_by_label("Receipt")).to_contain_text("no byte of it is left")
+    page.screenshot(path=SHOTS / "erased-1000-light.png", full_page=True)
+    gone = viewer.ask("GET", f"/memory/{one.id}")
+
+    assert gone.status == 404
+    assert "was erased on" in gone.text
+    assert b"quillwort" not in (viewer.demo.home / "memory.db").read_bytes()
+
+
+def test_sources_open_the_step_and_the_code(page: Page, viewer: Viewer) -> None:
+    page.goto(addresses(viewer)["memory"])
+
+    expect(page.locator(".diff .went").first).to_contain_text("def verify(token: str, key: bytes)")
+    expect(page.locator(".diff .came").first).to_contain_text("keys: dict[str, bytes]")
+    expect(page.locator(".warning")).to_contain_text("Verify before acting")
+    page.goto("/search?q=keep+the+minimum+of+one+step&status=proposed")
+    page.locator("#results [data-open]").first.click()
+    page.get_by_role("link", name="the step").click()
+
+    expect(page.locator(".step.now")).to_contain_text("Done: prices now round up")
+
+
+def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
+    page.goto(SESSION)
+    steps = page.locator(".step:visible")
+    everything = steps.count()
+
+    expect(page.locator(".recalled").first).to_contain_text("in the brief")
+    expect(page.locator(".learned").first).to_contain_text("make test")
+    page.get_by_role("button", name="To the beginning").click()
+    expect(steps).to_have_count(1)
+    press(page, "ArrowRight")
+    page.get_by_role("button", name="One step on").click()
+    expect(steps).to_have_count(3)
+    press(page, "ArrowLeft")
+    expect(steps).to_have_count(2)
+    page.get_by_label("Step", exact=True).fill("5")
+    expect(steps).to_have_count(5)
+    page.get_by_label("Speed").select_option("64")
+    page.get_by_role("button", name="Play").click()
+    expect(steps).not_to_have_count(5)
+    page.get_by_role("button", name="Pause").click()
+    paused = steps.count()
+    page.get_by_role("button", name="Show all steps").click()
+
+    assert 5 < paused <= everything
+    expect(steps).to_have_count(everything)
+
+
+def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
+    page.goto("/graph")
+    hint = page.locator("[data-hint]")
+    expect(hint).to_contain_text("things")
+    few = int(hint.inner_text().split()[0])
+
+    page.get_by_role("button", name="Open harbour in the drawing").click()
+    expect(hint).not_to_contain_text(f"{few} things")
+    more = int(hint.inner_text().split()[0])
+    drawn = page.evaluate(
+        "() => new Set(document.querySelector('canvas').getContext('2d')"
+        ".getImageData(0, 0, 900, 500).data.filter((_, at) => at % 4 < 3)).size"
+    )
+    page.goto("/graph?at=harbour/auth/tokens.py")
+
+    assert more > few
+    assert drawn > 20
+    expect(page.get_by_label("The same as a list")).to_contain_text("edited together")
+    expect(page.get_by_label("The same as a list")).to_contain_text("stale")
+
+
+def test_a_rollback_is_previewed_applied_and_undone(page: Page, viewer: Viewer) -> None:
+    with viewer.mind() as mind, mind.together("import") as batch:
+        one = mind.remember("Imported by mistake: parcels glow in the dark.")
+    page.goto("/rollback")
+
+    page.get_by_label("Batch").fill(batch)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("heading", name="1 memory would change")).to_be_visible()
+    expect(page.locator("del")).to_contain_text("glow in the dark")
+    previewed = status(viewer, one)
+    page.get_by_role("button", name="Roll back 1").click()
+    expect(page.get_by_role("status")).to_contain_text("Rolled back")
+    after = viewer.ask("GET", f"/memory/{one.id}").status
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+
+    assert (previewed, after, status(viewer, one)) == ("active", 404, "active")
+
+
+def test_the_log_is_filtered_and_verified(page: Page) -> None:
+    page.goto("/log")
+
+    page.get_by_label("Show").select_option("rollbacks")
+    page.get_by_role("button", name="Show").click()
+    facts = set(page.locator("td .fact").all_inner_texts())
+    page.get_by_role("link", name="Verify the chain").click()
+
+    assert facts <= {"memory.rolled_back", "rollback.undone"}
+    assert facts
+    expect(page.get_by_role("status")).to_contain_text("verifies")
+
+
+def test_today_counts_what_happened_and_health_finds_nothing_wrong(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_label(re.compile("^Recalls per day, [1-9]"))).to_be_visible()
+    expect(page.get_by_label(re.compile("^Tokens spent on briefs per day, [1-9]"))).to_be_visible()
+    expect(page.locator("section", has_text="Went stale").last).to_contain_text("signature changed")
+    expect(page.get_by_role("region", name="Repositories")).to_contain_text("tariffs")
+
+    page.goto("/health")
+
+    expect(page.locator(".findings").first).to_contain_text("the chain verifies")
+    expect(page.locator(".unwell")).to_have_count(0)
