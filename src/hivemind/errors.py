@@ -11,6 +11,7 @@
   + StoreError
     - StoreBusy         other writers kept the file for too long
     - StoreDamaged      the file is not what it was; the message says how to repair
+    - StoreFull         there is no room left on the disk
     - StoreTooNew       a newer program wrote it
   + Unavailable         something outside (git, a model, the hub) did not answer
 """
@@ -69,6 +70,10 @@ class StoreBusy(StoreError):
 
 class StoreDamaged(StoreError):
     """The file is not what it was."""
+
+
+class StoreFull(StoreError):
+    """There is no room left on the disk."""
 
 
 class StoreTooNew(StoreError):

@@ -86,7 +86,7 @@ def leave(store: Store) -> None:
         return
     with store.db.transaction():
         shared.drop_copy(store.db, store.chain, member.pushed)
-        team.forget(store.db)
+        team.leave(store.db)
     store.fold_in_log()
 
 

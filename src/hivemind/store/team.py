@@ -35,6 +35,6 @@ def note(db: Database, now: Membership) -> None:
         db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
 
 
-def forget(db: Database) -> None:
-    """Note that the store has no team."""
+def leave(db: Database) -> None:
+    """Belong to no team any more."""
     db.execute("DELETE FROM team")
