@@ -3,10 +3,11 @@
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from hivemind.app import Hivemind
 from hivemind.app.core import Clock, utc_now
@@ -14,22 +15,28 @@ from hivemind.codebase.repository import normalised
 from hivemind.errors import NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import Hub, HubStore
+from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.model import wire
 from hivemind.model.claim import Claim
+from hivemind.model.events import FACTS
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.moments import written
+from hivemind.model.recall import Receipt
+from hivemind.model.reports import Explanation
 from hivemind.model.scope import Scope
 from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
-from hivemind.model.wire import Entry
 from hivemind.model.writer import Writer
 from hivemind.recall import meaning
 from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
 from hivemind.store.database import Database
+from hivemind.store.log import Entry
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests in a minute; many people may share an address, and nobody mistypes a token that often."""
 EMBEDDED_PER_PUSH = 256
+OWN = ("memories.recalled", "write.refused")
+"""Facts of what somebody asked or tried, which are not the team's."""
 FIRST_TEAM = "team"
 
 
@@ -39,6 +46,22 @@ class TeamMind(Hivemind):
     def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
         """Keep several things at once; on the hub everything is the team's."""
         return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in claims])
+
+    def explain(self, memory: str) -> Explanation:
+        """What a memory rests on, its versions, and when it reached the member who asks."""
+        known = super().explain(memory)
+        return replace(known, receipts=tuple(one for one in known.receipts if one.actor == self.speaker))
+
+    def receipts(self, session: str = "", *, limit: int = 200) -> tuple[Receipt, ...]:
+        """What was put before the member who asks."""
+        return tuple(one for one in super().receipts(session, limit=limit) if one.actor == self.speaker)
+
+    def log(self, memory: str = "", *, facts: Sequence[str] = (), actor: str = "", **more: Any) -> tuple[Entry, ...]:
+        """What happened, newest first; of what is a person's own, theirs alone."""
+        shared = tuple(name for name in facts or FACTS if name not in OWN)
+        if shared:
+            return super().log(memory, facts=shared, actor=actor, **more)
+        return super().log(memory, facts=facts, actor=self.speaker, **more)
 
 
 class Host:
@@ -51,10 +74,10 @@ class Host:
         self._clock = clock
 
     @classmethod
-    def open(cls, database: str, *, issuer: str = "", audience: str = "", clock: Clock = utc_now) -> "Host":
+    def open(cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS) -> "Host":
         """Bring the database up to date and open it."""
         believed = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database), Settings.load(), believed, clock)
+        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), believed)
 
     def first_token(self) -> str:
         """The first team and the token of its admin; nothing if there are teams already."""
@@ -69,9 +92,30 @@ class Host:
 
     def admit(self, secret: str, address: str, what: str) -> Admitted:
         """Who is asking; an error, which is on record, where they may not or ask too often."""
+        return self._let_in(lambda db: self._known(db, secret), address, what)
+
+    def begin_visit(self, secret: str, address: str) -> str:
+        """Let a browser in by its person's token; return what it shows from then on."""
+        who = self.admit(secret, address, "to log in")
+        if who.member.is_agent:
+            self.note_refusal(who, "to log in", "an agent")
+            raise Refused("these pages are for people; an agent asks at /mcp")
+        with self._store(who) as store:
+            return access.begin_visit(store.db, self._clock(), who)
+
+    def visiting(self, shown: str, address: str, what: str) -> Admitted:
+        """Whom a browser speaks for; an error if it is nobody any more."""
+        return self._let_in(lambda db: access.visiting(db, self._clock(), shown), address, what)
+
+    def end_visit(self, who: Admitted, shown: str) -> None:
+        """Know a browser no longer."""
+        with self._store(who) as store:
+            access.end_visit(store.db, shown)
+
+    def _let_in(self, ask: Callable[[Database], Admitted | None], address: str, what: str) -> Admitted:
         now = self._clock()
         with self._hub.door() as db:
-            known = self._known(db, secret)
+            known = ask(db)
             limits = [(f"address {address}", PER_ADDRESS)]
             limits += [(f"token {known.token}", PER_TOKEN)] if known else [(f"wrong {address}", WRONG_PER_ADDRESS)]
             team, who = (known.team, known.member.person) if known else ("", address)
@@ -89,7 +133,7 @@ class Host:
             access.note_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[Hivemind]:
+    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[TeamMind]:
         """The team's memory, seen from a repository, as somebody may use it."""
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
@@ -105,7 +149,7 @@ class Host:
         with self._store(who) as store:
             return exchange.hello(store, device, who.member)
 
-    def push(self, who: Admitted, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, who: Admitted, device: str, entries: Sequence[wire.Entry]) -> Pushed:
         """Take in what a device wrote."""
         with self._store(who) as store:
             return exchange.push(store, device, entries, who.member, written(self._clock()))
@@ -126,6 +170,15 @@ class Host:
         """The team's devices, and what each has not read."""
         with self._store(who) as store:
             return exchange.devices(store)
+
+    def members(self, who: Admitted) -> list[Member]:
+        """Everybody whom a token lets in, by name."""
+        with self._store(who) as store:
+            known = access.tokens(store.db)
+        now = written(self._clock())
+        good = (one for one in known if not one.revoked_at and one.expires_at > now)
+        found = {Member(person=one.name, role=one.role, is_agent=one.is_agent) for one in good}
+        return sorted(found, key=lambda one: (one.is_agent, one.person, one.role))
 
     def refusals(self, who: Admitted, limit: int = 100) -> list[Refusal]:
         """Who was turned away, newest first."""

@@ -22,6 +22,8 @@ from hivemind.store import Store, projector, shared
 CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold what was said, or something of it."""
 PATIENCE_SECONDS = 30
+BACKUP_DAYS = 30
+"""How long write-ahead log and backups are kept, unless the operator says otherwise."""
 
 
 class Hub:
@@ -32,7 +34,7 @@ class Hub:
         self.backup_days = backup_days
 
     @classmethod
-    def open(cls, address: str, *, connections: int = 8, backup_days: int = 30) -> "Hub":
+    def open(cls, address: str, *, connections: int = 8, backup_days: int = BACKUP_DAYS) -> "Hub":
         """Bring the database up to date and open it."""
         migrate(address)
         pool: ConnectionPool[Connection] = ConnectionPool(

@@ -147,6 +147,8 @@ class Admitted:
     member: Member
     token: str = ""
     """The id of the token that was shown, never the token."""
+    until: str = ""
+    """When what an identity provider vouched for ends; of our own tokens the database knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,7 +148,7 @@ def recall(asked: Question, host: TheHost, who: Who) -> Json:
     with host.mind(who, asked.repo) as mind:
         found = mind.recall(
             asked.query, kinds=asked.kinds, tags=asked.tags, limit=asked.limit, as_of=asked.as_of,
-            everywhere=asked.everywhere or not asked.repo, detail=asked.detail,
+            everywhere=asked.everywhere, detail=asked.detail,
         )  # fmt: skip
     return _object(found)
 
@@ -160,7 +160,7 @@ def memories(
 ) -> list[Json]:  # fmt: skip
     """The team's memories, newest first; ``before`` is the last id of the page before."""
     with host.mind(who, repo) as mind:
-        found = mind.list(statuses=[status] if status else (), limit=limit, before=before, everywhere=not repo)
+        found = mind.list(statuses=[status] if status else (), limit=limit, before=before)
     return [_object(one) for one in found]
 
 
