@@ -166,7 +166,8 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
         ).fetchall()
         bound = connection.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity, pg_get_userbyid(relowner) FROM pg_class"
-            " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r' AND relname NOT IN ('migrations', 'requests')"
+            " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r'"
+            " AND relname NOT IN ('migrations', 'requests')"
         ).fetchall()
         functions = connection.execute(
             "SELECT pg_get_userbyid(proowner), proname FROM pg_proc WHERE pg_get_userbyid(proowner) LIKE 'hivemind%'"

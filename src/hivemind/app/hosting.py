@@ -3,65 +3,32 @@
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
-from hivemind.app import Hivemind
 from hivemind.app.core import Clock, utc_now
+from hivemind.app.team import TeamMind
 from hivemind.codebase.repository import normalised
 from hivemind.errors import NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
 from hivemind.model import wire
-from hivemind.model.claim import Claim
-from hivemind.model.events import FACTS
-from hivemind.model.memory import Channel, Memory
+from hivemind.model.memory import Channel
 from hivemind.model.moments import written
-from hivemind.model.recall import Receipt
-from hivemind.model.reports import Explanation
-from hivemind.model.scope import Scope
-from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
+from hivemind.model.team import Admitted, Member, Page, Pushed, Role, Welcome
 from hivemind.model.writer import Writer
 from hivemind.recall import meaning
 from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
 from hivemind.store.database import Database
-from hivemind.store.log import Entry
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests in a minute; many people may share an address, and nobody mistypes a token that often."""
 EMBEDDED_PER_PUSH = 256
-OWN = ("memories.recalled", "write.refused")
-"""Facts of what somebody asked or tried, which are not the team's."""
 FIRST_TEAM = "team"
-
-
-class TeamMind(Hivemind):
-    """A team's memory, as one of its members sees it on the hub."""
-
-    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
-        """Keep several things at once; on the hub everything is the team's."""
-        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in claims])
-
-    def explain(self, memory: str) -> Explanation:
-        """What a memory rests on, its versions, and when it reached the member who asks."""
-        known = super().explain(memory)
-        return replace(known, receipts=tuple(one for one in known.receipts if one.actor == self.speaker))
-
-    def receipts(self, session: str = "", *, limit: int = 200) -> tuple[Receipt, ...]:
-        """What was put before the member who asks."""
-        return tuple(one for one in super().receipts(session, limit=limit) if one.actor == self.speaker)
-
-    def log(self, memory: str = "", *, facts: Sequence[str] = (), actor: str = "", **more: Any) -> tuple[Entry, ...]:
-        """What happened, newest first; of what is a person's own, theirs alone."""
-        shared = tuple(name for name in facts or FACTS if name not in OWN)
-        if shared:
-            return super().log(memory, facts=shared, actor=actor, **more)
-        return super().log(memory, facts=facts, actor=self.speaker, **more)
 
 
 class Host:
@@ -166,45 +133,6 @@ class Host:
         with self._store(who) as store:
             return self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
-    def devices(self, who: Admitted) -> list[Device]:
-        """The team's devices, and what each has not read."""
-        with self._store(who) as store:
-            return exchange.devices(store)
-
-    def members(self, who: Admitted) -> list[Member]:
-        """Everybody whom a token lets in, by name."""
-        with self._store(who) as store:
-            known = access.tokens(store.db)
-        now = written(self._clock())
-        good = (one for one in known if not one.revoked_at and one.expires_at > now)
-        found = {Member(person=one.name, role=one.role, is_agent=one.is_agent) for one in good}
-        return sorted(found, key=lambda one: (one.is_agent, one.person, one.role))
-
-    def refusals(self, who: Admitted, limit: int = 100) -> list[Refusal]:
-        """Who was turned away, newest first."""
-        with self._for_admin(who) as store:
-            return access.refusals(store.db, limit)
-
-    def tokens(self, who: Admitted) -> list[Token]:
-        """The team's tokens."""
-        with self._for_admin(who) as store:
-            return access.tokens(store.db)
-
-    def issue(self, who: Admitted, *, name: str, role: Role, is_agent: bool, days: int) -> str:
-        """A new token, which can be read only now."""
-        with self._for_admin(who) as store:
-            return access.issue(store.db, self._clock(), name=name, role=role, is_agent=is_agent, days=days)
-
-    def revoke(self, who: Admitted, token: str) -> Token:
-        """Make a token worthless."""
-        with self._for_admin(who) as store:
-            return access.revoke(store.db, self._clock(), token)
-
-    def rotate(self, who: Admitted, token: str, days: int) -> str:
-        """A new token in place of an old one."""
-        with self._for_admin(who) as store:
-            return access.rotate(store.db, self._clock(), token, days)
-
     def owner_of(self, team: str) -> Admitted:
         """Whoever holds the database's own address may do what a team's admin may."""
         with self._hub.door() as db:
@@ -224,14 +152,6 @@ class Host:
 
     def _store(self, who: Admitted) -> HubStore:
         return self._hub.team(who.team, who.member)
-
-    @contextmanager
-    def _for_admin(self, who: Admitted) -> Iterator[HubStore]:
-        if not who.member.is_admin:
-            self.note_refusal(who, "tokens", "not an admin")
-            raise Refused("only an admin of the team may do that")
-        with self._store(who) as store:
-            yield store
 
     @cached_property
     def _meaning(self) -> Meaning | None:

@@ -99,7 +99,7 @@ class HubStore(Store):
 
     def __init__(self, hub: Hub, team: str, member: Member | None = None) -> None:
         self._hub = hub
-        self._member = member
+        self.member = member
         self._held = ExitStack()
         try:
             db = Postgres(self._held.enter_context(hub.lent()), str(uuid.UUID(team)))
@@ -112,9 +112,9 @@ class HubStore(Store):
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append what is new, as far as the member may."""
         events = list(events)
-        if self._member:
+        if self.member:
             for event in events:
-                if reason := exchange.beyond_rights(self, self._member, event):
+                if reason := exchange.beyond_rights(self, self.member, event):
                     raise Refused(reason)
         return super().record(events)
 

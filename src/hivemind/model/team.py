@@ -164,6 +164,10 @@ class Token:
     revoked_at: str
     last_used_at: str
 
+    def is_good(self, now: str) -> bool:
+        """Whether it opens anything."""
+        return not self.revoked_at and self.expires_at > now
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:

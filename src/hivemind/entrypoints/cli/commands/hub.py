@@ -112,7 +112,7 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
     asked = {"name": name, "role": role, "is_agent": is_agent, "days": days}
     made = _as_admin(
         database, team,
-        lambda host, who: host.issue(who, name=name, role=Role(role), is_agent=is_agent, days=days),
+        lambda mind: mind.issue(name=name, role=Role(role), is_agent=is_agent, days=days),
         lambda hub: hub.ask("POST", "/v1/tokens", asked)["token"],
     )  # fmt: skip
     tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
@@ -127,9 +127,7 @@ def list_(database: str, team: str) -> None:
     \b
     hivemind hub token list
     """
-    found = plain(
-        _as_admin(database, team, lambda host, who: host.tokens(who), lambda hub: hub.ask("GET", "/v1/tokens"))
-    )
+    found = plain(_as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.ask("GET", "/v1/tokens")))
     rows = [
         [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), day(one["expires_at"]),
          minute(one["last_used_at"]) if one["last_used_at"] else "never", "revoked" if one["revoked_at"] else ""]
@@ -151,7 +149,7 @@ def revoke(token: str, database: str, team: str) -> None:
     gone = plain(
         _as_admin(
             database, team,
-            lambda host, who: host.revoke(who, token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}"),
+            lambda mind: mind.revoke(token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}"),
         )
     )  # fmt: skip
     tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
@@ -170,18 +168,19 @@ def rotate(token: str, days: int, database: str, team: str) -> None:
     """
     made = _as_admin(
         database, team,
-        lambda host, who: host.rotate(who, token, days),
+        lambda mind: mind.rotate(token, days),
         lambda hub: hub.ask("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
     tell({"token": made}, f"The new token, shown only now:\n\n    {made}\n")
 
 
-def _as_admin(database: str, team: str, there: Callable[[Any, Any], Any], by_http: Callable[[Any], Any]) -> Any:
+def _as_admin(database: str, team: str, there: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
     """By the database's own address where it is given, else over HTTP as whoever is logged in here."""
     if database:
         host = _hosting().Host.open(database)
         try:
-            return there(host, host.owner_of(team))
+            with host.mind(host.owner_of(team)) as mind:
+                return there(mind)
         finally:
             host.close()
     with open_mind() as mind:
