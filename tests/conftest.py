@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from hivemind import Hivemind
 from hivemind.hub.store import Hub
@@ -16,6 +17,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from tests import postgres
+from tests.browsing import CHROMIUM
 
 # A shared machine is slow at random; a property is not false for that.
 hypothesis.settings.register_profile("steady", deadline=None, print_blob=True)
@@ -49,6 +51,15 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
     for sign in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT", "COPILOT_CLI"):
         monkeypatch.delenv(sign, raising=False)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser, for all tests; a process can have one alone."""
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
