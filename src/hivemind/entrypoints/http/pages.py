@@ -39,7 +39,7 @@ def application(host: Host, public_url: str) -> ASGIApp:
             who = host.visiting(shown, _address(request), _what(request))
         except Unknown:
             return None
-        request.state.who = who
+        request.state.who, request.state.public_url = who, public_url
         return Visitor(name=who.member.person, key=shown, may=_rights(who.member), is_member=True)
 
     def stranger(request: Request) -> Response:

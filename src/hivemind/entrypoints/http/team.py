@@ -28,7 +28,7 @@ def page(visit: Visit, made: str = "") -> Response:
         refusals=mind.refusals(REFUSALS) if is_admin else (),
         roles=[*Role],
         now=written(utc_now()),
-        address=str(visit.request.base_url).rstrip("/"),
+        address=visit.request.state.public_url,
     )
 
 
