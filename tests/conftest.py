@@ -137,9 +137,15 @@ def empty_database(postgres_folder: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def hub(postgres_folder: str) -> Iterator[Hub]:
+def hub_address(postgres_folder: str) -> str:
+    """The database of the hub that all tests share."""
+    return postgres.database(postgres_folder, "shared_hub")
+
+
+@pytest.fixture(scope="session")
+def hub(hub_address: str) -> Iterator[Hub]:
     """A hub that all tests share; each begins teams of its own."""
-    with Hub.open(postgres.database(postgres_folder, "shared_hub")) as opened:
+    with Hub.open(hub_address) as opened:
         yield opened
 
 

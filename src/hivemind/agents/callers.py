@@ -63,7 +63,7 @@ ANSWERED_ONCE = {"PreToolUse"}
 
 ENDED = {
     *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),
-    *("TaskComplete", "TaskError", "TaskCancel", "event.session.idle"),
+    *("TaskComplete", "TaskError", "TaskCancel", "session.idle"),
 }
 """The events at which an agent comes to rest: what it learned for a team may travel now."""
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from hivemind.app.core import Clock, utc_now
 from hivemind.app.team import TeamMind
 from hivemind.codebase.repository import normalised
-from hivemind.errors import NotFound, Refused, TooOften, Unavailable, Unknown
+from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
@@ -50,7 +50,11 @@ class Host:
         """The first team and the token of its admin; nothing if there are teams already."""
         with self._hub.door() as db:
             is_new = not access.has_teams(db)
-        return self.found_team(FIRST_TEAM) if is_new else ""
+        try:
+            return self.found_team(FIRST_TEAM) if is_new else ""
+        except InvalidInput:
+            # Another hub that started at the same moment was first.
+            return ""
 
     def found_team(self, name: str) -> str:
         """Begin a team; return the token of its admin, which can be read only now."""
