@@ -6,6 +6,7 @@ never changes: a new meaning is a new fact, and a program that does not know it 
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast, get_args, get_origin, get_type_hints
@@ -278,6 +279,16 @@ class ObservationsDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesLost:
+    """A damaged store was repaired, and these entries could not be saved."""
+
+    gaps: tuple[str, ...] = ()
+    """Whole entries: the device, the first and the last number."""
+    bodies: tuple[EventId, ...] = ()
+    """Entries of which only the content is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositorySeen:
     """A working tree was met under a name; later it may have a better one."""
 
@@ -317,6 +328,7 @@ Fact = (
     | ObservationMade
     | ObservationCompleted
     | ObservationsDropped
+    | EntriesLost
     | RepositorySeen
     | UnknownFact
 )
@@ -345,6 +357,7 @@ FACTS: dict[str, type[Any]] = {
     "observation.made": ObservationMade,
     "observation.completed": ObservationCompleted,
     "observations.dropped": ObservationsDropped,
+    "entries.lost": EntriesLost,
     "repository.seen": RepositorySeen,
 }
 NAMES = {shape: name for name, shape in FACTS.items()}
@@ -445,6 +458,8 @@ def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
         return f"{name} is a {type(held).__name__}"
     if name in MOMENTS and held and not is_written(held):
         return f"{name} is no moment"
+    if isinstance(held, Anchor) and (not FINGERPRINT.fullmatch(held.fingerprint) or OUTSIDE.search(held.path)):
+        return "an anchor does not hold on to code of the repository"
     if not dataclasses.is_dataclass(held):
         return ""
     hints = get_type_hints(type(held))
@@ -453,6 +468,8 @@ def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
 
 
 MOMENTS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
+OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
 
 
 def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
@@ -463,6 +480,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
+    "gaps",
 }  # fmt: skip
 
 
