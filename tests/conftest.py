@@ -2,6 +2,7 @@
 
 import secrets
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -129,3 +130,26 @@ def hub(postgres_folder: str) -> Iterator[Hub]:
     """A hub that all tests share; each begins teams of its own."""
     with Hub.open(postgres.database(postgres_folder, "shared_hub")) as opened:
         yield opened
+
+
+TRIED: Counter[str] = Counter()
+SURVIVED: Counter[str] = Counter()
+Tally = Callable[[str, int, int], None]
+
+
+@pytest.fixture
+def tally() -> Tally:
+    """Notes under a name how many were tried and how many survived; the table stands at the end of the run."""
+
+    def note(what: str, tried: int, survived: int) -> None:
+        TRIED[what] += tried
+        SURVIVED[what] += survived
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if TRIED:
+        terminalreporter.write_line("\ntried and survived:")
+    for what, tried in TRIED.items():
+        terminalreporter.write_line(f"  {what:<58} {tried:>7,} {SURVIVED[what]:>7,}")

@@ -5,10 +5,13 @@
     - AmbiguousId       a shortened id fits several things
   + NotFound            there is no such thing where you may look
   + Refused             a rule forbids it, whoever asks
+    - Unknown           the hub does not know who asks
+    - TooOften          somebody asks more than their share
     - OutOfStep         an entry came before one that it follows
   + StoreError
     - StoreBusy         other writers kept the file for too long
     - StoreDamaged      the file is not what it was; the message says how to repair
+    - StoreFull         there is no room left on the disk
     - StoreTooNew       a newer program wrote it
   + Unavailable         something outside (git, a model, the hub) did not answer
 """
@@ -49,6 +52,14 @@ class OutOfStep(Refused):
         super().__init__(message)
 
 
+class Unknown(Refused):
+    """Whoever asks has not shown who they are."""
+
+
+class TooOften(Refused):
+    """Whoever asks has had their share for now."""
+
+
 class StoreError(HivemindError):
     """The store cannot be used as it is."""
 
@@ -59,6 +70,10 @@ class StoreBusy(StoreError):
 
 class StoreDamaged(StoreError):
     """The file is not what it was."""
+
+
+class StoreFull(StoreError):
+    """There is no room left on the disk."""
 
 
 class StoreTooNew(StoreError):

@@ -32,7 +32,7 @@ def test_a_store_is_created_on_first_use_and_found_again(directory: Path) -> Non
 def test_a_missing_file_is_an_error_with_a_remedy(directory: Path) -> None:
     (directory / FILE).unlink()
 
-    with pytest.raises(StoreDamaged, match=r"missing.*restore it from a backup, or remove"):
+    with pytest.raises(StoreDamaged, match=r"missing.*backup restore', or remove"):
         Store.open(directory)
     assert not (directory / FILE).exists()
 

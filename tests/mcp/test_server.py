@@ -246,3 +246,18 @@ def test_a_running_server_follows_the_working_tree(make_repository: Callable[...
 
     assert not before
     assert [symbol.label for symbol in found] == ["till.py::count"]
+
+
+def test_context_names_the_files_near_those_at_hand(make_repository: Callable[..., Path]) -> None:
+    root = make_repository("here")
+    (root / "tokens.py").write_text("def check() -> bool:\n    return True\n")
+    (root / "login.py").write_text("from tokens import check\n\n\ndef login() -> bool:\n    return check()\n")
+    (root / "weather.py").write_text("def rain() -> bool:\n    return False\n")
+    with connected(root) as client:
+        client.shake_hands()
+
+        said, failed = client.call("context", files=["tokens.py"])
+
+    assert not failed
+    assert "login.py (" in said
+    assert "weather.py" not in said

@@ -48,6 +48,18 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("Never commit secrets", "Secrets are rotated weekly"),
         ("Build with make", "Build artifacts are in dist"),
         ("same text", "Same  text!"),
+        ("Do not write drafts to the plans folder", "The scope is needed to write text files"),
+        ("Aliases: Do not add imports from bare aliases", "fix(packaging): add a verified mirror as fallback"),
+        ("Skills: `skills/architecture.md`", "Skills: `skills/theme.md`"),
+        ("`mise run test:ci` runs the tests here", "`mise run test:integration` runs the tests here"),
+        ("Startup shape: `.zshenv`", "Startup shape: `config.zsh`"),
+        ("fix: count remote runs right. Ticket: av-12", "fix: keep the details of a run. Ticket: av-77"),
+        ("It now finds the real runner instead of just the first", "Run `just` without arguments for all commands"),
+        ("Deferring work: **When to use:**", "Deferring work: **When NOT to use:**"),
+        (
+            "The release notes use one file per change so that nobody has to merge a list that everybody edits",
+            "The release notes use a generated page now, which the pipeline publishes whenever a tag is pushed",
+        ),
     ],
 )
 def test_what_can_both_hold_is_left_alone(old: str, new: str) -> None:

@@ -1,5 +1,6 @@
 """Out of any agent's payload: which session asks, where, and what the person said."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,4 +39,4 @@ def asked(told: Told, payload: Mapping[str, Any]) -> Asked:
 
 
 def _directory(path: str) -> Path | None:
-    return Path(path) if path and Path(path).is_dir() else None
+    return Path(path) if path and os.path.isdir(path) else None

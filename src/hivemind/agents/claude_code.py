@@ -70,7 +70,7 @@ def read_transcript(path: Path) -> Told:
             yield line
             continue
         turn = str(line.get("promptId") or turn)
-        kind, message = line.get("type"), line.get("message")
+        kind, message = str(line.get("type")), line.get("message")
         if kind in UNUSED:
             continue
         if kind not in ("user", "assistant") or not isinstance(message, dict):

@@ -180,6 +180,7 @@ def _found(text: str, path: Path) -> Member:
 
 
 def _root(text: str) -> int:
+    load(text)
     at = _next(text, 0)
     if text[at] != "{":
         raise InvalidInput("it does not hold a JSON object")

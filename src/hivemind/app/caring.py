@@ -4,12 +4,17 @@ import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from hivemind.app.core import Core, Progress, quietly
+from hivemind.errors import InvalidInput
+from hivemind.model import moments
 from hivemind.model.reports import Compared, ModelState, Stats
 from hivemind.settings import write
+from hivemind.store import backup as copies
 from hivemind.store import checkup, log
 from hivemind.store.projections import memories, sessions, vectors
+from hivemind.store.repair import FOLDER
 
 
 class Caring(Core):
@@ -26,9 +31,23 @@ class Caring(Core):
             bytes=self._store.bytes,
         )
 
-    def doctor(self) -> tuple[checkup.Finding, ...]:
-        """What was looked at, what is wrong, and what to do about it."""
-        return tuple(checkup.examine(self._store))
+    def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+        """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
+        return tuple(checkup.examine(self._store, quick=quick))
+
+    def backup(self, file: str = "") -> copies.Backup:
+        """Copy the store as it is now, while others go on writing; without a file, beside it."""
+        beside = self._settled() / FOLDER / f"{moments.stamp(self._clock())}.db"
+        return copies.create(self._store, Path(file).absolute() if file else beside)
+
+    def backups(self) -> tuple[copies.Backup, ...]:
+        """The copies that lie beside the store."""
+        return tuple(copies.listed(self._settled()))
+
+    def _settled(self) -> Path:
+        if self._store.directory is None:
+            raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
+        return self._store.directory
 
     def audit(self) -> tuple[log.Broken, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""

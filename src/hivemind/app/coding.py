@@ -11,7 +11,7 @@ from hivemind.app.core import Progress, head_commit, quietly
 from hivemind.app.ground import index_at, is_under_git
 from hivemind.app.reading import Reading
 from hivemind.errors import HivemindError, InvalidInput, NotFound
-from hivemind.model.code import Anchor, Callers, Symbol
+from hivemind.model.code import Anchor, Callers, Related, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Query
@@ -84,6 +84,18 @@ class Coding(Reading):
             )  # fmt: skip
             answered = self._with_receipt(recall.about(self._store.db, query, near, self._became))
         return Relevant(recall=answered, files=tuple(files), callers=self._callers(symbols))
+
+    def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[Related, ...]:
+        """The files that bear most on some: edited together, importing or imported."""
+        from hivemind.codebase import graph
+
+        inside = [_relative(Path(self.repository.root), file) for file in files]
+        known = tuple(filter(None, inside)) if self.repository.root else ()
+        if known:
+            self._look(quietly)
+        near = graph.related(self._index, known, NEAR) if known else []
+        # To lie in the same folder is no reason to be told of it.
+        return tuple(one for one in near if one.why != ("same folder",))[:limit]
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
         """What we see in a file, the file itself first."""

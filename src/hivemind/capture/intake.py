@@ -12,6 +12,8 @@ from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
 from hivemind.model.session import Observation, Skipped
 
+LARGEST_NUMBER = 2**63
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
@@ -43,13 +45,21 @@ def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | S
 
 def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
     """An observation on its way, without its secrets, trimmed to what is worth keeping."""
-    told = ObservationMade(**{field.name: getattr(seen, field.name) for field in dataclasses.fields(ObservationMade)})
+    held = {field.name: _storable(getattr(seen, field.name)) for field in dataclasses.fields(ObservationMade)}
+    told = ObservationMade(**held)
     # Secrets go first: one that trimming cut in two would not be recognised. Twice the length is enough to look at,
     # because the place where that is cut is trimmed away afterwards.
     clean = strings_changed(_trimmed(told, 2 * LONGEST), redact)
     assert isinstance(clean, ObservationMade)
     fact = _trimmed(clean, LONGEST)
-    return Arrival(id=EventId(seen.source_id), at=seen.at, directory=seen.directory, fact=fact)
+    return Arrival(id=EventId(_storable(seen.source_id)), at=seen.at, directory=told.directory, fact=fact)
+
+
+def _storable(value: Any) -> Any:
+    """What a database can hold: one line of a hook that it could not would keep the store shut for everybody."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()
+    return None if isinstance(value, int) and abs(value) >= LARGEST_NUMBER else value
 
 
 def _trimmed(fact: ObservationMade, longest: int) -> ObservationMade:

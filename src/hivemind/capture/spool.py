@@ -20,7 +20,13 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
     line = "\t".join((agent, event, at, one_line)) + "\n"
     spool = _opened(os.path.join(directory, FILE))
     try:
-        os.write(spool, line.encode("utf-8", "replace"))
+        end = os.fstat(spool).st_size
+        # Who was killed while writing left half a line; ours begins on its own.
+        torn = b"\n" if end and os.pread(spool, 1, end - 1) != b"\n" else b""
+        written = torn + line.encode("utf-8", "replace")
+        if os.write(spool, written) < len(written):
+            os.ftruncate(spool, end)
+            raise OSError("the disk is full")
     finally:
         os.close(spool)
 
@@ -34,8 +40,10 @@ def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
     spool = os.path.join(directory, FILE)
     if os.path.exists(spool):
         held = _opened(spool)
-        os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
-        os.close(held)
+        try:
+            os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
+        finally:
+            os.close(held)
     files = [os.path.join(directory, name) for name in sorted(_names(directory)) if name.endswith(TAKEN)]
     yield [line for file in files for line in _lines(file)]
     for file in files:
@@ -45,7 +53,7 @@ def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
 def _opened(path: str) -> int:
     """The spool, locked. It may have been taken while we waited, so look again which file has the name."""
     while True:
-        spool = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        spool = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         fcntl.flock(spool, fcntl.LOCK_EX)
         try:
             if os.stat(path).st_ino == os.fstat(spool).st_ino:

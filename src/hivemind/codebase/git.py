@@ -43,7 +43,7 @@ def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOU
         done = subprocess.run(
             command, input=stdin, capture_output=True, timeout=timeout, env=inherited | _ENVIRONMENT, check=False
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise Unavailable(f"git cannot be run: {error}") from None
     except subprocess.TimeoutExpired:
         raise Unavailable(f"git {arguments[0]} took longer than {timeout:.0f} seconds") from None
@@ -128,9 +128,12 @@ def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> 
     output = run(root, "log", *span, *how, "--", timeout=HISTORY_SECONDS)
     for entry in output.split(b"\x01")[1:]:
         told, _, files = entry.partition(b"\0")
-        identifier, at, author, message = told.decode("utf-8", "replace").split("\x02", 3)
-        touched = tuple(path.lstrip("\n") for path in _paths(files))
-        yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
+        fields = told.decode("utf-8", "replace").split("\x02", 3)
+        # A message that plays with our separators tells of nothing.
+        if len(fields) == 4:
+            identifier, at, author, message = fields
+            touched = tuple(path.lstrip("\n") for path in _paths(files))
+            yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
 
 
 def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:

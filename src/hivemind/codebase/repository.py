@@ -19,7 +19,11 @@ URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>[^/:]*)(?::\d+)?/(?
 
 def identify(directory: Path) -> Repository:
     """The repository a directory belongs to."""
-    directory = directory.resolve()
+    try:
+        directory = directory.resolve()
+    except (OSError, ValueError, RuntimeError):
+        # A name that no directory can have: too long, with a NUL, or a link to itself.
+        return Repository(id=f"path:{directory}", root=str(directory))
     answer = git.answer(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository")
     if not answer:
         return Repository(id=f"path:{directory}", root=str(directory))

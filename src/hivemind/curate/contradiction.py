@@ -22,13 +22,23 @@ RELATION = re.compile(
 )
 CHANGE = re.compile(r"\b(?:moved|switched|migrated|changed|replaced|became|now)\b")
 INSTEAD = re.compile(
-    r"\b(?:not|instead of|rather than|no longer|replaced|replaces|over|dropped|away from|moved from|switched from"
-    r"|migrated from)\s+(?:use |using |on |the |a )?(?P<old>[\w.+#/-]+(?: [\w.+#/-]+)?)"
+    r"(?:(?:,| and| but) not|\b(?:instead of|rather than|replaced|replaces|dropped|away from|moved from|switched from"
+    r"|migrated from|no longer (?:uses?|using|runs?|running|deploys? to|depends?|on)"
+    r"|(?:prefers?|preferred|choose|chose|picked) \S+ over))\s+(?:use |using |on |the |a )?"
+    r"(?P<old>(?!\w+ing\b)[\w.+#/-]+)"
 )
+SETTING = re.compile(
+    r"(?!(?:fix|feat|chore|docs|test|perf|refactor|build|ci|style):)([a-z]+(?: [a-z]+){0,2})(?<!s): ([\w.-]+)"
+)
+"""One word under a name for one thing; under a heading for several it would be an entry of a list."""
+CODE = re.compile(r"`[^`]*`")
 VALUE = re.compile(r"\d|[./:_@-]\w|^v\d")
 ANYBODY = {"we", "i", "you", "they", "it", "this", "that", "there", "everyone", "the team", "our team", "the project"}
 FILLER = {"the", "a", "an", "our", "my", "your", "its", "all", "now", "currently", "always", "please", "still"}
-LONGEST_SENTENCE = 400
+LONGEST_TEXT = 400
+MOST_WORDS = 12
+"""People correct themselves in short sentences; two long ones that share a subject merely speak of the same thing."""
+MOST_OF_A_VALUE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +48,12 @@ class Statement:
     subject: tuple[str, ...]
     relation: str
     object: tuple[str, ...]
+    is_change: bool = False
 
 
 def contradiction(new: str, old: str) -> str:
     """Why two texts cannot both hold, in plain words; empty if they can."""
-    if max(len(new), len(old)) > LONGEST_SENTENCE or normalised(new) == normalised(old):
+    if max(len(new), len(old)) > LONGEST_TEXT or normalised(new) == normalised(old):
         return ""
     for one in _sentences(new):
         for other in _sentences(old):
@@ -65,11 +76,16 @@ def telling_words(text: str) -> list[str]:
 
 def named_as_replaced(text: str) -> list[str]:
     """What a text says is no longer so: Jest, in "Vitest, not Jest"."""
-    return [match["old"].split()[0] for match in INSTEAD.finditer(text.lower())]
+    return [match["old"] for match in INSTEAD.finditer(text.lower())]
 
 
 def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in re.split(r"(?<=[.!?;])\s|\n", text.lower()) if part.strip()]
+    parts = (part.strip() for part in re.split(r"(?<=[.!?;])\s|\n", text.lower()))
+    said = [part for part in parts if part and not part.rstrip("*_").endswith(":")]
+    # A setting is a text of its own; at the end of another it is a reference.
+    return [
+        part for part in said if len(part.split()) <= MOST_WORDS and (len(said) == 1 or not SETTING.fullmatch(part))
+    ]
 
 
 def _opposite(one: str, other: str) -> str:
@@ -84,10 +100,20 @@ def _replaces(one: str, other: str) -> str:
     """One names as given up what the other still says, about the same thing."""
     given_up = set(named_as_replaced(one))
     statement, said = _statement(one), _statement(other)
-    if not given_up or said is None or not given_up & set(said.object) or NEGATION.search(other):
+    still = next((word for word in said.object if word in given_up), "") if said else ""
+    if not said or not still or NEGATION.search(other) or not _is_used(still, said.object):
         return ""
-    same_thing = statement is None or statement.subject == said.subject or _is_anybody(said.subject)
-    return f"one gives up {', '.join(sorted(given_up & set(said.object)))}" if same_thing else ""
+    if statement is None:
+        same_thing = _is_anybody(said.subject) and len(one.split()) <= MOST_WORDS // 2
+    else:
+        same_thing = statement.subject == said.subject or all(_is_anybody(s.subject[:1]) for s in (statement, said))
+    return f"one gives up {still}" if same_thing else ""
+
+
+def _is_used(word: str, said: tuple[str, ...]) -> bool:
+    """Whether a sentence is about the word, and does not just mention it."""
+    at = said.index(word)
+    return at == 0 or said[at - 1] in {"use", "uses", "using"}
 
 
 def _other_value(one: str, other: str) -> str:
@@ -95,7 +121,7 @@ def _other_value(one: str, other: str) -> str:
     a, b = _statement(one), _statement(other)
     if a is None or b is None or a.subject != b.subject or _is_anybody(a.subject) or a.object == b.object:
         return ""
-    changed = bool(CHANGE.search(one)) != bool(CHANGE.search(other))
+    changed = a.is_change != b.is_change and max(len(a.object), len(b.object)) <= MOST_OF_A_VALUE
     if not changed and (a.relation != b.relation or not _alike(a.object, b.object)):
         return ""
     return f"{' '.join(a.subject)}: {' '.join(a.object)} against {' '.join(b.object)}"
@@ -110,14 +136,15 @@ def _alike(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def _statement(sentence: str) -> Statement | None:
-    found = RELATION.search(sentence)
+    found = RELATION.search(CODE.sub(lambda code: "_" * len(code[0]), sentence))
     if found is None:
-        key, colon, value = sentence.partition(":")
-        return Statement(tuple(_words(key)), ":", tuple(_words(value))) if colon and _words(value) else None
+        setting = SETTING.fullmatch(sentence)
+        return Statement(tuple(_words(setting[1])), ":", tuple(_words(setting[2]))) if setting else None
     subject, rest = _words(sentence[: found.start()]), _words(sentence[found.end() :])
     if not subject or not rest:
         return None
-    return Statement(tuple(subject), _kind_of(found["relation"]), tuple(rest))
+    is_change = bool(CHANGE.search(found["relation"]))
+    return Statement(tuple(subject), _kind_of(found["relation"]), tuple(rest), is_change)
 
 
 def _kind_of(relation: str) -> str:

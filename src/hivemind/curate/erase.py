@@ -7,18 +7,20 @@ file of the store is searched for the bytes.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hivemind.curate.pen import Pen
+from hivemind.errors import StoreError
 from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationsDropped
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Erasure, Place
 from hivemind.model.scope import Scope
 from hivemind.model.values import value
-from hivemind.store import Store, log
+from hivemind.store import Store, backup, ballast, log
 from hivemind.store.projections import memories, receipts
+from hivemind.store.repair import FOLDER
 
 TELLING = re.compile(r"[^\W_][\w.+/@:-]{4,}[^\W_]")
 NEEDLES = 24
@@ -29,6 +31,8 @@ WINDOW, SHORTEST = 32, 8
 
 def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     """Destroy a memory and all that came of it, then look whether a trace is left."""
+    if store.directory and ballast.is_needed(store.directory):
+        ballast.release(store.directory)
     with store.db.transaction():
         doomed = [memory, *_derived(store, memory.id)]
         ids = {one.id for one in doomed}
@@ -40,6 +44,7 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
         Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
         *(_beside(store.directory, store, pen, memory, needles) if store.directory else store.sweep(events[0].at)),
+        *(_backups(store.directory, events) if store.directory else ()),
         *_outside(doomed),
     ]
     return Erasure(memories=tuple(one.id for one in doomed), at=events[0].at, places=tuple(places))
@@ -152,6 +157,17 @@ def _files(directory: Path, store: Store, pen: Pen, memory: Memory, needles: lis
     return Place(name="files", state="done", detail="no byte of it is left")
 
 
+def _backups(directory: Path, events: list[Event]) -> Iterator[Place]:
+    """Copies beside the store lose it too."""
+    for file in sorted((directory / FOLDER).glob("*.db")):
+        name = f"{FOLDER}/{file.name}"
+        try:
+            if backup.keep_out(file, events):
+                yield Place(name=name, state="done", detail="erased there too")
+        except StoreError:
+            yield Place(name=name, state="pending", detail="it cannot be opened and may hold it; remove that file")
+
+
 def _left_in(directory: Path, needles: list[str]) -> list[str]:
     """Files that still hold it; a few of the longest needles tell as much as all, and each costs a read of the file."""
     telling = sorted(needles, key=len, reverse=True)[:LOOKED_FOR]
@@ -185,5 +201,5 @@ def _outside(doomed: list[Memory]) -> list[Place]:
         for source in one.sources
         if source.file
     ]
-    exported = Place(name="exports", state="outside", detail="files you made with 'hivemind export' or a backup")
+    exported = Place(name="exports", state="outside", detail="files you exported, backups kept elsewhere")
     return [*dict.fromkeys(places), exported]

@@ -7,7 +7,7 @@ from datetime import datetime
 from hivemind.model.events import Event, Fact, strings_changed
 from hivemind.model.ids import EventId, event_id
 from hivemind.model.memory import Channel, Memory
-from hivemind.model.moments import written
+from hivemind.model.moments import later, written
 from hivemind.model.scope import Scope
 from hivemind.model.writer import Writer
 
@@ -47,5 +47,6 @@ class Pen:
         )
 
     def about(self, memory: Memory, fact: Fact) -> Event:
-        """A fact about a memory, in the memory's own place."""
-        return self.event(fact, memory.scope, memory.repo)
+        """A fact about a memory, in the memory's own place, and later than what was said of it before."""
+        # A clock that was put back must not let an older word win over this one.
+        return self.event(fact, memory.scope, memory.repo, at=later(written(self.clock()), memory.revised_at))

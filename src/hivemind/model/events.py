@@ -279,6 +279,16 @@ class ObservationsDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EntriesLost:
+    """A damaged store was repaired, and these entries could not be saved."""
+
+    gaps: tuple[str, ...] = ()
+    """Whole entries: the device, the first and the last number."""
+    bodies: tuple[EventId, ...] = ()
+    """Entries of which only the content is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositorySeen:
     """A working tree was met under a name; later it may have a better one."""
 
@@ -318,6 +328,7 @@ Fact = (
     | ObservationMade
     | ObservationCompleted
     | ObservationsDropped
+    | EntriesLost
     | RepositorySeen
     | UnknownFact
 )
@@ -346,6 +357,7 @@ FACTS: dict[str, type[Any]] = {
     "observation.made": ObservationMade,
     "observation.completed": ObservationCompleted,
     "observations.dropped": ObservationsDropped,
+    "entries.lost": EntriesLost,
     "repository.seen": RepositorySeen,
 }
 NAMES = {shape: name for name, shape in FACTS.items()}
@@ -468,6 +480,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
+    "gaps",
 }  # fmt: skip
 
 

@@ -35,6 +35,16 @@ def read(stored: str) -> datetime:
     return datetime.fromisoformat(stored)
 
 
+def later(now: str, than: str) -> str:
+    """Now, or the next moment after an earlier one that a clock put too late."""
+    return now if now > than else written(read(than) + timedelta(microseconds=1))
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as part of a file's name."""
+    return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S-%f")
+
+
 def is_written(stored: str) -> bool:
     """Whether it is a moment as the log stores it."""
     try:

@@ -13,7 +13,7 @@ from hivemind.model.events import Event
 from hivemind.model.reports import Place
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import log, projector, team
+from hivemind.store import ballast, log, projector, team
 from hivemind.store.database import Database
 from hivemind.store.sqlite import Sqlite
 
@@ -40,24 +40,27 @@ class Store:
         """Where its files lie; a hub has none."""
         self.device = device
         self.secret = secret
+        self._file = _inode(directory) if directory else 0
 
     @classmethod
     def open(cls, directory: Path) -> "Store":
         """Open the store in a directory, creating it on first use."""
         _make(directory)
         _refuse_a_lost_file(directory)
-        db = Sqlite.open(directory / FILE)
+        db = _opened(directory)
         try:
             store_id, device, secret = _prepared(db)
-            _name_beside(directory, store_id)
+            name_beside(directory, store_id)
         except BaseException:
             db.close()
             raise
+        ballast.lay(directory)
         return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append what is new and let the projections take it in, in one transaction or not at all."""
         with self.db.transaction():
+            self._look_again()
             added = log.append(self.db, self.device, events)
             projector.apply(self.db, added)
         return [event for _, event in added]
@@ -65,6 +68,7 @@ class Store:
     def take_in(self, entries: Iterable[wire.Entry]) -> list[Event]:
         """Add what other devices wrote and let the projections take it in, in one transaction or not at all."""
         with self.db.transaction():
+            self._look_again()
             added = log.take_in(self.db, entries)
             projector.apply(self.db, added)
         return [event for _, event in added]
@@ -106,11 +110,22 @@ class Store:
         """Give the file back."""
         self.db.close()
 
+    def _look_again(self) -> None:
+        """What happened to the store since it was opened: replaced, taken over by a newer program, or restored."""
+        if self.directory is None:
+            return
+        if _inode(self.directory) != self._file:
+            # What is written to a file that lost its name would be acknowledged and gone.
+            raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
+        if projector.version(self.db) > projector.VERSION:
+            raise StoreTooNew("a newer hivemind has taken this store over; start this one again to go on with that")
+        _, self.device, self.secret = identity(self.db)
+
 
 def _prepared(db: Database) -> tuple[str, str, bytes]:
     """Tables as this program expects them, and who we are."""
     if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
-        return _identity(db)
+        return identity(db)
     with db.transaction():
         found = int(db.value("PRAGMA user_version"))
         if found == 0:
@@ -123,7 +138,7 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
-    return _identity(db)
+    return identity(db)
 
 
 def _create(db: Database) -> None:
@@ -134,11 +149,40 @@ def _create(db: Database) -> None:
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _identity(db: Database) -> tuple[str, str, bytes]:
+def identity(db: Database) -> tuple[str, str, bytes]:
+    """The store, the device that writes now, and the secret; a restore changes them under a store that is open."""
     row = db.one("SELECT store, device, secret FROM identity")
     if row is None:
-        raise StoreDamaged("the store has lost its identity; restore it from a backup")
+        raise StoreDamaged("the store has lost its identity; run 'hivemind repair' or restore a backup")
     return row[0], row[1], row[2]
+
+
+def identify(db: Database, store: str, secret: bytes) -> str:
+    """Let what follows be written as a store's new device: numbers of an old one are never used twice.
+
+    A team knows devices by their chains, so the new one has to join again.
+    """
+    device = secrets.token_hex(16)
+    db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
+    team.leave(db)
+    return device
+
+
+def _opened(directory: Path) -> Sqlite:
+    try:
+        return Sqlite.open(directory / FILE)
+    except StoreError:
+        # Without room not even the shared index of a reader can be made.
+        if not ballast.is_needed(directory) or not ballast.release(directory, ballast.TO_OPEN):
+            raise
+        return Sqlite.open(directory / FILE)
+
+
+def _inode(directory: Path) -> int:
+    try:
+        return (directory / FILE).stat().st_ino
+    except FileNotFoundError:
+        return 0
 
 
 def _make(directory: Path) -> None:
@@ -154,11 +198,12 @@ def _refuse_a_lost_file(directory: Path) -> None:
     if beside.exists() and (not file.exists() or file.stat().st_size == 0):
         raise StoreDamaged(
             f"{file} is {'empty' if file.exists() else 'missing'}, but {beside.name} says there was a store here;"
-            f" restore it from a backup, or remove {beside} to start a new one"
+            f" restore it with 'hivemind backup restore', or remove {beside} to start a new one"
         )
 
 
-def _name_beside(directory: Path, store_id: str) -> None:
+def name_beside(directory: Path, store_id: str) -> None:
+    """Write the store's name beside it, so that a lost or exchanged file is noticed."""
     beside = directory / ID_FILE
     if not beside.exists():
         fresh = directory / f"{ID_FILE}.{secrets.token_hex(4)}"

@@ -9,13 +9,15 @@ A device writes two chains: what is the team's into the one it shares, whole; ev
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from hivemind.errors import OutOfStep, Refused
 from hivemind.model import wire
 from hivemind.model.events import (
+    EntriesLost,
     EntriesRefused,
     Event,
     MemoryErased,
@@ -97,9 +99,13 @@ ALTER TABLE devices ADD COLUMN last_seen_at TEXT NOT NULL DEFAULT '';
 """
 """A log of format 1 had one chain; what the team's is in it stays there and is not shared."""
 
+TABLES = ("devices", "events", "bodies", "absent", "erased")
+"""In the order in which they refer to each other."""
+
 REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
 """Entries that may repeat what a memory says, and lose their content with it."""
 
+KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 ENTRIES = (
@@ -327,6 +333,21 @@ def erasure_of(db: Database, thing: str) -> Event | None:
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
 
 
+def keeping_out(db: Database) -> list[Event]:
+    """What was destroyed or refused here, for another log to take over."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE {KEEPING_OUT}")
+    return [_event(row) for row in rows]
+
+
+def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
+    """Put the rows of another log in the place of all there is."""
+    for table in reversed(TABLES):
+        db.execute(f"DELETE FROM {table}")
+    for table in TABLES:
+        for row in rows[table]:
+            db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
     """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
     wanted = [fragment for fragment in fragments if fragment]
@@ -336,15 +357,18 @@ def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
 
 def verify(db: Database) -> list[Broken]:
     """Every place where a header or body was edited, removed, added or put in another order."""
-    gone = _erased_bodies(db) | {row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")}
+    lost = _lost(db)
+    gone = erased_bodies(db) | {row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")}
     broken: list[Broken] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
         seq, expected = 0, START
         for _, entry in sent(db.stream(f"{ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
             seq += 1
-            if entry.header.seq != seq or entry.header.prev_hash != expected:
+            here = entry.header.seq
+            is_gap = seq < here and all((device, one) in lost for one in range(seq, here))
+            if not is_gap and (here != seq or entry.header.prev_hash != expected):
                 broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
-                seq = entry.header.seq
+            seq = here
             if not entry.is_sealed:
                 broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
             if entry.content is None and entry.header.id not in gone:
@@ -454,17 +478,24 @@ def _let_go(db: Database, refused: Iterable[EventId]) -> None:
         )
 
 
-def _erased_bodies(db: Database) -> set[str]:
-    """Ids of entries whose content may be gone, by the erasures that the log itself records."""
+def erased_bodies(db: Database) -> set[str]:
+    """Ids of entries whose content may be gone, by what the log itself records."""
     allowed: set[str] = set()
     rows = db.execute(
         "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact IN ('memory.erased', 'observations.dropped')"
+        " WHERE e.fact IN ('memory.erased', 'observations.dropped', 'entries.lost')"
     )
     for memory, content in rows:
         allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
         allowed |= set(json.loads(content).get("bodies", ()))
     return allowed
+
+
+def _lost(db: Database) -> set[tuple[str, int]]:
+    """Whole entries that a repair could not save: device and number."""
+    rows = db.execute("SELECT b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'entries.lost'")
+    gaps = [gap.split() for row in rows for gap in cast(EntriesLost, decode("entries.lost", row[0])).gaps]
+    return {(device, seq) for device, first, last in gaps for seq in range(int(first), int(last) + 1)}
 
 
 def _event(row: Row) -> Event:

@@ -14,7 +14,7 @@ from hivemind.model.scope import Sight
 from hivemind.model.words import phrases, terms
 from hivemind.store.database import Database, Found, Row, Vector
 from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound, telling
-from hivemind.store.projections.vectors import KEY_BYTES, place
+from hivemind.store.projections.vectors import KEY_BYTES, checksum, place
 from hivemind.store.projections.words import FOUND
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class Search:
             for vector in vectors:
                 self._forget(vector.passage)
                 self._db.execute(
-                    "INSERT INTO vectors SELECT key, ?, NULL, ?, ? FROM passages WHERE key = ?",
-                    model, vector.scale, vector.numbers, vector.passage,
+                    "INSERT INTO vectors SELECT key, ?, NULL, ?, ?, ? FROM passages WHERE key = ?",
+                    model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers), vector.passage,
                 )  # fmt: skip
             while len(waiting := self._unpacked()) == BLOCK:
                 self._pack(waiting)

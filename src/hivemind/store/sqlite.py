@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from hivemind.errors import StoreBusy, StoreDamaged, StoreError
+from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from hivemind.store.database import Row
 from hivemind.store.search import Search
 
@@ -36,6 +36,8 @@ class Sqlite:
             # Every commit reaches the disk before it is acknowledged: a memory once confirmed survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # What a recall reads at ten thousand memories; by default most of it is read from the file each time.
+            connection.execute("PRAGMA cache_size = -16000")
             _delete_for_real(connection)
         return cls(connection)
 
@@ -98,11 +100,35 @@ class Sqlite:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Several questions of one moment; nothing is written meanwhile."""
+        if self.connection.in_transaction:
+            yield
+            return
+        with _translated():
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing in them, in the shape this program gives them."""
         for table in tables:
             self.execute(f"DROP TABLE IF EXISTS {table}")
         self.execute(schema)
+
+    def copy_to(self, file: Path) -> None:
+        """Write all that is committed into a new file, while others go on writing; free pages are left out."""
+        with _translated(file):
+            self.connection.execute("VACUUM INTO ?", (str(file),))
+
+    def overwrite_with(self, other: "Sqlite") -> None:
+        """Put another database in the place of this one, under the locks that everybody obeys."""
+        with _translated(), self.connection.backup("main", other.connection, "main") as pages:
+            while not pages.done:
+                pages.step()
 
     def close(self) -> None:
         """Give the file back."""
@@ -132,16 +158,19 @@ def _translated(path: Path | None = None) -> Iterator[None]:
         yield
     except apsw.BusyError as error:
         raise StoreBusy(f"other processes kept the store busy for {PATIENCE_SECONDS} s; try again") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+        # Our own statements are sound: a table or column they miss is one the file has lost.
+        if isinstance(error, apsw.SQLError) and "no such" not in str(error):
+            raise
         where = f" ({path})" if path else ""
         raise StoreDamaged(f"the store{where} is damaged: {error}; run 'hivemind doctor'") from error
-    except (
-        apsw.CantOpenError,
-        apsw.ReadOnlyError,
-        apsw.FullError,
-        apsw.IOError,
-        apsw.PermissionsError,
-    ) as error:
+    except apsw.FullError as error:
+        raise StoreFull(
+            "the disk is full; free some space. What was stored is safe, and erasing still works"
+        ) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         where = f" at {path}" if path else ""
-        reason = f"{type(error).__name__.removesuffix('Error')}: {error}"
-        raise StoreError(f"cannot use the store{where}; check the disk and its permissions ({reason})") from error
+        remedy = "make its directory writable, or set HIVEMIND_HOME to another place"
+        raise StoreError(f"cannot write to the store{where}; {remedy} ({error})") from error
+    except apsw.IOError as error:
+        raise StoreError(f"the disk failed: {error}; look at the disk, then run 'hivemind doctor'") from error

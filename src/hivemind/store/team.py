@@ -33,3 +33,8 @@ def note(db: Database, now: Membership) -> None:
     with db.transaction():
         db.execute("DELETE FROM team")
         db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
+
+
+def leave(db: Database) -> None:
+    """Belong to no team any more."""
+    db.execute("DELETE FROM team")

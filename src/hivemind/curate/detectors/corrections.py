@@ -41,6 +41,8 @@ NOT_SO = re.compile(
     re.IGNORECASE,
 )
 """Not like this, but like that."""
+DANGLING = re.compile(r"\b(?:do|like|not) (?:that|this|it)\b", re.IGNORECASE)
+"""Means something only beside what was said before."""
 UNSURE = re.compile(r"\b(?:maybe|probably|perhaps|not sure|i guess|might)\b", re.IGNORECASE)
 QUESTION = re.compile(r"\?\s*\Z|\A(?:can|could|would|should|is|are|do|does|did|why|what|how|where|when|which)\b", re.I)
 PASTED = re.compile(
@@ -68,7 +70,7 @@ def corrections(trail: Trail) -> Iterator[Proposal]:
 
 
 def _kind(said: str) -> Kind | None:
-    if not SHORTEST <= len(said) <= LONGEST or any(unfit.search(said) for unfit in (QUESTION, CODE, UNSURE)):
+    if not SHORTEST <= len(said) <= LONGEST or any(unfit.search(said) for unfit in (QUESTION, CODE, UNSURE, DANGLING)):
         return None
     if RULE.search(said) or HERE.search(said):
         return Kind.CONVENTION

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import PurePath
 
 from hivemind.curate.trail import Run, Trail, sentences, source
 from hivemind.model.memory import Kind
@@ -34,6 +35,12 @@ EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 """How a cause or a remedy is put into words."""
+ALSO = re.compile(
+    r"\balso\b|\banother (?:failing|test|file|place)|\bother (?:files?|tests?|places?)\b"
+    r"|\b(?:two|three|several) (?:categories|kinds|issues)\b",
+    re.IGNORECASE,
+)
+"""Work that is left, not what was wrong."""
 GUESS = re.compile(r"\b(?:might|may be|maybe|perhaps|possibly|let me (?:see|check|look)|not sure|i wonder)\b", re.I)
 TALK = re.compile(
     r"\A(?:now|let me|let's|good|great|ok(?:ay)?|perfect|i'll|i need to (?:check|look|see)|next|first|i see"
@@ -98,10 +105,13 @@ def _explanation(trail: Trail, failed: Run, edits: list[Observation]) -> str:
     """What the agent said was wrong between failure and last edit; if it spoke once in that turn, when it did."""
     if not edits:
         return ""
-    said = trail.said(failed.index, trail.steps.index(edits[-1])) or trail.only_said(failed.index)
+    meanwhile = trail.said(failed.index, trail.steps.index(edits[-1]))
+    said = meanwhile or trail.only_said(failed.index)
     if PLANNED.search(said):
         return ""
-    told = [
-        part for part in sentences(said) if EXPLAINS.search(part) and not TALK.match(part) and not GUESS.search(part)
-    ]
+    unfit = (TALK, GUESS, ALSO)
+    told = [part for part in sentences(said) if EXPLAINS.search(part) and not any(one.search(part) for one in unfit)]
+    if not meanwhile:
+        # The report on a whole turn speaks of other things too.
+        told = [part for part in told if any(PurePath(edit.file).name in part for edit in edits)]
     return " ".join(told)[:LONGEST]

@@ -78,8 +78,11 @@ def remember(mind: Hivemind, given: Arguments) -> str:
 
 
 def context(mind: Hivemind, given: Arguments) -> str:
-    """What holds here, and what is known about the task and its files."""
-    return mind.context(given.get("task") or "", files=given.get("files") or ()).text or NOTHING
+    """What holds here, what is known about the task and its files, and what lies near those."""
+    files = given.get("files") or ()
+    near = [f"{one.path} ({', '.join(one.why)})" for one in mind.neighbours(files)]
+    said = mind.context(given.get("task") or "", files=files).text or NOTHING
+    return f"{said}\n\n{neutral('Near these files: ' + '; '.join(near))}" if near else said
 
 
 def trace(mind: Hivemind, given: Arguments) -> str:

@@ -79,6 +79,10 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
         " count(DISTINCT CASE WHEN query <> '' AND why NOT LIKE 'unasked%' THEN id END), count(*),"
         " sum(CASE WHEN EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
         " AND e.session_id <> r.session_id) THEN 1 ELSE 0 END),"
+        " sum(CASE WHEN why LIKE 'unasked%' AND EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id"
+        " AND e.at < r.at AND e.session_id <> r.session_id) AND NOT EXISTS (SELECT 1 FROM receipts l"
+        " WHERE l.memory_id = r.memory_id AND l.session_id = r.session_id AND l.why NOT LIKE 'unasked%')"
+        " THEN 1 ELSE 0 END),"
         " sum(CASE WHEN why LIKE 'unasked%' THEN tokens ELSE 0 END),"
         " sum(CASE WHEN why LIKE 'unasked%' THEN 0 ELSE tokens END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",

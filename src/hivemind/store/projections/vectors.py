@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import struct
+import zlib
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
@@ -20,7 +22,8 @@ CREATE TABLE vectors (
     model TEXT NOT NULL,
     block INTEGER,                -- none while it waits for a block to fill
     scale REAL NOT NULL,
-    numbers BLOB NOT NULL         -- signed bytes; times scale they are the vector
+    numbers BLOB NOT NULL,        -- signed bytes; times scale they are the vector
+    checksum INTEGER NOT NULL     -- of scale and numbers; nothing in the log could tell a flipped bit
 ) STRICT;
 CREATE INDEX vectors_waiting ON vectors (passage) WHERE block IS NULL;
 CREATE TABLE vectors_wanted (     -- passages that have none yet
@@ -63,6 +66,11 @@ def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
+def checksum(scale: float, numbers: bytes) -> int:
+    """What tells a vector from a damaged one."""
+    return zlib.crc32(struct.pack("<d", scale) + numbers)
+
+
 def seen(db: Database, query: Query, model: str, likely: list[int]) -> list[Vector]:
     """Of the likely passages, the ones that may answer the query."""
     rows = db.execute(
@@ -86,6 +94,11 @@ def count(db: Database) -> tuple[int, int]:
     """How many passages have a vector, and how many still want one."""
     row = db.one("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
     return (row[0], row[1]) if row else (0, 0)
+
+
+def waiting(db: Database) -> int:
+    """How many passages have no vector yet."""
+    return int(db.value("SELECT count(*) FROM vectors_wanted"))
 
 
 def model(db: Database) -> str | None:

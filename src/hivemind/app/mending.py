@@ -1,0 +1,45 @@
+"""What can be done for a store that may no longer open: look at it, repair it, go back to a backup."""
+
+from pathlib import Path
+
+from hivemind.app import Hivemind
+from hivemind.app.core import utc_now, who_calls
+from hivemind.curate.pen import Pen
+from hivemind.errors import Refused, StoreError
+from hivemind.model.events import EntriesLost, Event
+from hivemind.model.memory import Channel
+from hivemind.model.moments import stamp
+from hivemind.model.scope import Scope
+from hivemind.settings import Settings
+from hivemind.store import backup, checkup
+from hivemind.store import repair as repairing
+
+
+def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+    """What was looked at, what is wrong, and what to do about it, whether or not the store opens."""
+    try:
+        with Hivemind.open(name) as mind:
+            return *mind.doctor(quick=quick), mind.code_health(), *mind.agents_health()
+    except StoreError as error:
+        return (checkup.unopened(error),)
+
+
+def repair(name: str | None = None) -> repairing.Repaired:
+    """Make a damaged store whole again from what it still gives; the damaged file is kept."""
+    settings = Settings.load()
+    pen = Pen(writer=who_calls(settings), clock=utc_now, redact=str)
+
+    def noted(lost: EntriesLost) -> Event:
+        return pen.event(lost, Scope.USER, "")
+
+    return repairing.repair(settings.store_directory(name), stamp(utc_now()), noted)
+
+
+def restore_backup(file: str, name: str | None = None) -> backup.Restored:
+    """Go back to a backup; what was erased or rejected since stays out, and what stands here is kept as a backup."""
+    settings = Settings.load()
+    if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
+        raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
+    directory = settings.store_directory(name)
+    known = directory / repairing.FOLDER / file
+    return backup.restore(directory, known if known.is_file() else Path(file), stamp(utc_now()))
