@@ -20,6 +20,7 @@ LIGHT = {
     "hivemind.agents",
     "hivemind.agents.callers",
     "hivemind.capture",
+    "hivemind.capture.briefed",
     "hivemind.capture.redact",
     "hivemind.capture.secret_rules",
     "hivemind.capture.spool",
