@@ -127,12 +127,14 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
                     )
             with db.transaction():
                 db.execute(COUNTS)
-        start_time = time.perf_counter()
+        begun = time.perf_counter()
         owner.execute(graph[0])
         owner.execute("VACUUM ANALYZE")
-        print(
-            f"# the graph of {len(stores) * size:,} vectors took {time.perf_counter() - start_time:.0f} s", flush=True
-        )
+        seconds = time.perf_counter() - begun
+        held = owner.execute("SELECT pg_database_size(current_database())").fetchone()
+        assert held is not None
+        count = len(stores) * size
+        print(f"# {count:,} vectors: graph in {seconds:.0f} s, {held[0] / count:,.0f} bytes a memory", flush=True)
 
 
 def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:

@@ -3,7 +3,8 @@
     python -m benchmarks.recall [--largest 100000]
 
 Texts are made up and so are their vectors (embedding a million would take hours and changes nothing about search);
-the question's own vector is made by the real model, and its cost is part of the time.
+the question's own vector is made by the real model, and its cost is part of the time. Each question is seven words of
+a memory that is there, so that recall has something to rank, render and give a receipt for.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import results
 from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
 from hivemind import Hivemind
@@ -46,18 +48,20 @@ with opened(Path(sys.argv[1]), "writer") as mind:
 
 
 class Drawn:
-    """Vectors of texts by chance, of questions by the model."""
+    """Vectors of texts by chance, as near to each other as those of unrelated texts; of questions by the model."""
 
     def __init__(self) -> None:
         self._real = embedder.default()
         self.name, self.dimension = self._real.name, self._real.dimension
         self._chance = np.random.default_rng(5)
+        self._middle = self._real.embed(sentences(random.Random(4), 32)).mean(axis=0)
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One row of unit length each."""
         if len(texts) == 1:
             return self._real.embed(texts)
-        rows = self._chance.standard_normal((len(texts), self.dimension)).astype(np.float32)
+        apart = self._chance.standard_normal((len(texts), self.dimension)).astype(np.float32)
+        rows = self._middle / np.linalg.norm(self._middle) + apart / self.dimension**0.5
         unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
 
@@ -74,12 +78,9 @@ def main() -> None:
     """Fill the store step by step, and ask at each size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=100_000)
-    largest = parser.parse_args().largest
-    chance = random.Random(3)
-    model = Drawn()
-    asked = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
-    anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in asked)
-    print(f"embedding a question of seven words: {anchor:.1f} ms CPU")
+    parser.add_argument("--save", action="store_true", help="keep the figures in evals/results")
+    asked = parser.parse_args()
+    chance, model, rows = random.Random(3), Drawn(), {}
     print(f"{'memories':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'less embedding':>16}{'budget':>8}{'MB':>8}")
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -87,10 +88,15 @@ def main() -> None:
             for mind in (here, there):
                 mind.__dict__["_meaning"] = Meaning(model)
             size = 0
-            for goal in (goal for goal in SIZES if goal <= largest):
+            for goal in (goal for goal in SIZES if goal <= asked.largest):
                 fill(here, there, chance, goal - size)
                 size = goal
-                ask(here, home, asked, size, anchor)
+                rows[f"{size:,}"] = ask(here, home, model, size)
+                if asked.save:
+                    held = "made-up sentences of twenty words"
+                    results.save(
+                        "recall", data=held, configuration="as installed, another process writing", figures=rows
+                    )
 
 
 def fill(here: Hivemind, there: Hivemind, chance: random.Random, count: int) -> None:
@@ -103,11 +109,14 @@ def fill(here: Hivemind, there: Hivemind, chance: random.Random, count: int) -> 
         here.catch_up()
 
 
-def ask(mind: Hivemind, home: Path, asked: list[str], size: int, anchor: float) -> None:
+def ask(mind: Hivemind, home: Path, model: Drawn, size: int) -> dict[str, float]:
     """Print one row."""
+    known = [memory.text.split() for memory in mind.list(limit=QUESTIONS)]
+    asked = [" ".join(random.Random(place).sample(words, 7)) for place, words in enumerate(known)]
+    anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in asked)
     other = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
     time.sleep(1)
-    mind.recall(asked[0])
+    answered = sum(bool(mind.recall(question).hits) for question in asked)
     costs = [cpu_and_wall(partial(mind.recall, question)) for question in asked]
     other.kill()
     other.wait()
@@ -115,7 +124,12 @@ def ask(mind: Hivemind, home: Path, asked: list[str], size: int, anchor: float) 
     cpu, _ = quantiles([cpu for cpu, _ in costs])
     megabytes = mind.stats().bytes / 1e6
     budget = BUDGETS.get(size, "")
-    print(f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu - anchor:>16.1f}{budget:>8}{megabytes:>8.0f}", flush=True)
+    print(
+        f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu - anchor:>16.1f}{budget:>8}{megabytes:>8.0f}"
+        f"   {answered} of {len(asked)} answered",
+        flush=True,
+    )
+    return {"p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "CPU ms less the vector": cpu - anchor, "MB": megabytes}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What one durable write costs as the store grows, beside a bare SQLite insert in the same run.
 
-python -m benchmarks.remember [--largest 100000]
+python -m benchmarks.remember [--largest 100000] [--save]
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from benchmarks import results
 from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
 from hivemind import Hivemind
@@ -26,7 +27,9 @@ def main() -> None:
     """Print the cost of a write at each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=100_000)
-    largest = parser.parse_args().largest
+    parser.add_argument("--save", action="store_true", help="keep the figures in evals/results")
+    asked = parser.parse_args()
+    largest, figures = asked.largest, {}
     texts = sentences(random.Random(1), largest + 10 * SAMPLE)
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -47,6 +50,11 @@ def main() -> None:
                 cpu, _ = quantiles([cpu for cpu, _ in costs])
                 each = mind.stats().bytes / (size + SAMPLE)
                 print(f"{size:>10,}{p50:>9.2f}{p95:>9.2f}{cpu:>9.2f}{p50 / anchor[0]:>15.1f}{each:>12,.0f}")
+                figures[f"{size:,}"] = {
+                    "p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "x bare insert": p50 / anchor[0], "bytes each": each
+                }  # fmt: skip
+    if asked.save:
+        results.save("remember", data="made-up sentences", configuration="one durable write at a time", figures=figures)
 
 
 def bare_insert(path: Path, texts: list[str]) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import shlex
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +15,15 @@ from hivemind import __version__
 FOLDER = Path(__file__).parents[1] / "evals" / "results"
 
 
-def save(name: str, *, data: str, configuration: str, figures: Any) -> Path:
+def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str = "") -> Path:
     """Write ``evals/results/NAME.json``, from which ``python -m evals.scorecard`` makes its page."""
     file = FOLDER / f"{name}.json"
     held = {
         "data": data,
-        "version": __version__,
+        "version": f"{__version__} at {_commit()}",
         "configuration": configuration,
         "machine": machine(),
-        "command": command(),
+        "command": made_by or command(),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "figures": figures,
     }
@@ -36,6 +37,13 @@ def machine() -> str:
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}"
     )
+
+
+def _commit() -> str:
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=FOLDER.parent, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
 
 
 def command() -> str:

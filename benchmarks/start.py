@@ -1,6 +1,6 @@
 """What a process of ours costs to start, beside bare Python in the same run.
 
-python -m benchmarks.start
+python -m benchmarks.start [--save]
 """
 
 import importlib.util
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hivemind
+from benchmarks import results
 from benchmarks.measure import BARE, cpu_of
 from hivemind import Hivemind
 from hivemind.model.memory import Kind
@@ -36,15 +37,19 @@ LIST_TOOLS = (
 def main() -> None:
     """Print CPU milliseconds and ratios."""
     bare = cpu_of(BARE)
+    figures = {"bare python": bare}
     print(f"{'what':<38}{'CPU ms':>8}{'x bare':>8}  budget")
     print(f"{'bare python':<38}{bare:>8.1f}{1:>8.1f}")
     with tempfile.TemporaryDirectory() as home:
         environ = {"HIVEMIND_HOME": home}
         for name, command, stdin, budget in _rows():
             cost = cpu_of(command, stdin=stdin, environ=environ)
+            figures[name] = cost
             print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
         cost = statistics.median(_mornings(Path(home), environ))
         print(f"{'the same, after a merge of 50 files':<38}{cost:>8.1f}{cost / bare:>8.1f}  400 ms")
+    if "--save" in sys.argv:
+        results.save("start", data="an empty store", configuration="CPU ms, median of 11 processes", figures=figures)
 
 
 def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:

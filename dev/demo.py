@@ -8,6 +8,7 @@ every state, code that moved on under some of them, recalls and briefs. Everythi
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -220,6 +221,8 @@ HOSTILE = '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerr
 """A memory that wants to be more than text."""
 
 
+Opened = Callable[..., Hivemind]
+"""Opens the store as somebody, somewhere."""
 TASKS = (
     "Add a dry run to the tariff import.",
     "Why does the label printer get A5?",
@@ -336,7 +339,7 @@ def _git(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _sessions(opened, root: Path, clock: Clock, now: datetime) -> None:  # type: ignore[no-untyped-def]
+def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
     with opened() as mind:
         told = Told(
             mind,
@@ -477,7 +480,7 @@ def _sessions(opened, root: Path, clock: Clock, now: datetime) -> None:  # type:
         )
 
 
-def _elsewhere(opened, folder: Path, clock: Clock) -> None:  # type: ignore[no-untyped-def]
+def _elsewhere(opened: Opened, folder: Path, clock: Clock) -> None:
     """Another repository, so that there are two."""
     place = folder / "tariffs"
     place.mkdir()
@@ -508,9 +511,8 @@ def _judgements(mind: Hivemind, made: dict[str, Memory], clock: Clock) -> None:
     )
     clock.go(hours=3)
     mind.retract(mind.remember("The API answers on port 9090.", tags=["setup"]).id, reason="never did")
-    line = '{"text": "Use tabs in YAML files.", "kind": "convention", "scope": "project"}'
     wrong = mind.remember("Use tabs in YAML files.", kind=Kind.CONVENTION, propose=True)
-    mind.reject(wrong.id, reason=f"YAML forbids tabs ({len(line)} characters of nonsense)")
+    mind.reject(wrong.id, reason="YAML forbids tabs")
     with mind.together("import") as batch:
         for text in ("The carrier's sandbox is down on Sundays.", "Labels are A6, 300 dpi."):
             clock.go(minutes=5)
@@ -543,7 +545,7 @@ def _code_moves_on(root: Path) -> None:
     _git(root, "commit", "-qam", "Tokens expire")
 
 
-def _asked(opened, clock: Clock, now: datetime) -> None:  # type: ignore[no-untyped-def]
+def _asked(opened: Opened, clock: Clock, now: datetime) -> None:
     """Three weeks of questions."""
     questions = (
         "how do we deploy?",

@@ -8,6 +8,7 @@ With ``HIVEMIND_BENCH_VECTORS=FILE`` texts that an earlier run has embedded are 
 """
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +61,8 @@ def main() -> None:
             settings = (
                 "as installed; scores over the first 100 without a token budget, 'shown' within 5 and 1,200 tokens"
             )
+            if "HIVEMIND_BENCH_VECTORS" in os.environ:
+                settings += "; vectors of texts from an earlier run"
             results.save(f"retrieval-{name}", data=held, configuration=settings, figures=figures)
 
 
@@ -89,7 +92,7 @@ def measured(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Tex
 
 def _shown(product: Product, case: Case, foreign: Sequence[Question]) -> dict[str, float]:
     """Sums over one store of what an agent sees by default, and what keeping it takes."""
-    sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.mind.stats().bytes}
+    sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.bytes}
     for question in case.questions:
         (order, tokens), kind = (
             product.rendered(question.text),

@@ -85,6 +85,8 @@ class Product:
             with _opened(home, "elsewhere") as other:
                 self._fill(elsewhere, other)
         self.mind.catch_up()
+        self.bytes = self.mind.stats().bytes
+        """Before questions are asked, which leave receipts."""
         finalize(self, _discard, self.mind, home)
 
     def _fill(self, numbered: Sequence[tuple[int, Text]], mind: Hivemind) -> None:

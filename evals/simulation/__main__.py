@@ -51,10 +51,12 @@ def main() -> None:
     given = parser.parse_args()
     with ProcessPoolExecutor(given.jobs) as pool:
         if given.mutants:
-            found = list(pool.map(noticed, range(len(MUTANTS)), [given.seeds] * len(MUTANTS)))
+            unnoticed = 0
+            found = pool.map(noticed, range(len(MUTANTS)), [given.seeds] * len(MUTANTS))
             for mutant, (seed, problem) in zip(MUTANTS, found, strict=True):
-                print(f"{mutant.__name__:34} {seed:>4}  {problem[:90]}")
-            sys.exit(any(seed < 0 for seed, _ in found))
+                unnoticed += seed < 0
+                print(f"{mutant.__name__:34} {seed:>4}  {problem[:90]}", flush=True)
+            sys.exit(unnoticed)
         last = given.first + given.seeds
         starts = range(given.first, last, CHUNK)
         broken: dict[int, str] = {}

@@ -59,13 +59,13 @@ class World:
         """Words and ids that must never travel."""
         self.happened: Counter[str] = Counter()
         self.tokens = 0
+
+    def run(self) -> None:
+        """Begin with something shared, work, make peace, and look whether everything was kept."""
         for machine in self.machines:
             self._remember(machine)
         self._peace(rounds=2)
         self.network.trouble = self.chance.choice((0.01, 0.05, 0.15))
-
-    def run(self) -> None:
-        """Work, make peace, and look whether everything was kept."""
         for _ in range(STEPS):
             self._step(self.chance.choice(self.machines))
         self._peace()

@@ -5,6 +5,8 @@
     - AmbiguousId       a shortened id fits several things
   + NotFound            there is no such thing where you may look
   + Refused             a rule forbids it, whoever asks
+    - Unknown           the hub does not know who asks
+    - TooOften          somebody asks more than their share
     - OutOfStep         an entry came before one that it follows
   + StoreError
     - StoreBusy         other writers kept the file for too long
@@ -47,6 +49,14 @@ class OutOfStep(Refused):
     def __init__(self, message: str, expected: int) -> None:
         self.expected = expected
         super().__init__(message)
+
+
+class Unknown(Refused):
+    """Whoever asks has not shown who they are."""
+
+
+class TooOften(Refused):
+    """Whoever asks has had their share for now."""
 
 
 class StoreError(HivemindError):

@@ -12,7 +12,9 @@ import pytest
 from hivemind import Hivemind, Kind, Scope
 from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
-from hivemind.model.events import MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
+from hivemind.hub.store import Hub
+from hivemind.model.code import Anchor
+from hivemind.model.events import MemoryAnchored, MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust
 from hivemind.model.scope import Repository
@@ -29,9 +31,14 @@ REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Device = Callable[..., Hivemind]
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[Store]:
-    store = Store.open(tmp_path / "hub")
+@pytest.fixture(params=["sqlite", "postgres"])
+def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """Where a team's log is kept, on either engine."""
+    if request.param == "sqlite":
+        store = Store.open(tmp_path / "hub")
+    else:
+        hub: Hub = request.getfixturevalue("hub")
+        store = hub.team(hub.found("acme"))
     yield store
     store.close()
 
@@ -56,27 +63,27 @@ def texts(mind: Hivemind) -> list[str]:
     return sorted(memory.text for memory in mind.list())
 
 
-def test_what_one_remembers_for_the_team_another_recalls(hub: Store, device: Device) -> None:
+def test_what_one_remembers_for_the_team_another_recalls(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
     alice.remember("My own note about lunch")
 
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
 
     found = bob.recall("when do deploys run?").hits[0].memory
     assert (found.text, found.owner, found.trust) == ("Deploys run on Fridays", "alice", Trust.HIGH)
     assert texts(bob) == ["Deploys run on Fridays"]
-    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
 
 
-def test_nothing_private_is_on_the_wire(hub: Store, device: Device) -> None:
+def test_nothing_private_is_on_the_wire(team: Store, device: Device) -> None:
     alice = device("alice")
     private = alice.remember("API port is 8080 zebra")
     alice.remember("API port is 9090", scope=Scope.TEAM)
     alice.remember("Quokka listens on 9091", replaces=[private.id], scope=Scope.TEAM)
     alice.recall("zebra port")
-    line = Line(hub, writer("alice"))
+    line = Line(team, writer("alice"))
 
     alice.sync(line)
 
@@ -105,33 +112,33 @@ def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(devic
     assert len(shared.of_chain(db, alice._store.chain, 0, 10)) == 1
 
 
-def test_an_erasure_reaches_everybody_with_what_repeats_it(hub: Store, device: Device, tmp_path: Path) -> None:
+def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Device, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     kept = alice.remember("Standup is at ten", scope=Scope.TEAM)
     gone = alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
     bob.recall("xylophone42 vault")
-    before = len(exchange.erasures_pending(hub))
+    before = len(exchange.erasures_pending(team))
 
     alice.erase(gone.id)
-    alice.sync(Line(hub, writer("alice")))
-    waiting = exchange.erasures_pending(hub)
-    brought = bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    waiting = exchange.erasures_pending(team)
+    brought = bob.sync(Line(team, writer("bob")))
 
     assert brought.erased == 1
     assert texts(bob) == texts(alice) == [kept.text]
-    assert (before, [one.person for one in waiting], exchange.erasures_pending(hub)) == (0, ["bob"], [])
+    assert (before, [one.person for one in waiting], exchange.erasures_pending(team)) == (0, ["bob"], [])
     assert residue(tmp_path, b"xylophone42") == []
     assert residue(tmp_path, b"Standup") != []
-    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
     with pytest.raises(Refused, match="erased before"):
         bob.remember("the VAULT code is xylophone42")
 
 
-def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(hub: Store, device: Device) -> None:
+def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
-    lines = Line(hub, reviewer("alice")), Line(hub, writer("bob"))
+    lines = Line(team, reviewer("alice")), Line(team, writer("bob"))
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     alice.sync(lines[0])
     bob.sync(lines[1])
@@ -156,9 +163,9 @@ def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(hub: S
         assert (known.text, known.status, known.rivals) == ("Tests run with nox -- -n 2", Status.ACTIVE, ())
 
 
-def test_approving_settles_the_edits_that_were_read_and_no_others(hub: Store, device: Device) -> None:
+def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, device: Device) -> None:
     alice, bob, carol = device("alice"), device("bob"), device("carol")
-    line = {mind: Line(hub, reviewer(mind.speaker)) for mind in (alice, bob, carol)}
+    line = {mind: Line(team, reviewer(mind.speaker)) for mind in (alice, bob, carol)}
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     for mind in (alice, bob, carol):
         mind.sync(line[mind])
@@ -177,38 +184,38 @@ def test_approving_settles_the_edits_that_were_read_and_no_others(hub: Store, de
         assert [rival.text for rival in known.rivals] == ["Tests run by make"]
 
 
-def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(hub: Store, device: Device) -> None:
+def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
 
     bob.reject(memory.id)
     bob.tag(memory.id, ["testing"])
-    done = bob.sync(Line(hub, writer("bob")))
+    done = bob.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only a reviewer may decide about the team's memories"]
     assert (bob.show(memory.id).status, bob.show(memory.id).tags) == (Status.ACTIVE, ("testing",))
-    assert (bob.audit(), log.verify(hub.db)) == ((), [])
+    assert (bob.audit(), log.verify(team.db)) == ((), [])
 
 
-def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(hub: Store, device: Device) -> None:
+def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
 
     bob.erase(memory.id)
-    done = bob.sync(Line(hub, writer("bob")))
+    done = bob.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
     assert texts(bob) == ["Tests run with tox"]
     assert bob.remember("Tests run with tox", scope=Scope.TEAM).id == memory.id
-    assert (bob.audit(), log.verify(hub.db)) == ((), [])
+    assert (bob.audit(), log.verify(team.db)) == ((), [])
 
 
 @pytest.mark.parametrize("role", [Role.WRITER, Role.ADMIN])
-def test_an_agents_token_neither_speaks_as_a_person_nor_judges(hub: Store, device: Device, role: Role) -> None:
+def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, device: Device, role: Role) -> None:
     agent, person = device("codex", Channel.AGENT), device("alice")
     token = Member(person="codex", role=role, is_agent=True)
     memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
@@ -216,14 +223,14 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(hub: Store, devic
     as_person = replace(agent._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
     agent._store.record([as_person.about(memory, MemoryTagged(memory_id=memory.id, added=("mine",)))])
 
-    done = agent.sync(Line(hub, token))
-    person.sync(Line(hub, writer("alice")))
+    done = agent.sync(Line(team, token))
+    person.sync(Line(team, writer("alice")))
 
     assert len(done.refused) == 2
     assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
 
 
-def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(hub: Store, device: Device) -> None:
+def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.remember("For me alone")
@@ -232,25 +239,25 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(hub: Stor
 
     for entries in (theirs, private):
         with pytest.raises(Refused):
-            exchange.push(hub, bob._store.chain, entries, writer("bob"), NOW)
+            exchange.push(team, bob._store.chain, entries, writer("bob"), NOW)
     with pytest.raises(Refused, match="somebody else"):
-        exchange.hello(hub, hub.chain, writer("bob"))
-    assert exchange.push(hub, alice._store.chain, theirs, writer("alice"), NOW).has == 1
+        exchange.hello(team, team.chain, writer("bob"))
+    assert exchange.push(team, alice._store.chain, theirs, writer("alice"), NOW).has == 1
     with pytest.raises(Refused, match="somebody else"):
-        exchange.push(hub, alice._store.chain, theirs, writer("bob"), NOW)
+        exchange.push(team, alice._store.chain, theirs, writer("bob"), NOW)
     with pytest.raises(Refused, match="may read"):
-        exchange.push(hub, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
+        exchange.push(team, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
 
 
-def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(hub: Store, device: Device) -> None:
+def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Device) -> None:
     alice = device("alice")
     for number in range(4):
         alice.remember(f"Fact number {number}", scope=Scope.TEAM)
     chain, entries = alice._store.chain, shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
 
-    after_a_gap = exchange.push(hub, chain, entries[2:], writer("alice"), NOW)
-    first = exchange.push(hub, chain, entries[:2], writer("alice"), NOW)
-    all_again = exchange.push(hub, chain, entries, writer("alice"), NOW)
+    after_a_gap = exchange.push(team, chain, entries[2:], writer("alice"), NOW)
+    first = exchange.push(team, chain, entries[:2], writer("alice"), NOW)
+    all_again = exchange.push(team, chain, entries, writer("alice"), NOW)
 
     assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
     with pytest.raises(OutOfStep) as told:
@@ -258,7 +265,7 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(hub: Store, d
     assert told.value.expected == 1
 
 
-def test_a_changed_entry_is_not_taken(hub: Store, device: Device) -> None:
+def test_a_changed_entry_is_not_taken(team: Store, device: Device) -> None:
     alice = device("alice")
     alice.remember("Fact", scope=Scope.TEAM)
     (entry,) = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
@@ -269,7 +276,7 @@ def test_a_changed_entry_is_not_taken(hub: Store, device: Device) -> None:
         replace(entry, header=entry.header._replace(prev_hash="1" * 64)),
     ):
         with pytest.raises(Refused):
-            exchange.push(hub, alice._store.chain, [changed], writer("alice"), NOW)
+            exchange.push(team, alice._store.chain, [changed], writer("alice"), NOW)
     wrongs: tuple[dict[str, object], ...] = (
         {"header": [], "salt": "", "content": None},
         packed(entry) | {"content": "[]"},
@@ -283,20 +290,40 @@ def test_a_changed_entry_is_not_taken(hub: Store, device: Device) -> None:
     assert unpacked(json.loads(json.dumps(packed(entry)))) == entry
 
 
-def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(hub: Store, device: Device) -> None:
+@pytest.mark.parametrize(
+    ("path", "fingerprint"),
+    [("../../.ssh/id_rsa", "1:a:b:c:d:e:20:"), ("/etc/passwd", "1:a:b:c:d:e:20:"), ("a.py", "x")],
+)
+def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Device, path: str, fingerprint: str) -> None:
+    alice = device("alice")
+    memory = alice.remember("Fact", scope=Scope.TEAM)
+    fine = Anchor(
+        path="a.py", kind="function", name="f", qualified="f", ordinal=0, line=1, end_line=2, signature="", before="",
+        after="", fingerprint="1:a:b:c:d:e:20:AAAA",
+    )  # fmt: skip
+    for anchor in (fine, replace(fine, path=path, fingerprint=fingerprint)):
+        alice._store.record([alice._pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    _, good, bad = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+
+    assert unpacked(packed(good)) == good
+    with pytest.raises(InvalidInput, match="anchor"):
+        unpacked(packed(bad))
+
+
+def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Device) -> None:
     alice = device("alice")
     unknown = UnknownFact(name="memory.dreamed", body="{}")
     alice._store.record([alice._pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
 
     with pytest.raises(Refused, match="upgrade"):
-        alice.sync(Line(hub, writer("alice")))
+        alice.sync(Line(team, writer("alice")))
     assert len(shared.of_chain(alice._store.db, alice._store.chain, 0, 10)) == 1
 
 
-def test_a_store_has_one_team(hub: Store, device: Device, tmp_path: Path) -> None:
+def test_a_store_has_one_team(team: Store, device: Device, tmp_path: Path) -> None:
     alice, other = device("alice"), Store.open(tmp_path / "other")
     alice.remember("For all of us", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
+    alice.sync(Line(team, writer("alice")))
 
     with pytest.raises(Refused, match="another team"):
         alice.sync(Line(other, writer("alice")))
@@ -305,13 +332,13 @@ def test_a_store_has_one_team(hub: Store, device: Device, tmp_path: Path) -> Non
 
 
 def test_after_its_lease_a_device_drops_what_the_team_said(
-    hub: Store, device: Device, clock: Clock, tmp_path: Path
+    team: Store, device: Device, clock: Clock, tmp_path: Path
 ) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
+    alice.sync(Line(team, writer("alice")))
     bob.remember("Bob shared this", scope=Scope.TEAM)
-    bob.sync(Line(hub, writer("bob")))
+    bob.sync(Line(team, writer("bob")))
     unsent = bob.remember("Bob was offline", scope=Scope.TEAM)
     private = bob.remember("Bob's own")
     before = bob.caveat()
@@ -324,21 +351,21 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     assert "hivemind sync" in bob.caveat()
     assert "hivemind sync" not in before
     assert bob.audit() == ()
-    bob.sync(Line(hub, writer("bob")))
+    bob.sync(Line(team, writer("bob")))
     assert len(texts(bob)) == 4
     assert (bob.audit(), bob.let_lease_lapse()) == ((), False)
 
 
-def test_publishing_copies_a_memory_without_what_stays_here(hub: Store, device: Device) -> None:
+def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     original = alice.remember("Build with make", subject="build", sources=["Makefile:3"])
-    line = Line(hub, writer("alice"))
+    line = Line(team, writer("alice"))
 
     (preview,) = alice.publish([original.id], dry_run=True)
     (published,) = alice.publish([original.id])
     again = alice.publish([original.id])
     alice.sync(line)
-    bob.sync(Line(hub, writer("bob")))
+    bob.sync(Line(team, writer("bob")))
 
     assert (preview.text, preview.copy) == ("Build with make", "")
     assert again[0].copy == published.copy
@@ -352,33 +379,33 @@ def test_publishing_copies_a_memory_without_what_stays_here(hub: Store, device: 
         alice.publish([alice.remember("Mine", scope=Scope.USER).id])
 
 
-def test_erasing_an_original_erases_its_copy_everywhere(hub: Store, device: Device, tmp_path: Path) -> None:
+def test_erasing_an_original_erases_its_copy_everywhere(team: Store, device: Device, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     original = alice.remember("The vault code is xylophone42")
     alice.publish([original.id])
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
 
     alice.erase(original.id)
-    alice.sync(Line(hub, writer("alice")))
-    bob.sync(Line(hub, writer("bob")))
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, writer("bob")))
 
     assert residue(tmp_path, b"xylophone42") == []
-    assert (alice.audit(), bob.audit(), log.verify(hub.db)) == ((), (), [])
+    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
 
 
-def test_a_page_that_answers_another_question_is_not_taken(hub: Store, device: Device) -> None:
+def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: Device) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
+    alice.sync(Line(team, writer("alice")))
 
     class Confused(Line):
         def pull(self, device: str, after: int, limit: int) -> Page:
             return super().pull(device, after + 1, limit)
 
     with pytest.raises(Unavailable):
-        bob.sync(Confused(hub, writer("bob")))
-    bob.sync(Line(hub, writer("bob")))
+        bob.sync(Confused(team, writer("bob")))
+    bob.sync(Line(team, writer("bob")))
     assert texts(bob) == ["Deploys run on Fridays"]
 
 
@@ -414,7 +441,7 @@ def test_a_copy_is_believed_no_further_than_its_original(device: Device) -> None
     assert alice.publish([alice_said.id])[0].channel is Channel.PERSON
 
 
-def test_a_private_dispute_with_a_team_memory_stays_private(hub: Store, device: Device) -> None:
+def test_a_private_dispute_with_a_team_memory_stays_private(team: Store, device: Device) -> None:
     alice = device("alice")
     shared_claim = alice.remember("API port is 8080", scope=Scope.TEAM)
     mine = alice.remember("API port is 9090")

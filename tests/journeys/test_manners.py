@@ -185,11 +185,13 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     assert (done.stdout, done.stderr) == ('{"hivemind ended with 141\n', "")
 
 
-def test_ctrl_c_is_quiet() -> None:
+def test_ctrl_c_is_quiet(home: Path) -> None:
     process = subprocess.Popen([*COMMAND, "remember"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stderr is not None
-    time.sleep(1.5)
+    while not (home / "memory.id").exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
 
     process.send_signal(signal.SIGINT)
     told = process.stderr.read()

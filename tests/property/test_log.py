@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,7 @@ from hivemind.model.events import (
     MemoryCorroborated,
     MemoryDisputed,
     MemoryErased,
+    MemoryPublished,
     MemoryRejected,
     MemoryRemembered,
     MemoryRestored,
@@ -43,7 +45,7 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.scope import Scope
 from hivemind.model.session import Seen
-from hivemind.store import Store, log
+from hivemind.store import Store, log, shared
 from hivemind.store.projector import OWNERS
 
 memory_ids = st.sampled_from([MemoryId(letter * 32) for letter in "abc"])
@@ -82,14 +84,23 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         trace=st.none() | st.just(Trace(agent="codex", action="did it", result="success")),
         proposed=st.booleans(),
     ),
-    st.builds(MemoryRevised, memory_id=memory_ids, base=st.just(1), text=texts, reason=texts),
+    st.builds(
+        MemoryRevised,
+        memory_id=memory_ids,
+        base=st.just(1),
+        text=texts,
+        reason=texts,
+        head=st.sampled_from(["", *(f"{number:04d}" for number in range(12))]),
+        settles=event_ids,
+    ),
     st.builds(MemoryTagged, memory_id=memory_ids, added=tag_sets, removed=tag_sets),
     st.builds(MemoryAnchored, memory_id=memory_ids, anchors=st.lists(anchors, max_size=2).map(tuple)),
     st.builds(MemorySuperseded, memory_id=memory_ids, by=memory_ids),
     st.builds(MemoryCorroborated, memory_id=memory_ids, source=st.builds(Source, channel=st.sampled_from(Channel))),
     st.builds(MemoryDisputed, memory_id=memory_ids, against=memory_ids),
     st.builds(DisputeSettled, memory_id=memory_ids, against=memory_ids),
-    st.builds(MemoryApproved, memory_id=memory_ids),
+    st.builds(MemoryApproved, memory_id=memory_ids, settles=event_ids),
+    st.builds(MemoryPublished, memory_id=memory_ids, copy=memory_ids),
     st.builds(MemoryVerified, memory_id=memory_ids),
     st.builds(MemoryRetracted, memory_id=memory_ids, reason=texts),
     st.builds(MemoryRejected, memory_id=memory_ids, value=labels),
@@ -224,6 +235,22 @@ def test_the_chain_verifies_also_after_erasing(history: list[Event]) -> None:
         assert log.verify(store.db) == []
 
 
+@quick
+@given(histories())
+def test_what_is_shared_means_the_same_wherever_it_is_taken_in(history: list[Event]) -> None:
+    of_the_team = [replace(event, scope=Scope.TEAM) for event in history]
+    with store_of(of_the_team) as one, store_of([]) as other:
+        entries = shared.of_chain(one.db, one.chain, 0, 100)
+
+        other.take_in(entries[:5])
+        other.take_in(entries)
+
+        assert len(entries) == len(history)
+        assert tables(one) == tables(other)
+        assert (log.verify(one.db), log.verify(other.db)) == ([], [])
+        assert other.take_in(entries) == []
+
+
 REMEMBERED = [
     Event(
         id=EventId(f"{number:04d}"),
@@ -249,11 +276,12 @@ REMEMBERED = [
         "DELETE FROM events WHERE position = 3",
         "DELETE FROM events WHERE position = 5",
         "UPDATE events SET device_seq = 9 WHERE position = 5",
-        "UPDATE devices SET last_hash = '' WHERE key = 1",
+        "UPDATE devices SET last_hash = ''",
     ],
 )
-def test_any_single_change_to_the_log_is_noticed(tampering: str) -> None:
-    with store_of(REMEMBERED) as store:
+@pytest.mark.parametrize("scope", [Scope.PROJECT, Scope.TEAM])
+def test_any_single_change_to_the_log_is_noticed(tampering: str, scope: Scope) -> None:
+    with store_of([replace(event, scope=scope) for event in REMEMBERED]) as store:
         assert log.verify(store.db) == []
 
         store.db.execute("PRAGMA foreign_keys = OFF")

@@ -42,6 +42,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
         "memory": f"/memory/{made['`verify` in harbour/']}",
         "dispute": f"/memory/{made['Deploys go out on Tu']}",
         "promote": f"/memory/{made['Money is kept in int']}/promote",
+        "publish": f"/memory/{made['Money is kept in int']}/publish",
         "review": "/review",
         "sessions": "/sessions",
         "replay": SESSION,
@@ -54,8 +55,8 @@ def addresses(viewer: Viewer) -> dict[str, str]:
     }
 
 
-NAMES = ("today", "search", "memory", "dispute", "promote", "review", "sessions", "replay", "graph", "log", "rollback",
-         "health", "file", "error")  # fmt: skip
+NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review", "sessions", "replay", "graph", "log",
+         "rollback", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -280,6 +281,20 @@ def test_a_memory_is_promoted_after_its_change_was_shown(page: Page, viewer: Vie
 
     assert not shown_only
     assert "Never log a full address." in file.read_text()
+
+
+def test_a_memory_is_published_after_what_leaves_was_shown(page: Page, viewer: Viewer) -> None:
+    one = kept(viewer, "Parcels to islands take two days more.", tags=["islands"])
+    page.goto(f"/memory/{one.id}")
+
+    page.get_by_role("link", name="Publish to the team").click()
+    expect(page.locator(".card")).to_contain_text("islands take two days")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("The team has a copy")).to_be_visible()
+
+    with viewer.mind() as mind:
+        copies = mind.list(tags=["islands"])
+        assert {(copy.text, copy.scope.value) for copy in copies} == {(one.text, "project"), (one.text, "team")}
 
 
 def test_an_erased_memory_leaves_a_receipt_and_nothing_else(page: Page, viewer: Viewer) -> None:

@@ -27,12 +27,14 @@ def answer(agent: str, event: str, payload: str) -> str:
         if event in agents.ANSWERED_ONCE:
             briefed.note(data_directory(os.environ), asked.session)
         if mind.waits_to_learn():
-            _learn_meanwhile()
+            _meanwhile("distil")
+        if mind.hub:
+            _meanwhile("sync")
         return known.reply(event, mind.brief().text)
 
 
-def _learn_meanwhile() -> None:
-    """Look at the sessions that came to rest, in a process that nobody waits for."""
+def _meanwhile(command: str) -> None:
+    """Run a command of ours in a process that nobody waits for."""
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    command = [sys.executable, "-P", "-m", "hivemind", "distil"]
-    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
+    line = [sys.executable, "-P", "-m", "hivemind", command]
+    os.posix_spawn(sys.executable, line, os.environ, file_actions=nowhere, setsid=True)

@@ -55,7 +55,8 @@ class Core:
         self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
         self.without_model = ""
         """Why recall goes by words alone, if it does."""
-        earlier = repositories_on_disk.earlier_names(repository, repositories.names_of(store.db, repository.root))
+        names = repositories.names_of(store.db, repository.root) if repository.root else ()
+        earlier = repositories_on_disk.earlier_names(repository, names) if names else ()
         self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
 
     @property

@@ -128,7 +128,7 @@ class Reading(Grounded):
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self.without_model:
             return f"searched by words alone: {self.without_model}"
-        _, waiting = vectors.count(self._store.db)
+        waiting = vectors.waiting(self._store.db)
         return (
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )
@@ -152,7 +152,8 @@ class Reading(Grounded):
         """By words and meaning, which is let catch up a little first."""
         if self._meaning:
             self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
-        return recall.answer(self._store.db, query, self._meaning, self._became)
+        with self._store.db.reading():
+            return recall.answer(self._store.db, query, self._meaning, self._became)
 
     def _with_receipt(self, found: Recall) -> Recall:
         if not found.hits:

@@ -1,21 +1,26 @@
 """The verbs by which memories reach a team and come from it."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.learn import fit_to_leave, learn, stays_out
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
+from hivemind.hub.client import Client
+from hivemind.hub.client import address as client_address
 from hivemind.model import moments
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import MemoryId, memory_id
 from hivemind.model.memory import Channel, Memory, Status, Trust
-from hivemind.model.reports import Publication
+from hivemind.model.reports import Erasure, Place, Publication
 from hivemind.model.scope import Scope
 from hivemind.model.team import Synchronised, TeamStatus
+from hivemind.model.text import checked_label
 from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
@@ -36,12 +41,54 @@ class Sharing(Core):
             self._record([])
             return tuple(self._published(one) for one in planned)
 
-    def sync(self, transport: sync.Transport, *, progress: Progress = quietly) -> Synchronised:
+    def login(self, url: str, token: str, *, insecure: bool = False, progress: Progress = quietly) -> Synchronised:
+        """Join a team: from now on this store exchanges with its hub what is the team's."""
+        self._must_be_a_person("joining a team")
+        client = Client(url=client_address(url, insecure=insecure), token=checked_label(token, "the token"))
+        done = self.sync(client, progress=progress)
+        self._hub_file.touch(mode=0o600)
+        self._hub_file.write_text(json.dumps({"url": client.url, "token": client.token}))
+        return done
+
+    def logout(self) -> None:
+        """Leave the team: its memories go from here, and what was not shared yet stays."""
+        self._must_be_a_person("leaving a team")
+        self._hub_file.unlink(missing_ok=True)
+        sync.leave(self._store)
+
+    @property
+    def hub(self) -> Client | None:
+        """The hub this store has logged in to."""
+        if not self._hub_file.exists():
+            return None
+        return Client(**json.loads(self._hub_file.read_text()))
+
+    def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> Synchronised:
         """Exchange what is new with the hub; it may break off anywhere and be done again."""
+        transport = transport or self.hub
+        if transport is None:
+            raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
         return sync.synchronise(
             self._store, transport, now=moments.written(self._clock()),
             follow=partial(erase.follow, self._store, self._pen), progress=progress,
         )  # fmt: skip
+
+    def carry(self, receipt: Erasure) -> Erasure:
+        """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
+        hub = self.hub
+        if hub is None:
+            return receipt
+        try:
+            self.sync(hub)
+            behind = [one for one in hub.ask("GET", "/v1/devices") if one["erasures"]]
+        except Unavailable as error:
+            told = [Place(name="hub", state="pending", detail=f"{error}; 'hivemind sync' carries it there")]
+        else:
+            told = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
+                Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
+                for one in behind
+            ]
+        return replace(receipt, places=(*receipt.places, *told))
 
     def team_status(self) -> TeamStatus:
         """How this store stands with its team."""
@@ -49,6 +96,12 @@ class Sharing(Core):
         pushed = member.pushed if member else 0
         waiting = max(0, shared.length(self._store.db, self._store.chain) - pushed)
         return TeamStatus(membership=member, waiting=waiting, lease_ends_at=sync.lease_ends(member) if member else "")
+
+    @property
+    def _hub_file(self) -> Path:
+        if self._store.directory is None:
+            raise InvalidInput("this is the hub")
+        return self._store.directory / "hub.json"
 
     def let_lease_lapse(self) -> bool:
         """Drop the team's memories if the hub was not asked for too long; ``caveat`` tells of it."""

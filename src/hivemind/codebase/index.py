@@ -24,7 +24,7 @@ from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import BROKEN, FILE, Fingerprint, Symbol
+from hivemind.model.code import BROKEN, FILE, SEEN, Fingerprint, Symbol
 
 BATCH = 200
 """Files per transaction, and as far as a symbol's id is carried from file to file."""
@@ -381,26 +381,12 @@ SELECT = (
 
 
 def _row(symbol: Symbol) -> tuple[str | int, ...]:
-    place = (symbol.kind, symbol.name, symbol.qualified, symbol.ordinal, symbol.line, symbol.end_line)
-    return (*place, symbol.signature, symbol.before, symbol.after, str(symbol.fingerprint))
+    return (*(getattr(symbol, name) for name in SEEN[1:]), str(symbol.fingerprint))
 
 
 def symbol_of(row: tuple[Any, ...]) -> Symbol:
     """The symbol a row of `SELECT` holds."""
-    path, kind, name, qualified, ordinal, line, end_line, signature, before, after, fingerprint = row
-    return Symbol(
-        path=path,
-        kind=kind,
-        name=name,
-        qualified=qualified,
-        ordinal=ordinal,
-        line=line,
-        end_line=end_line,
-        signature=signature,
-        before=before,
-        after=after,
-        fingerprint=Fingerprint.parse(fingerprint),
-    )
+    return Symbol(**dict(zip(SEEN, row[:-1], strict=True)), fingerprint=Fingerprint.parse(row[-1]))
 
 
 @contextmanager

@@ -132,18 +132,9 @@ def _whole(path: str, source: bytes) -> Symbol:
 
 def _file(path: str, source: bytes, fingerprint: Fingerprint, signature: str = "") -> Symbol:
     return Symbol(
-        path=path,
-        kind=FILE,
-        name="",
-        qualified="",
-        ordinal=0,
-        line=1,
-        end_line=source.count(b"\n") + 1,
-        signature=signature,
-        before="",
-        after="",
-        fingerprint=fingerprint,
-    )
+        path=path, kind=FILE, name="", qualified="", ordinal=0, line=1, end_line=source.count(b"\n") + 1,
+        signature=signature, before="", after="", fingerprint=fingerprint,
+    )  # fmt: skip
 
 
 def _parse(read: Grammar, source: bytes) -> Node | None:
@@ -213,17 +204,11 @@ def _draft(pattern: int, captures: dict[str, list[Node]], source: bytes) -> _Dra
     body = captures.get("body")
     scope = captures.get("scope")
     return _Draft(
-        kind=kind,
-        name=text,
-        start=node.start_byte,
-        end=node.end_byte,
-        line=node.start_point[0] + 1,
-        end_line=node.end_point[0] + 1,
-        name_span=(name.start_byte, name.end_byte),
+        kind=kind, name=text, start=node.start_byte, end=node.end_byte, line=node.start_point[0] + 1,
+        end_line=node.end_point[0] + 1, name_span=(name.start_byte, name.end_byte),
         body=(body[0].start_byte if body else node.end_byte, node.end_byte),
-        scope=_text(scope[0], source).replace("::", ".") if scope else "",
-        pattern=pattern,
-    )
+        scope=_text(scope[0], source).replace("::", ".") if scope else "", pattern=pattern,
+    )  # fmt: skip
 
 
 def _fit(draft: _Draft, extent: Node | None, source: bytes) -> None:
@@ -350,18 +335,12 @@ class _Printer:
             siblings = self.drafts[draft.parent].members
             place = bisect_left(siblings, index)
             yield Symbol(
-                path=path,
-                kind=draft.kind,
-                name=draft.name,
-                qualified=draft.qualified,
-                ordinal=draft.ordinal,
-                line=draft.line,
-                end_line=draft.end_line,
-                signature=self._signature(draft),
+                path=path, kind=draft.kind, name=draft.name, qualified=draft.qualified, ordinal=draft.ordinal,
+                line=draft.line, end_line=draft.end_line, signature=self._signature(draft),
                 before=self.drafts[siblings[place - 1]].name if place else "",
                 after=self.drafts[siblings[place + 1]].name if place + 1 < len(siblings) else "",
                 fingerprint=self.prints[index],
-            )
+            )  # fmt: skip
 
     def _print(self, index: int) -> Fingerprint:
         draft = self.drafts[index]

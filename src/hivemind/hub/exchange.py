@@ -34,6 +34,7 @@ from hivemind.store.projections import memories, tombstones
 
 VERDICTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 LARGEST_PAGE = 1_000
+READS_ONLY = "{} may read the team's memories, not add to them; ask an admin for another role"
 
 
 def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAYS) -> Welcome:
@@ -48,7 +49,7 @@ def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAY
 def push(store: Store, device: str, entries: Sequence[Entry], member: Member, now: str) -> Pushed:
     """Take in what a device wrote, in the order of its chain; what comes after a gap is left for another time."""
     if not member.may_write:
-        raise Refused(f"{member.person} may read the team's memories, not add to them; ask an admin for another role")
+        raise Refused(READS_ONLY.format(member.person))
     refused: list[tuple[str, str]] = []
     with store.db.transaction():
         _meet(store, device, member, now)
@@ -125,10 +126,15 @@ def _reason_against(store: Store, member: Member, entry: Entry) -> str:
         return "only what is about the team's memories is shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token cannot speak as a person"
-    return _beyond_rights(store, member, event) or _stays_out(store, event)
+    return beyond_rights(store, member, event) or _stays_out(store, event)
 
 
-def _beyond_rights(store: Store, member: Member, event: Event) -> str:
+def beyond_rights(store: Store, member: Member, event: Event) -> str:
+    """Why somebody may not say this; nothing if they may, or if it is their own and not the team's."""
+    if event.scope is not Scope.TEAM:
+        return ""
+    if not member.may_write:
+        return READS_ONLY.format(member.person)
     if isinstance(event.fact, VERDICTS):
         return "" if member.may_review else "only a reviewer may decide about the team's memories"
     match event.fact:

@@ -52,7 +52,8 @@ COUNTS = (
     " LEFT JOIN word_counts c ON c.term = s.stem LEFT JOIN word_counts t ON t.term = team()::text ORDER BY s.stem"
 )
 LOOKED_AT = 4
-WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]{1,500}")
+"""Postgres indexes no word of more than 2,046 bytes."""
 
 
 class Search:

@@ -2,18 +2,22 @@
 
 import secrets
 import uuid
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hivemind.errors import NotFound, StoreTooNew, Unavailable
+from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
+from hivemind.hub import exchange
 from hivemind.hub.migrating import migrate
 from hivemind.hub.postgres import Connection, Postgres
 from hivemind.model import moments
+from hivemind.model.events import Event
 from hivemind.model.reports import Place
-from hivemind.store import Store, projector
+from hivemind.model.team import Member
+from hivemind.store import Store, projector, shared
 
 CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold what was said, or something of it."""
@@ -53,9 +57,27 @@ class Hub:
                 projector.create_tables(db)
         return team
 
-    def team(self, team: str) -> "HubStore":
-        """Open the memory of a team, until it is closed."""
-        return HubStore(self, team)
+    def team(self, team: str, member: Member | None = None) -> "HubStore":
+        """Open the memory of a team, until it is closed; for a member, as far as they may change it."""
+        return HubStore(self, team, member)
+
+    @contextmanager
+    def door(self) -> Iterator[Postgres]:
+        """A connection for what is asked before there is a team; it sees the rows of none."""
+        with self.lent() as connection:
+            yield Postgres(connection, "")
+
+    @contextmanager
+    def lent(self) -> Iterator[Connection]:
+        """A connection, for a while."""
+        try:
+            connection = self.pool.getconn()
+        except PoolTimeout as error:
+            raise Unavailable("the hub's database has no connection to spare; try again") from error
+        try:
+            yield connection
+        finally:
+            self.pool.putconn(connection)
 
     def close(self) -> None:
         """Give every connection back."""
@@ -73,20 +95,26 @@ class HubStore(Store):
 
     db: Postgres
 
-    def __init__(self, hub: Hub, team: str) -> None:
+    def __init__(self, hub: Hub, team: str, member: Member | None = None) -> None:
         self._hub = hub
+        self._member = member
         self._held = ExitStack()
         try:
-            connection = self._held.enter_context(hub.pool.connection())
-        except PoolTimeout as error:
-            raise Unavailable("the hub's database has no connection to spare; try again") from error
-        try:
-            db = Postgres(connection, str(uuid.UUID(team)))
+            db = Postgres(self._held.enter_context(hub.lent()), str(uuid.UUID(team)))
             super().__init__(db, None, *_identity(db))
             self._derive_again_if_older()
         except BaseException:
             self.close()
             raise
+
+    def record(self, events: Iterable[Event]) -> list[Event]:
+        """Append what is new, as far as the member may."""
+        events = list(events)
+        if self._member:
+            for event in events:
+                if reason := exchange.beyond_rights(self, self._member, event):
+                    raise Refused(reason)
+        return super().record(events)
 
     @property
     def membership(self) -> None:
@@ -99,12 +127,17 @@ class HubStore(Store):
         return True
 
     def sweep(self, at: str) -> list[Place]:
-        """Vacuum what held the content, and say until when write-ahead log and backups may."""
+        """Vacuum what held the content, and say who may hold it still: log and backups until when, which devices."""
         self.fold_in_log()
         gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
         return [
             Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed"),
             Place(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
+            *(
+                Place(name=f"device of {one.person}", state="pending", detail=f"last heard of {one.last_seen_at}")
+                for one in shared.devices(self.db)
+                if one.erasures
+            ),
         ]
 
     @property

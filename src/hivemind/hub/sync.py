@@ -79,6 +79,17 @@ def let_lapse(store: Store, now: str) -> bool:
     return True
 
 
+def leave(store: Store) -> None:
+    """Drop the team's memories and forget that there was a team; what it never got stays."""
+    member = store.membership
+    if member is None:
+        return
+    with store.db.transaction():
+        shared.drop_copy(store.db, store.chain, member.pushed)
+        team.forget(store.db)
+    store.fold_in_log()
+
+
 def _joined(store: Store, welcome: Welcome) -> Membership:
     known = store.membership
     if known and known.team != welcome.team:

@@ -1,6 +1,6 @@
 """Code as memories see it: symbols, their fingerprints, anchors and what became of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Self
 
@@ -101,6 +101,10 @@ class Symbol:
         return f"{self.path}::{self.qualified}" if self.qualified else self.path
 
 
+SEEN = tuple(field.name for field in fields(Symbol) if field.name != "fingerprint")
+"""What is told of a symbol beside what it looks like."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """A memory's hold on a symbol: where it was and what it looked like when the memory was written."""
@@ -122,37 +126,14 @@ class Anchor:
     @classmethod
     def of(cls, symbol: Symbol, commit: str = "") -> Self:
         """Take hold of the symbol as it is now."""
-        return cls(
-            path=symbol.path,
-            kind=symbol.kind,
-            name=symbol.name,
-            qualified=symbol.qualified,
-            ordinal=symbol.ordinal,
-            line=symbol.line,
-            end_line=symbol.end_line,
-            signature=symbol.signature,
-            before=symbol.before,
-            after=symbol.after,
-            fingerprint=str(symbol.fingerprint),
-            commit=commit,
-        )
+        seen = {name: getattr(symbol, name) for name in SEEN}
+        return cls(**seen, fingerprint=str(symbol.fingerprint), commit=commit)
 
     @property
     def symbol(self) -> Symbol:
         """The symbol as it was then."""
-        return Symbol(
-            path=self.path,
-            kind=self.kind,
-            name=self.name,
-            qualified=self.qualified,
-            ordinal=self.ordinal,
-            line=self.line,
-            end_line=self.end_line,
-            signature=self.signature,
-            before=self.before,
-            after=self.after,
-            fingerprint=Fingerprint.parse(self.fingerprint),
-        )
+        seen = {name: getattr(self, name) for name in SEEN}
+        return Symbol(**seen, fingerprint=Fingerprint.parse(self.fingerprint))
 
     @property
     def label(self) -> str:

@@ -6,6 +6,7 @@ never changes: a new meaning is a new fact, and a program that does not know it 
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast, get_args, get_origin, get_type_hints
@@ -445,6 +446,8 @@ def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
         return f"{name} is a {type(held).__name__}"
     if name in MOMENTS and held and not is_written(held):
         return f"{name} is no moment"
+    if isinstance(held, Anchor) and (not FINGERPRINT.fullmatch(held.fingerprint) or OUTSIDE.search(held.path)):
+        return "an anchor does not hold on to code of the repository"
     if not dataclasses.is_dataclass(held):
         return ""
     hints = get_type_hints(type(held))
@@ -453,6 +456,8 @@ def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
 
 
 MOMENTS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
+OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
 
 
 def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.errors import InvalidInput
 from hivemind.model.wire import Entry
 
 LEASE_DAYS = 60
@@ -16,6 +17,14 @@ class Role(StrEnum):
     WRITER = "writer"
     REVIEWER = "reviewer"
     ADMIN = "admin"
+
+    @classmethod
+    def parse(cls, text: str) -> "Role":
+        """The role a person named."""
+        try:
+            return cls(text.strip().lower())
+        except ValueError:
+            raise InvalidInput(f"{text!r} is not a role; choose {', '.join(cls)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +44,11 @@ class Member:
     def may_review(self) -> bool:
         """Whether their verdicts count; an agent's never do."""
         return self.role in (Role.REVIEWER, Role.ADMIN) and not self.is_agent
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether they may say who else comes in."""
+        return self.role is Role.ADMIN and not self.is_agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +137,37 @@ class TeamStatus:
     waiting: int
     """Entries of ours that the hub does not have yet."""
     lease_ends_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """Somebody the hub let in."""
+
+    team: str
+    member: Member
+    token: str = ""
+    """The id of the token that was shown, never the token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A key to a team's memory, as it is listed: the secret itself was shown once and is not kept."""
+
+    id: str
+    name: str
+    role: Role
+    is_agent: bool
+    created_at: str
+    expires_at: str
+    revoked_at: str
+    last_used_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Somebody was turned away."""
+
+    at: str
+    who: str
+    what: str
+    why: str

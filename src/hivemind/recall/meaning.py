@@ -25,20 +25,20 @@ class Meaning:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
 
-    def catch_up(
-        self, db: Database, limit: int, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> int:
+    def catch_up(self, db: Database, limit: int, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed passages that have no vector yet, at most so many; return how many were done."""
         if vectors.model(db) not in (None, self.embedder.name):
             # Vectors of two models cannot be compared. Words answer while the new ones come.
             vectors.want_all(db)
+        # Counting them takes longer than a recall may, so it is done once, and for somebody who watches.
+        have, want = vectors.count(db) if progress else (0, 0)
         done = 0
         while done < limit and (rows := vectors.wanted(db, min(AT_ONCE, limit - done))):
             keys, texts = zip(*rows, strict=True)
             nearness.keep(db, self.embedder.name, keys, self.embedder.embed(texts))
             done += len(rows)
-            have, want = vectors.count(db)
-            progress(have, have + want)
+            if progress:
+                progress(have + done, have + want)
         return done
 
     def near(self, db: Database, query: Query, also: set[int]) -> dict[int, float]:

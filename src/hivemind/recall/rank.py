@@ -24,6 +24,8 @@ PASTED = 400
 TAIL = 0.2
 """What reaches less than this share of the best hit's score is not worth its tokens."""
 BY_TRUST = {1: 0.85, 2: 0.97, 3: 1.0}
+TRUST_SAYS = {int(trust): f"trust {trust}" for trust in Trust}
+EPISODES = [kind.value for kind in Kind if kind.bucket == "episodic"]
 EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
 NAMED_TIME = 1.25
@@ -35,21 +37,27 @@ ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
 
+Named = tuple[str, str] | None
+"""The time a question names, if it does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate in its place, and why."""
+    """A candidate in its place."""
 
     candidate: Candidate
     score: float
-    signals: tuple[Signal, ...]
+    words: float
+    """How well its words fit, as a share of the best."""
 
 
 def rank(found: Sequence[Candidate], query: Query) -> list[Ranked]:
     """Best first, each memory once, by the passage that fits best."""
     most_words = max((candidate.words for candidate in found), default=0.0)
+    named = window_named(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
     for candidate in found:
-        passages.setdefault(candidate.found.memory_id, []).append(_ranked(candidate, most_words, query))
+        passages.setdefault(candidate.found.memory_id, []).append(_ranked(candidate, most_words, query, named))
     best = [_best(of_one, query) for of_one in passages.values()]
     newest_first = sorted(best, key=lambda one: one.candidate.found.revised_at, reverse=True)
     in_order = sorted(newest_first, key=lambda one: -one.score)
@@ -66,6 +74,7 @@ def _best(of_one: list[Ranked], query: Query) -> Ranked:
 
 def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
     """The memories behind the places, loaded as many at once as are wanted, as long as somebody asks for more."""
+    named = window_named(query.text, query.now)
     rest = iter(in_order)
     while some := list(islice(rest, query.limit)):
         believed = _as_believed(db, query, [ranked.candidate.found.memory_id for ranked in some])
@@ -77,7 +86,7 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
                 memory=memory,
                 passage=_shown(memory, ranked.candidate.found.text, query.detail),
                 score=ranked.score,
-                signals=ranked.signals,
+                signals=tuple(_signals(ranked, query, named)),
                 labels=labels(memory, query),
             )
 
@@ -110,32 +119,43 @@ def _shown(memory: Memory, passage: str, detail: Detail) -> str:
             return memory.text
 
 
-def _ranked(candidate: Candidate, most_words: float, query: Query) -> Ranked:
+def _ranked(candidate: Candidate, most_words: float, query: Query, named: Named) -> Ranked:
     words = candidate.words / most_words if most_words > 0 else 0.0
-    meaning = 0.0 if candidate.meaning is None else (candidate.meaning - UNRELATED) / (SAME - UNRELATED)
-    signals = [Signal(name="words", score=words, why=_words_say(words))] if words else []
+    fit = BY_WORDS * words
     if candidate.meaning is not None:
-        signals.append(Signal(name="meaning", score=candidate.meaning, why=_meaning_says(meaning)))
-    fit = BY_WORDS * words + (1 - BY_WORDS) * meaning if candidate.meaning is not None else BY_WORDS * words
-    factor = 1.0
-    for signal in _standing(candidate, query):
-        signals.append(signal)
-        factor *= signal.score
-    return Ranked(candidate, round(fit * factor if fit > 0 else fit, 4), tuple(signals))
+        fit += (1 - BY_WORDS) * _nearness(candidate.meaning)
+    if fit > 0:
+        for _, counts, _ in _standing(candidate, query, named):
+            fit *= counts
+    return Ranked(candidate, round(fit, 4), words)
 
 
-def _standing(candidate: Candidate, query: Query) -> Iterator[Signal]:
-    """What speaks for or against a memory, whatever the question."""
-    trust = Trust(candidate.found.trust)
-    yield Signal(name="trust", score=BY_TRUST[trust], why=f"trust {trust}")
-    bucket = Kind(candidate.found.kind).bucket
-    if bucket == "episodic" and Kind.TRACE not in query.kinds:
-        yield Signal(name="kind", score=EPISODIC, why="tells of one session")
-    named = window_named(query.text, query.now)
-    if named and named[0] <= candidate.found.revised_at <= named[1]:
-        yield Signal(name="time", score=NAMED_TIME, why="is from the time the question names")
-    if candidate.found.repo and candidate.found.repo not in query.sight.repos:
-        yield Signal(name="place", score=ELSEWHERE, why="was learned in another repository")
+def _signals(ranked: Ranked, query: Query, named: Named) -> Iterator[Signal]:
+    """Why it stands there; told only of what is shown."""
+    candidate = ranked.candidate
+    if ranked.words:
+        yield Signal(name="words", score=ranked.words, why=_words_say(ranked.words))
+    if candidate.meaning is not None:
+        yield Signal(name="meaning", score=candidate.meaning, why=_meaning_says(_nearness(candidate.meaning)))
+    for name, counts, why in _standing(candidate, query, named):
+        yield Signal(name=name, score=counts, why=why)
+
+
+def _nearness(cosine: float) -> float:
+    return (cosine - UNRELATED) / (SAME - UNRELATED)
+
+
+def _standing(candidate: Candidate, query: Query, named: Named) -> list[tuple[str, float, str]]:
+    """What speaks for or against a memory, whatever the question: name, what it counts, why."""
+    found = candidate.found
+    said = [("trust", BY_TRUST[found.trust], TRUST_SAYS[found.trust])]
+    if found.kind in EPISODES and Kind.TRACE not in query.kinds:
+        said.append(("kind", EPISODIC, "tells of one session"))
+    if named and named[0] <= found.revised_at <= named[1]:
+        said.append(("time", NAMED_TIME, "is from the time the question names"))
+    if found.repo and found.repo not in query.sight.repos:
+        said.append(("place", ELSEWHERE, "was learned in another repository"))
+    return said
 
 
 def _as_believed(db: Database, query: Query, ids: Sequence[str]) -> dict[str, Memory]:

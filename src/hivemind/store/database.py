@@ -104,6 +104,9 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, and alone among writers; inside another one it is part of that."""
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Several questions of one moment; nothing is written meanwhile."""
+
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing in them; they are given in the order in which they can go."""
 

@@ -72,9 +72,9 @@ def devices(db: Database) -> list[Device]:
 
 
 def author(db: Database, memory_id: str) -> str:
-    """Whose device first told of a memory; no field of an entry can claim that."""
+    """Whose device first told of a memory, which no field of an entry can claim; or whom the hub heard it from."""
     found = db.value(
-        "SELECT d.person FROM events e JOIN devices d ON d.key = e.device"
+        "SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END FROM events e JOIN devices d ON d.key = e.device"
         " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
         memory_id,
     )

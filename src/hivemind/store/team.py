@@ -33,3 +33,8 @@ def note(db: Database, now: Membership) -> None:
     with db.transaction():
         db.execute("DELETE FROM team")
         db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
+
+
+def forget(db: Database) -> None:
+    """Note that the store has no team."""
+    db.execute("DELETE FROM team")

@@ -29,6 +29,7 @@ PAGES: tuple[tuple[str, str, Page], ...] = (
     ("GET", "/search", search.page),
     ("GET", "/memory/{id}", memory.page),
     ("GET", "/memory/{id}/promote", memory.promotion),
+    ("GET", "/memory/{id}/publish", memory.publication),
     ("POST", "/memory/{id}/erase", memory.erase),
     ("POST", "/memory/{id}/{act}", memory.act),
     ("POST", "/undo", memory.undo),

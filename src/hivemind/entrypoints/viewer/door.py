@@ -23,6 +23,8 @@ class Right(StrEnum):
     REVIEW = "review"
     """Approve, reject, restore, roll back."""
     ERASE = "erase"
+    SHARE = "share"
+    """Give the team a copy."""
     FILES = "files"
     """Write files of the repository, look at its code and at the machine's agents."""
 
@@ -55,3 +57,8 @@ class Door:
     def form_token(self, visitor: Visitor) -> str:
         """What a form must carry to be this visitor's own."""
         return hmac.digest(self.secret, f"form {visitor.key}".encode(), hashlib.sha256).hex()
+
+
+def is_same(given: str, ours: str) -> bool:
+    """Whether a secret was given right, in a time that does not tell how far it was right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), ours.encode())

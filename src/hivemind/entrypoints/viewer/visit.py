@@ -34,6 +34,11 @@ class Visit:
         """A part of the address."""
         return str(self.request.path_params[part])
 
+    def number(self, name: str) -> int:
+        """A whole number that the address asks for; 0 if it is none, or none that could be meant."""
+        written = self.asked.get(name, "")
+        return int(written) if written.isdecimal() and len(written) < 16 else 0
+
     def must(self, right: Right) -> None:
         """Go on only with that right."""
         if right not in self.visitor.may:

@@ -60,7 +60,7 @@ CREATE TABLE memories (
     session_id TEXT NOT NULL,
     file_path TEXT NOT NULL
 ) STRICT;
-CREATE INDEX memories_place ON memories (repo, scope, recorded_at, status);
+CREATE INDEX memories_place ON memories (repo, status, recorded_at, scope);
 CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';

@@ -88,6 +88,11 @@ def count(db: Database) -> tuple[int, int]:
     return (row[0], row[1]) if row else (0, 0)
 
 
+def waiting(db: Database) -> int:
+    """How many passages have no vector yet."""
+    return int(db.value("SELECT count(*) FROM vectors_wanted"))
+
+
 def model(db: Database) -> str | None:
     """The model that made the vectors, if there are any."""
     row = db.one("SELECT model FROM vectors LIMIT 1")

@@ -8,6 +8,7 @@ from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.entrypoints.cli.output import progress, say, tell_rows
 from hivemind.model.ids import short
+from hivemind.model.scope import Scope
 
 
 @click.command("erase")
@@ -30,6 +31,8 @@ def command(memory: str, reason: str, yes: bool) -> None:
             click.confirm("Destroy this for good?", abort=True)
         with progress("Erasing"):
             receipt = mind.erase(known.id, reason=reason)
+        if known.scope is Scope.TEAM:
+            receipt = mind.carry(receipt)
     erased = ", ".join(short(one) for one in receipt.memories)
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
     tell_rows(receipt, [f"erased {erased}", "state", ""], rows)

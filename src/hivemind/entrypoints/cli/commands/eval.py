@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hivemind import __version__
-from hivemind.entrypoints.cli.output import note, say, say_json, table
+from hivemind.entrypoints.cli.output import note, tell_rows
 from hivemind.entrypoints.eval import report, running
 from hivemind.entrypoints.eval.tasks import TASKS
 from hivemind.errors import InvalidInput
@@ -26,8 +26,7 @@ from hivemind.errors import InvalidInput
     metavar="DIR",
     help="Write eval.html and eval.json there.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(agent: str, tasks: str, conditions: str, out: Path | None, as_json: bool) -> None:
+def command(agent: str, tasks: str, conditions: str, out: Path | None) -> None:
     """Does memory help an agent? Five tasks, each cold and with memory, graded by running the result.
 
     Without --agent a scripted one works, which knows no answers and needs no model.
@@ -40,16 +39,12 @@ def command(agent: str, tasks: str, conditions: str, out: Path | None, as_json: 
     about = {"agent": agent or "scripted", "version": __version__, "machine": running.machine()}
     runs = running.run_all(wanted, given, agent, lambda run: note(f"{run.task}, {run.condition}: {run.seconds:.1f} s"))
     held = report.as_json(runs, about)
-    if as_json:
-        say_json(held)
-    else:
-        table(report.COLUMNS, report.rows(runs))
     if out:
         out.mkdir(parents=True, exist_ok=True)
         (out / "eval.json").write_text(json.dumps(held, indent=1) + "\n")
         (out / "eval.html").write_text(report.page(runs, about))
-        if not as_json:
-            say(f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures.")
+    written = f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures." if out else ""
+    tell_rows(held, report.COLUMNS, report.rows(runs), after=written)
 
 
 def _known(written: str, known: Collection[str]) -> list[str]:

@@ -25,12 +25,11 @@ PARTS = ("session", "source", "agent", "batch", "since")
 def page(visit: Visit) -> Response:
     """The audit, newest first; with ``verify``, whether the chain holds."""
     sort = visit.asked.get("sort", "changes")
-    before = visit.asked.get("before", "")
     kept = {name: visit.asked.get(name, "").strip() for name in ("memory", "actor", "batch")}
     facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
     entries = visit.mind.log(
         kept["memory"], facts=facts, actor=kept["actor"], batch=kept["batch"],
-        before=int(before) if before.isdigit() else 0, limit=PAGE,
+        before=visit.number("before"), limit=PAGE,
     )  # fmt: skip
     more = {"sort": sort, **kept, "before": str(entries[-1].position)} if len(entries) == PAGE else {}
     return visit.page(

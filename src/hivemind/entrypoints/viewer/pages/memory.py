@@ -47,15 +47,17 @@ ACTS: dict[str, Act] = {
     ),
     "revise": (Right.WRITE, _revised),
     "promote": (Right.FILES, _promoted),
+    "publish": (Right.SHARE, lambda visit, memory: visit.mind.publish([memory])),
 }
 SAID = {
     "approve": "Approved.", "prefer": "Approved in place of what contradicts it.", "reject": "Rejected; it stays out.",
     "restore": "It stands again.", "retract": "Taken back.", "verify": "Verified as it is now.",
     "dispute": "Disputed.", "revise": "Saved.", "promote": "Written to the file.", "undo": "Undone.",
+    "publish": "The team has a copy once this machine has synced.",
     "rollback": "Rolled back.",
 }  # fmt: skip
-FINAL = ("promote",)
-"""What no rollback reaches."""
+FINAL = ("promote", "publish")
+"""What a rollback here would not bring back from where it went."""
 
 
 def page(visit: Visit) -> Response:
@@ -116,13 +118,20 @@ def promotion(visit: Visit) -> Response:
     return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
 
 
+def publication(visit: Visit) -> Response:
+    """What the team would get to see, and what stays here."""
+    visit.must(Right.SHARE)
+    (planned,) = visit.mind.publish([visit.named("id")], dry_run=True)
+    return visit.page("publish.html", planned=planned)
+
+
 def file(visit: Visit) -> Response:
     """A file at a commit, with the lines a memory rests on."""
     visit.must(Right.FILES)
     path, commit = visit.asked.get("path", ""), visit.asked.get("commit", "")
     first, _, last = visit.asked.get("lines", "").partition("-")
-    begin = int(first) if first.isdigit() else 0
-    end = int(last) if last.isdigit() else begin
+    begin = int(first) if first.isdecimal() else 0
+    end = int(last) if last.isdecimal() else begin
     lines = visit.mind.file_at(path, commit).splitlines()
     return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 

@@ -25,7 +25,7 @@ def page(visit: Visit) -> Response:
 def replay(visit: Visit) -> Response:
     """A session step by step, with what was recalled before each step and what was learned from it."""
     session, trace = visit.mind.session(visit.named("id"), everywhere=True)
-    first = int(visit.asked["from"]) if visit.asked.get("from", "").isdigit() else 0
+    first = visit.number("from")
     steps = trace[first : first + STEPS]
     learned = visit.mind.learned_in(session.id)
     return visit.page(

@@ -2,6 +2,7 @@
 const canvas = document.querySelector("[data-graph]");
 const pen = canvas.getContext("2d");
 const CELL = 90;
+const ROW = 1 << 16;
 const SIZE = { folder: 11, file: 8, symbol: 5, memory: 5 };
 const nodes = new Map();
 const edges = new Map();
@@ -11,6 +12,7 @@ let over = null;
 let held = null;
 let moved = false;
 let touched = false;
+let placed = 0;
 let colours = {};
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -26,8 +28,9 @@ function look() {
 function node(id, kind, label, near) {
   let one = nodes.get(id);
   if (!one) {
-    const turn = Math.random() * 2 * Math.PI;
-    const reach = 40 + Math.random() * 30;
+    // A sunflower: however many come at once, none starts on top of another.
+    const turn = ++placed * 2.39996;
+    const reach = 34 + 15 * Math.sqrt(placed);
     one = { id, kind, label, x: (near?.x ?? 0) + reach * Math.cos(turn), y: (near?.y ?? 0) + reach * Math.sin(turn), vx: 0, vy: 0, stale: false, open: false, weight: 0 };
     nodes.set(id, one);
   }
@@ -45,6 +48,7 @@ function edge(a, b, kind, why = "") {
 const tail = (path) => path.split("/").at(-1);
 
 function take(told) {
+  placed = 0;
   const root = node(told.target || "/", told.isFile ? "file" : "folder", told.target ? tail(told.target) : document.querySelector("h1 a").textContent);
   root.open = true;
   if (nodes.size === 1) Object.assign(root, { x: 0, y: 0, still: true });
@@ -73,32 +77,36 @@ async function open(id) {
   hint.textContent = `${nodes.size.toLocaleString()} things; click to open, drag to move, scroll to zoom.`;
 }
 
+function part(one, other) {
+  const dx = one.x - other.x || Math.random() - 0.5;
+  const dy = one.y - other.y || Math.random() - 0.5;
+  const far = dx * dx + dy * dy;
+  if (far > CELL * CELL) return;
+  const push = (45 * heat) / (far + 60);
+  one.vx += dx * push;
+  one.vy += dy * push;
+  other.vx -= dx * push;
+  other.vy -= dy * push;
+}
+
 function settle() {
   const cells = new Map();
   for (const one of nodes.values()) {
-    const key = `${Math.floor(one.x / CELL)},${Math.floor(one.y / CELL)}`;
-    (cells.get(key) ?? cells.set(key, []).get(key)).push(one);
-  }
-  for (const one of nodes.values()) {
-    const cx = Math.floor(one.x / CELL);
-    const cy = Math.floor(one.y / CELL);
-    for (let i = cx - 1; i <= cx + 1; i++)
-      for (let j = cy - 1; j <= cy + 1; j++)
-        for (const other of cells.get(`${i},${j}`) ?? []) {
-          if (other === one) continue;
-          const dx = one.x - other.x || Math.random() - 0.5;
-          const dy = one.y - other.y || Math.random() - 0.5;
-          const far = dx * dx + dy * dy;
-          if (far > CELL * CELL) continue;
-          const push = (900 * heat) / (far + 60);
-          one.vx += dx * push * 0.05;
-          one.vy += dy * push * 0.05;
-        }
+    one.cell = Math.floor(one.x / CELL) * ROW + Math.floor(one.y / CELL);
+    const inside = cells.get(one.cell);
+    if (inside) inside.push(one);
+    else cells.set(one.cell, [one]);
     one.vx -= one.x * 0.0008 * heat;
     one.vy -= one.y * 0.0008 * heat;
   }
+  // Each pair of neighbouring cells once: the cell itself, and the four that come after it.
+  for (const [key, inside] of cells)
+    for (const step of [0, 1, ROW - 1, ROW, ROW + 1]) {
+      const others = step ? cells.get(key + step) : inside;
+      if (others) for (let i = 0; i < inside.length; i++) for (let j = step ? 0 : i + 1; j < others.length; j++) part(inside[i], others[j]);
+    }
   for (const { a, b, kind } of edges.values()) {
-    const wanted = (kind === "about" ? 34 : kind === "in" ? 62 : 110) + 3 * Math.sqrt(Math.max(a.weight, b.weight));
+    const wanted = (kind === "about" ? 34 : kind === "in" ? 62 : 110) + 8 * Math.sqrt(Math.max(a.weight, b.weight) - 1);
     const dx = b.x - a.x;
     const dy = b.y - a.y;
     const far = Math.hypot(dx, dy) || 1;
@@ -161,7 +169,7 @@ function draw() {
   pen.globalAlpha = 1;
   pen.setLineDash([]);
   for (const one of nodes.values()) {
-    const size = SIZE[one.kind] + (one.kind === "memory" ? 0 : Math.min(5, Math.sqrt(one.weight)));
+    const size = (SIZE[one.kind] + (one.kind === "memory" ? 0 : Math.min(5, Math.sqrt(one.weight)))) * (many ? 0.7 : 1);
     pen.fillStyle = one.stale ? colours.stale : colours[one.kind];
     if (one.stale) {
       pen.globalAlpha = 0.25;
@@ -169,6 +177,11 @@ function draw() {
       pen.arc(one.x, one.y, size * 2.4, 0, 7);
       pen.fill();
       pen.globalAlpha = 1;
+    }
+    if (size * view.scale < 4 && one !== over && one.kind !== "memory") {
+      // Too small for its shape to show, and a square is drawn ten times as fast.
+      pen.fillRect(one.x - size * 0.85, one.y - size * 0.85, size * 1.7, size * 1.7);
+      continue;
     }
     pen.beginPath();
     if (one.kind === "memory") {
@@ -184,7 +197,7 @@ function draw() {
     }
   }
   pen.textAlign = "center";
-  pen.font = `${12.5 / Math.max(1, view.scale)}px system-ui, sans-serif`;
+  pen.font = `${12.5 / Math.max(0.3, view.scale)}px system-ui, sans-serif`;
   for (const one of nodes.values()) {
     const named = one === over || one.open || (one.kind !== "memory" && (!many || view.scale > 1.4) && (one.kind !== "symbol" || view.scale > 0.9));
     if (named) label(one);
@@ -193,7 +206,7 @@ function draw() {
 
 function label(one) {
   const text = one.label.length > 46 && one !== over ? `${one.label.slice(0, 45)}…` : one.label.slice(0, 110);
-  const y = one.y + SIZE[one.kind] + 5 + 14 / Math.max(1, view.scale);
+  const y = one.y + SIZE[one.kind] + 5 + 14 / Math.max(0.3, view.scale);
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";

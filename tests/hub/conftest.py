@@ -1,0 +1,41 @@
+"""A hub over HTTP, on a real Postgres."""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from hivemind.app.hosting import Host
+from hivemind.hub.store import Hub
+from hivemind.settings import Settings
+from tests.hub.serving import Served, serving
+
+
+@pytest.fixture(scope="session")
+def running(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The hub, listening; starting it takes longer than asking it."""
+    with serving(Host(hub, Settings(home=tmp_path_factory.mktemp("hub"), person="hub"))) as served:
+        yield served
+
+
+@pytest.fixture
+def served(running: Served) -> Served:
+    """The hub, as if nothing had been said to it yet."""
+    running.wire.clear()
+    return running
+
+
+@pytest.fixture
+def team(served: Served) -> str:
+    """A team of this test's own."""
+    name = f"team-{secrets.token_hex(4)}"
+    served.host.found_team(name)
+    return name
+
+
+@pytest.fixture
+def strangers(served: Served) -> str:
+    """Another team on the same hub."""
+    name = f"strangers-{secrets.token_hex(4)}"
+    served.host.found_team(name)
+    return name

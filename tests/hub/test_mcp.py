@@ -1,0 +1,74 @@
+"""Agents in the cloud use the team's memory by the official client, without a laptop."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from hivemind.entrypoints.mcp.tools import TOOLS
+from hivemind.model.team import Role
+from tests.hub.serving import Served
+
+
+def used(served: Served, token: str, *calls: tuple[str, dict[str, Any]], mode: str = "auto") -> list[Any]:
+    """What a client that holds a token is told: the tools there are, then each call's answer."""
+
+    async def using() -> list[Any]:
+        headers = {"Authorization": f"Bearer {token}", "Hivemind-Repository": "https://github.com/acme/api.git"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            said = [await client.call_tool(name, given) for name, given in calls]
+            return [listed, *((one.is_error, str(getattr(one.content[0], "text", ""))) for one in said)]
+
+    return asyncio.run(using())
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_what_one_agent_remembers_another_recalls(served: Served, team: str, mode: str) -> None:
+    claim = {"text": "The queue is drained before each deploy", "kind": "procedure"}
+    listed, kept = used(served, served.token(team, is_agent=True), ("remember", claim), mode=mode)
+
+    _, found, elsewhere = used(
+        served, served.token(team, Role.READER, is_agent=True),
+        ("recall", {"query": "what happens to the queue before a deploy?"}),
+        ("recall", {"query": "something entirely unknown about penguins"}),
+        mode=mode,
+    )  # fmt: skip
+
+    assert listed == [tool["name"] for tool in TOOLS]
+    assert kept[0] is False
+    assert "The queue is drained before each deploy" in found[1]
+    assert "Nothing is known" in elsewhere[1]
+
+
+def test_what_goes_wrong_is_told_to_the_model(served: Served, team: str) -> None:
+    _, unknown, refused = used(
+        served, served.token(team, Role.READER),
+        ("explain", {"id": "abcdef12"}),
+        ("remember", {"text": "Readers cannot write"}),
+    )  # fmt: skip
+
+    assert (unknown[0], refused[0]) == (True, True)
+    assert "there is no memory" in unknown[1]
+    assert "may read the team's memories" in refused[1]
+
+
+def test_an_agent_of_another_team_finds_nothing(served: Served, team: str, strangers: str) -> None:
+    used(served, served.token(team), ("remember", {"text": "The queue is drained before each deploy"}))
+
+    _, found = used(served, served.token(strangers), ("recall", {"query": "queue drained deploy", "everywhere": True}))
+
+    assert "Nothing is known" in found[1]
+
+
+@pytest.mark.parametrize("token", ["", "hm_wrong"])
+def test_without_a_token_the_door_stays_shut(served: Served, token: str) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+    assert served.ask("POST", "/mcp", token, call, Accept="application/json, text/event-stream").status == 401
