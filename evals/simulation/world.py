@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from evals.simulation import promises
@@ -40,13 +41,13 @@ SKEWS = (0, 0, -3, 2, 40)
 class World:
     """Two hubs, their devices, the network between them, and what was said so far."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
         self.network = Network(self.chance, lambda: moments.written(self.now))
-        self.hubs = {name: fresh_store(self.chance) for name in "AB"}
+        self.hubs = {name: fresh_store(self.chance, room) for name in "AB"}
         self.machines = [
-            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance)
+            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance, room)
             for name, team, member in PEOPLE
         ]
         self.crash_odds = 0.0
@@ -91,7 +92,7 @@ class World:
             self.happened["leases over"] += 1
             machine.has_lapsed = True
         self._leased(machine)
-        with suppress(NotFound, InvalidInput):
+        with suppress(NotFound, InvalidInput, Refused):
             doing(machine)
 
     # -- what people and agents do ---------------------------------------------------------------
@@ -242,8 +243,9 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
     # The same ids for the same seed, and small pages.
-    with replaced([(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]):
-        world = World(seed)
+    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]
+    with replaced(changes), TemporaryDirectory() as room:
+        world = World(seed, Path(room))
         try:
             # These stores have no files; their bytes are looked through where they are.
             with replaced([(erase, "_left_in", partial(_left_in, world))]):
