@@ -65,6 +65,8 @@ CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
 CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
+CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('proposed', 'disputed');
+CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
@@ -219,6 +221,12 @@ def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
     earlier = "(recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before)"
     page = f"(:before = '' OR {earlier}) ORDER BY {NEWEST_FIRST} LIMIT :limit"
     return _fitting(db, query, page, before=before, limit=query.limit)
+
+
+def waiting(db: Database, query: Query) -> list[Memory]:
+    """Memories that wait for a verdict, newest first."""
+    condition = f"m.status IN ('proposed', 'disputed') ORDER BY {NEWEST_FIRST} LIMIT :limit"
+    return _fitting(db, query, condition, limit=query.limit)
 
 
 def overdue(db: Database, query: Query) -> list[Memory]:
