@@ -7,7 +7,9 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from starlette.testclient import TestClient
 
+from hivemind.entrypoints.http import application
 from hivemind.entrypoints.viewer.guard import POLICY
 from hivemind.model.team import Role
 from tests.browsing import looked_at, watched
@@ -86,6 +88,16 @@ def test_a_token_is_shown_once_and_the_browser_holds_something_else(served: Serv
     assert token not in headers["set-cookie"]
     assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in headers["set-cookie"].split(";")}
     assert plainly(served, "GET", "/", let_in(served, token))[0] == 200
+
+
+def test_behind_tls_the_cookie_goes_nowhere_else(served: Served, team: str) -> None:
+    url = "https://hub.example"
+    asking = TestClient(application(served.host, url), base_url=url, follow_redirects=False)
+
+    came = asking.post("/login", data={"secret": served.token(team)}, headers={"Origin": url})
+
+    assert came.headers["set-cookie"].startswith("__Host-hivemind=")
+    assert {"HttpOnly", "SameSite=strict", "Secure", "Path=/"} <= set(came.headers["set-cookie"].split("; "))
 
 
 def test_a_wrong_token_and_an_agents_token_let_no_browser_in(served: Served, team: str) -> None:
