@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from evals.simulation import promises
@@ -40,13 +41,13 @@ SKEWS = (0, 0, -3, 2, 40)
 class World:
     """Two hubs, their devices, the network between them, and what was said so far."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
         self.network = Network(self.chance, lambda: moments.written(self.now))
-        self.hubs = {name: fresh_store(self.chance) for name in "AB"}
+        self.hubs = {name: fresh_store(self.chance, room) for name in "AB"}
         self.machines = [
-            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance)
+            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance, room)
             for name, team, member in PEOPLE
         ]
         self.crash_odds = 0.0
@@ -85,13 +86,13 @@ class World:
         self.now += timedelta(minutes=self.chance.randrange(1, 400))
         doings = {self._sync: 30, self._remember: 9, self._remember_privately: 5, self._revise: 24, self._tag: 3,
                   self._judge: 8, self._erase: 8, self._publish: 4, self._recall: 3, self._observe: 6,
-                  self._say_again: 6, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
+                  self._say_again: 8, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
         doing = self.chance.choices(list(doings), list(doings.values()))[0]
         if machine.mind.let_lease_lapse():
             self.happened["leases over"] += 1
             machine.has_lapsed = True
         self._leased(machine)
-        with suppress(NotFound, InvalidInput):
+        with suppress(NotFound, InvalidInput, Refused):
             doing(machine)
 
     # -- what people and agents do ---------------------------------------------------------------
@@ -141,8 +142,9 @@ class World:
         machine.mind.erase(self._some(machine).id)
 
     def _publish(self, machine: Machine) -> None:
-        memory = self._some(machine)
-        if memory.scope is Scope.PROJECT and not machine.member.is_agent:
+        own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
+        if own and not machine.member.is_agent:
+            memory = memories.get(machine.store.db, self.chance.choice(own)[0])
             (published,) = machine.mind.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
@@ -163,9 +165,11 @@ class World:
 
     def _say_again(self, machine: Machine) -> None:
         """What was erased, and known here to be, stays out."""
-        gone = [memory for memory in self.said if log.erasure_of(machine.store.db, memory)]
+        erasures = [(memory, log.erasure_of(machine.store.db, memory)) for memory in sorted(self.said)]
+        gone = [(memory, event.actor) for memory, event in erasures if event]
         if gone:
-            memory = self.chance.choice(sorted(gone))
+            by_others = [one for one in gone if one[1] != machine.member.person]
+            memory, _ = self.chance.choice(by_others or gone)
             word, text = next(iter(self.said[memory].items()))
             if promises.was_held(machine, memory) and word not in machine.published_tokens:
                 self.happened["said again"] += 1
@@ -182,7 +186,7 @@ class World:
 
     def _sync(self, machine: Machine) -> None:
         hub = self.hubs[machine.team]
-        if self.network.odds(0.2):
+        if self.network.odds(0.4):
             # Somebody typed the address of another team's hub, with a token that holds there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
             if team.membership(machine.store.db) is None:
@@ -239,8 +243,9 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
     # The same ids for the same seed, and small pages.
-    with replaced([(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]):
-        world = World(seed)
+    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]
+    with replaced(changes), TemporaryDirectory() as room:
+        world = World(seed, Path(room))
         try:
             # These stores have no files; their bytes are looked through where they are.
             with replaced([(erase, "_left_in", partial(_left_in, world))]):
