@@ -24,7 +24,7 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
 from hivemind.model.session import Seen
 from hivemind.model.team import Member, Role
-from hivemind.store import log, team
+from hivemind.store import log, shared, team
 from hivemind.store.projections import memories
 
 STEPS = 32
@@ -56,6 +56,8 @@ class World:
             store.db.crashes = self._crashes
         self.said: dict[str, dict[str, str]] = {}
         """The words that only this memory has, by memory, each with the text it stands in."""
+        self.entries: dict[str, str] = {}
+        """The entry of the log in which a word was said, where it was an edit."""
         self.private: set[str] = set()
         """Words and ids that must never travel."""
         self.happened: Counter[str] = Counter()
@@ -88,10 +90,7 @@ class World:
                   self._judge: 8, self._erase: 8, self._publish: 4, self._recall: 3, self._observe: 6,
                   self._say_again: 8, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
         doing = self.chance.choices(list(doings), list(doings.values()))[0]
-        if machine.mind.let_lease_lapse():
-            self.happened["leases over"] += 1
-            machine.has_lapsed = True
-        self._leased(machine)
+        self._open(machine)
         with suppress(NotFound, InvalidInput, Refused):
             doing(machine)
 
@@ -116,6 +115,8 @@ class World:
         revised = machine.mind.revise(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.said.setdefault(memory.id, {})[word] = revised.text
+            written = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
+            self.entries[word] = next(one.header.id for one in reversed(written) if word in (one.content or ""))
         else:
             self.private.add(word)
 
@@ -210,7 +211,11 @@ class World:
     def _rebuild(self, machine: Machine) -> None:
         machine.store.rebuild()
 
-    def _leased(self, machine: Machine) -> None:
+    def _open(self, machine: Machine) -> None:
+        """What happens whenever the program is started."""
+        if machine.mind.let_lease_lapse():
+            self.happened["leases over"] += 1
+            machine.has_lapsed = True
         member = team.membership(machine.store.db)
         if member and member.synchronised_at and sync.lease_ends(member) < moments.written(machine.clock()):
             raise Broken("a device serves the team's memories after its lease")
@@ -233,6 +238,7 @@ class World:
         for _ in range(rounds):
             for machine in self.machines:
                 machine.is_partitioned = False
+                self._open(machine)
                 machine.mind.sync(Line(self.network, machine, self.hubs[machine.team]))
 
 
