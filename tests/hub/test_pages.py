@@ -1,6 +1,7 @@
 """The team's pages on the hub, in a real browser and by hand."""
 
 import http.client
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from urllib.parse import urlencode, urlsplit
@@ -160,6 +161,7 @@ def test_another_team_reads_nothing_on_any_page(
 
     assert sum(said in text for text in seen) >= 4
     assert "alice" in seen[-1]
+    assert [re.findall(r"\d+ entries", text) for text in (seen[5], hidden[5])] == [["6 entries"], ["0 entries"]]
     assert not [text for text in hidden if said in text or "alice" in text]
 
 
