@@ -285,7 +285,7 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     run("remember", "API port is 8080")
     slowly = (
         "import time, hivemind.app as a; f = a.Hivemind.doctor; "
-        "a.Hivemind.doctor = lambda s: (time.sleep(2.2), f(s))[1]; from hivemind.entrypoints.cli import main; main()"
+        "a.Hivemind.doctor = lambda s, **k: (time.sleep(2.2), f(s, **k))[1]; from hivemind.entrypoints.cli import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
 
@@ -295,3 +295,68 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     assert "Looking" in slow
     assert "Looking" not in quiet
     assert "every page reads" in quiet
+
+
+def test_help_lists_say_the_beginning_of_what_each_command_says_and_cut_no_sentence() -> None:
+    for group in ([], ["session"], ["hub"], ["backup"], ["trace"]):
+        told = run(*group, "--help").stdout
+
+        assert "..." not in told.split("Options:")[1]
+    assert "replay  Step through a session\n" in run("session", "--help").stdout
+    assert re.search(r"^Team:$", run("--help").stdout, re.MULTILINE)
+
+
+def test_receipts_stand_under_their_question_on_a_terminal_and_in_lines_in_a_pipe() -> None:
+    run("remember", "Deploys run from main only")
+    run("recall", "where do deploys run from?")
+
+    seen = on_a_terminal("receipts", NO_COLOR="1").replace("\r", "")
+    piped = run("receipts").stdout
+
+    assert re.search(r"^\S+ \S+  \S+  where do deploys run from\?$", seen, re.MULTILINE)
+    assert re.search(r"^ +1  [0-9a-f]{8} ", seen, re.MULTILINE)
+    assert max(map(len, seen.splitlines())) <= 80
+    assert len(piped.splitlines()) == 1
+    assert piped.count("\t") == 6
+
+
+def test_what_is_long_is_broken_between_words_and_stays_in_its_column() -> None:
+    run("remember", "API port is 8080", "--source", f"docs/{'a-rather-long-folder-name/' * 2}ports.md:1 and more words")
+    run("remember", "API port is 9090", "--tags", ",".join(f"label-number-{n}" for n in range(9)))
+
+    asked = on_a_terminal("show", run_json("list")[0]["id"], NO_COLOR="1").replace("\r", "")
+
+    lines = asked.splitlines()
+    assert "label-number-8" in asked
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith(" " * 13 + "label-number") for line in lines)
+
+
+def test_the_audit_shows_as_many_changes_as_were_asked_for_however_much_was_read_since() -> None:
+    for port in range(3):
+        run("remember", f"Worker {port} listens on 90{port}1")
+    for _ in range(20):
+        run("recall", "worker listens")
+
+    changes = run_json("audit", "--limit", "2")
+
+    assert [one["fact"] for one in changes] == ["memory.remembered"] * 2
+
+
+def test_tags_may_be_given_apart_or_with_commas() -> None:
+    known = run_json("remember", "Deploys run from main")["id"]
+
+    assert run_json("tag", known, "deploy,release", "ci")["tags"] == ["deploy", "release", "ci"]
+    assert run_json("tag", known, "--remove", "ci,release")["tags"] == ["deploy"]
+
+
+def test_an_export_to_a_file_says_what_it_wrote_and_one_to_a_pipe_only_writes() -> None:
+    run("remember", "Deploys run from main")
+
+    assert run("export", "out.jsonl").stderr == "Wrote 1 memory to out.jsonl.\n"
+    assert run("export").stderr == ""
+    assert "Deploys run from main" in run("export").stdout
+
+
+def test_team_alone_says_how_the_team_stands() -> None:
+    assert "belongs to no team" in run("team").stdout

@@ -30,9 +30,12 @@ class Judging(Coding):
         found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
         found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in self.stale()]
         order = {"disputed": 0, "in doubt": 1, "to be": 2, "proposed": 3}
-        return tuple(
-            sorted(found, key=lambda one: order[next(why for why in order if one.why.startswith(why))])[:limit]
-        )
+        found.sort(key=lambda one: order[next(why for why in order if one.why.startswith(why))])
+        # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
+        once: dict[str, Waiting] = {}
+        for one in found:
+            once.setdefault(one.memory.id, one)
+        return tuple(once.values())[:limit]
 
     def approve(self, memory: str, *, reason: str = "", over: bool = False) -> Memory:
         """It holds; with ``over``, in place of what contradicts it."""

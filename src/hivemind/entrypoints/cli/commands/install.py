@@ -6,6 +6,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.connections import confirmed, show
+from hivemind.entrypoints.cli.output import note
 
 
 @click.command("install")
@@ -31,3 +32,4 @@ def command(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: b
         show(planned, nothing="is connected already")
         if not dry_run and confirmed(planned, "Make these changes?", yes=yes):
             mind.make(planned)
+            note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")

@@ -35,26 +35,14 @@ def command(tokens: bool) -> None:
 def _spent(sessions: Sequence[Spent]) -> None:
     rows = [
         [s.actor, short(s.session_id), *(f"{count:,}" for count in (
-            s.briefs, s.prompts, s.recalls, s.memories, s.told_before, s.not_looked_up, s.unasked_tokens,
-            s.asked_tokens))]
+            s.briefs, s.prompts, s.recalls, s.told_before, s.not_looked_up, s.unasked_tokens, s.asked_tokens))]
         for s in sessions
     ]  # fmt: skip
-    columns = [
-        "who",
-        "session",
-        "briefs",
-        "prompts",
-        "recalls",
-        "memories",
-        "told before",
-        "not looked up",
-        "unasked",
-        "asked",
-    ]
+    columns = ["who", "session", "briefs", "prompts", "recalls", "again", "spared", "unasked", "asked"]
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
     after = (
-        f"{total:,} tokens in {len(rows):,} sessions · {again:,} times something an earlier session had found,"
-        f" {spared:,} of them told unasked and not looked up in memory again"
+        f"{total:,} tokens in {len(rows):,} sessions · {again:,} times something an earlier session had found"
+        f" (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
     )
     tell_rows(sessions, columns, rows, after=after, nothing="Nothing was shown yet.")

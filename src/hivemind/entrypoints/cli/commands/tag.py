@@ -18,5 +18,10 @@ def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> No
     hivemind tag 3f9a2c1e --remove draft
     """
     with open_mind() as mind:
-        known = mind.tag(memory, labels, remove)
+        known = mind.tag(memory, _apart(labels), _apart(remove))
     tell(known, f"Tagged {origin(known)}")
+
+
+def _apart(labels: tuple[str, ...]) -> list[str]:
+    """Tags may stand apart or with commas between them, as everywhere else."""
+    return [tag for label in labels for tag in label.split(",") if tag]
