@@ -85,7 +85,7 @@ class World:
         self.now += timedelta(minutes=self.chance.randrange(1, 400))
         doings = {self._sync: 30, self._remember: 9, self._remember_privately: 5, self._revise: 24, self._tag: 3,
                   self._judge: 8, self._erase: 8, self._publish: 4, self._recall: 3, self._observe: 6,
-                  self._say_again: 6, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
+                  self._say_again: 8, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
         doing = self.chance.choices(list(doings), list(doings.values()))[0]
         if machine.mind.let_lease_lapse():
             self.happened["leases over"] += 1
@@ -141,8 +141,9 @@ class World:
         machine.mind.erase(self._some(machine).id)
 
     def _publish(self, machine: Machine) -> None:
-        memory = self._some(machine)
-        if memory.scope is Scope.PROJECT and not machine.member.is_agent:
+        own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
+        if own and not machine.member.is_agent:
+            memory = memories.get(machine.store.db, self.chance.choice(own)[0])
             (published,) = machine.mind.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
@@ -163,9 +164,11 @@ class World:
 
     def _say_again(self, machine: Machine) -> None:
         """What was erased, and known here to be, stays out."""
-        gone = [memory for memory in self.said if log.erasure_of(machine.store.db, memory)]
+        erasures = [(memory, log.erasure_of(machine.store.db, memory)) for memory in sorted(self.said)]
+        gone = [(memory, event.actor) for memory, event in erasures if event]
         if gone:
-            memory = self.chance.choice(sorted(gone))
+            by_others = [one for one in gone if one[1] != machine.member.person]
+            memory, _ = self.chance.choice(by_others or gone)
             word, text = next(iter(self.said[memory].items()))
             if promises.was_held(machine, memory) and word not in machine.published_tokens:
                 self.happened["said again"] += 1
@@ -182,7 +185,7 @@ class World:
 
     def _sync(self, machine: Machine) -> None:
         hub = self.hubs[machine.team]
-        if self.network.odds(0.2):
+        if self.network.odds(0.4):
             # Somebody typed the address of another team's hub, with a token that holds there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
             if team.membership(machine.store.db) is None:

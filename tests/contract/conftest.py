@@ -1,5 +1,6 @@
 """A store on each engine, so that one suite says what both promise."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def make_store(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
             opened.append(Store.open(tmp_path / f"store{len(opened)}"))
         else:
             hub: Hub = request.getfixturevalue("hub")
-            opened.append(hub.team(hub.found("acme")))
+            opened.append(hub.team(hub.found(secrets.token_hex(4))))
         return opened[-1]
 
     yield make

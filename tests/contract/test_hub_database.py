@@ -1,5 +1,6 @@
 """What Postgres itself holds to on a hub: teams that cannot see each other, whatever a statement forgets."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ def everywhere(text: str) -> Query:
 @pytest.fixture
 def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     """One that has something to hide, and one that has nothing."""
-    ours, theirs = (hub.team(hub.found(name)) for name in ("ours", "theirs"))
+    ours, theirs = (hub.team(hub.found(f"{name} {secrets.token_hex(4)}")) for name in ("ours", "theirs"))
     secret = remembered(1, "the quarterly report is late")
     shown = MemoriesRecalled(query="quarterly", shown=(), session_id="s1")
     ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
@@ -91,7 +92,7 @@ def test_another_team_sees_nothing(teams: tuple[HubStore, HubStore], what: str) 
 def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, clock: Clock) -> None:
     settings = Settings(home=tmp_path, person="ada")
     said = "The car was fixed at the garage"
-    with hub.team(hub.found("ours")) as ours, hub.team(hub.found("theirs")) as theirs:
+    with hub.team(hub.found(secrets.token_hex(4))) as ours, hub.team(hub.found(secrets.token_hex(4))) as theirs:
         for store in (ours, theirs):
             mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
             text = said if store is ours else "Nothing of interest"
@@ -206,7 +207,7 @@ def test_only_what_is_the_teams_can_stand_in_a_shared_chain(teams: tuple[HubStor
 
 
 def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: Hub) -> None:
-    team = hub.found("busy")
+    team = hub.found(secrets.token_hex(4))
 
     def write(worker: int) -> None:
         with hub.team(team) as store:
@@ -241,7 +242,7 @@ def test_a_database_that_a_newer_program_migrated_is_left_alone(empty_database: 
 
 
 def test_an_older_derivation_is_derived_again(hub: Hub) -> None:
-    team = hub.found("old")
+    team = hub.found(secrets.token_hex(4))
     with hub.team(team) as store:
         store.record([remembered(1)])
         store.db.execute("UPDATE bookmarks SET version = 0")

@@ -1,6 +1,7 @@
 """What a team shares: it reaches everybody, what is private reaches nobody, and what is erased is gone everywhere."""
 
 import json
+import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -38,7 +39,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         store = Store.open(tmp_path / "hub")
     else:
         hub: Hub = request.getfixturevalue("hub")
-        store = hub.team(hub.found("acme"))
+        store = hub.team(hub.found(secrets.token_hex(4)))
     yield store
     store.close()
 

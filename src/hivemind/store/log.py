@@ -9,7 +9,7 @@ A device writes two chains: what is the team's into the one it shares, whole; ev
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
@@ -105,7 +105,6 @@ TABLES = ("devices", "events", "bodies", "absent", "erased")
 REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
 """Entries that may repeat what a memory says, and lose their content with it."""
 
-KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 ENTRIES = (
@@ -331,21 +330,6 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
 def erasure_of(db: Database, thing: str) -> Event | None:
     """The entry that says a memory was erased, if it was."""
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
-
-
-def keeping_out(db: Database) -> list[Event]:
-    """What was destroyed or refused here, for another log to take over."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE {KEEPING_OUT}")
-    return [_event(row) for row in rows]
-
-
-def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
-    """Put the rows of another log in the place of all there is."""
-    for table in reversed(TABLES):
-        db.execute(f"DELETE FROM {table}")
-    for table in TABLES:
-        for row in rows[table]:
-            db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
 
 
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:

@@ -65,6 +65,8 @@ CREATE INDEX memories_time ON memories (recorded_at);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
 CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
+CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('proposed', 'disputed');
+CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
@@ -236,6 +238,16 @@ def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
         " AND (:before = '' OR (recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before))"
         " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
         {**bound(query), "before": before, "limit": query.limit},
+    )
+    return [_memory(row) for row in rows]
+
+
+def waiting(db: Database, query: Query) -> list[Memory]:
+    """Memories that wait for a verdict, newest first."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memories m WHERE m.status IN ('proposed', 'disputed') AND {VISIBLE} AND {FITTING}"
+        " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
+        {**bound(query), "limit": query.limit},
     )
     return [_memory(row) for row in rows]
 
