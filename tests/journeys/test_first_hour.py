@@ -91,11 +91,13 @@ def test_sql_reads_and_cannot_write() -> None:
             "PRAGMA user_version = 9",
             "SELECT content FROM bodies",
             "WITH agent_memory AS (SELECT content FROM bodies) SELECT * FROM agent_memory",
+            "WITH agent_memory AS (SELECT text FROM memories) SELECT * FROM agent_memory",
             "SELECT 1; DROP TABLE memories",
         )
     ]
 
     assert [row["content"] for row in read] == [DATABASE, STACK, TESTING]
+    assert run_json("sql", "WITH own AS (SELECT content FROM agent_memory) SELECT count(*) AS n FROM own") == [{"n": 3}]
     assert [done.exit_code for done in refused] == [4] * len(refused)
     assert all("only reading" in done.stderr for done in refused)
     assert len(run_json("list")) == 3

@@ -285,14 +285,18 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     run("remember", "API port is 8080")
     slowly = (
         "import time, hivemind.app as a; f = a.Hivemind.doctor; "
-        "a.Hivemind.doctor = lambda s, **k: (time.sleep(2.2), f(s, **k))[1]; from hivemind.entrypoints.cli import main; main()"
+        "a.Hivemind.doctor = lambda s, **k: (time.sleep(2.2), f(s, **k))[1]; "
+        "from hivemind.entrypoints.cli import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
 
     slow = on_a_terminal("doctor")
     quiet = on_a_terminal("doctor", "--quiet")
+    dumb = on_a_terminal("doctor", "--quick", TERM="dumb")
 
     assert "Looking" in slow
+    assert "Looking" not in dumb
+    assert "every page reads" in dumb
     assert "Looking" not in quiet
     assert "every page reads" in quiet
 
@@ -360,3 +364,15 @@ def test_an_export_to_a_file_says_what_it_wrote_and_one_to_a_pipe_only_writes() 
 
 def test_team_alone_says_how_the_team_stands() -> None:
     assert "belongs to no team" in run("team").stdout
+
+
+def test_a_memory_in_two_sorts_of_trouble_waits_for_review_once() -> None:
+    first = run_json("remember", "API port is 8080", "--verify-by", "2020-01-01")["id"]
+    waiting_before = run_json("review")
+    second = run_json("remember", "API port is 9090")["id"]
+
+    waiting = run_json("review")
+
+    assert [one["why"] for one in waiting_before] == ["to be verified by 2020-01-01"]
+    assert sorted(one["memory"]["id"] for one in waiting) == sorted([first, second])
+    assert {one["why"] for one in waiting} == {"disputed by what was said elsewhere"}

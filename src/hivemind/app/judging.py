@@ -12,11 +12,20 @@ from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
-from hivemind.model.memory import Memory, Status
+from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.reports import Erasure, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
 from hivemind.store.projections import memories
+
+PROPOSERS = {
+    Channel.PERSON: "a person",
+    Channel.FILE: "an instruction file",
+    Channel.AGENT: "an agent",
+    Channel.TOOL: "a tool's output",
+    Channel.IMPORT: "an import",
+    Channel.DERIVED: "a detector",
+}
 
 
 class Judging(Coding):
@@ -117,7 +126,7 @@ class Judging(Coding):
     def _waiting(self, memory: Memory) -> Waiting:
         against = tuple(memories.get_all(self._store.db, memory.contradicts))
         disputed = memory.status is Status.DISPUTED
-        why = "disputed by what was said elsewhere" if disputed else f"proposed by {memory.channel}"
+        why = "disputed by what was said elsewhere" if disputed else f"proposed by {PROPOSERS[memory.channel]}"
         if memory.rivals:
             edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
             why = f"disputed: {edits}"

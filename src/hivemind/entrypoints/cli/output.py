@@ -245,7 +245,8 @@ def patch(lines: Iterable[str], indent: str = "") -> None:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal once work has taken a second; silence elsewhere."""
-    if wants("quiet") or not sys.stderr.isatty():
+    # A dumb terminal cannot take a bar back.
+    if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done, total: None
         return
     bar = Bar(title)

@@ -39,7 +39,8 @@ def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -
     for reason, count in done.skipped:
         note(f"{count:,} skipped: {reason}")
     if done.learned and not dry_run:
-        note(f"Proposals wait in 'hivemind review'. Undo: hivemind rollback --batch {done.batch}")
+        note("Proposals wait in 'hivemind review'.")
+        note(f"Undo: hivemind rollback --batch {done.batch}")
 
 
 def _told(done: Backfilled, *, dry_run: bool) -> str:
