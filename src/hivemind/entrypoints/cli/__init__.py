@@ -17,6 +17,7 @@ CHAPTERS = {
     "Code": "link stale related symbols index watch",
     "Team": "login logout team sync publish hub",
     "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
+    "Team": "login logout sync publish team hub",
 }
 """How help groups the commands; one that is not named here stands under the last heading."""
 LAST_CHAPTER = "Look after it"
