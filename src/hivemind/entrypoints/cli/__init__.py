@@ -15,7 +15,6 @@ CHAPTERS = {
     "Decide and undo": "approve reject dispute verify retract restore rollback erase",
     "Look into it": "explain history diff log audit receipts sql stats",
     "Code": "link stale related symbols index watch",
-    "Team": "login logout team sync publish hub",
     "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
     "Team": "login logout sync publish team hub",
 }
