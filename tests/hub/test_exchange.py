@@ -1,7 +1,6 @@
 """What a team shares: it reaches everybody, what is private reaches nobody, and what is erased is gone everywhere."""
 
 import json
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -27,6 +26,7 @@ from hivemind.store import Store, log, shared
 from tests.conftest import Clock
 from tests.doors import residue
 from tests.hub.hubs import NOW, Line, reviewer, writer
+from tests.postgres import new_team
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Device = Callable[..., Hivemind]
@@ -39,7 +39,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         store = Store.open(tmp_path / "hub")
     else:
         hub: Hub = request.getfixturevalue("hub")
-        store = hub.team(hub.found(secrets.token_hex(4)))
+        store = hub.team(new_team(hub))
     yield store
     store.close()
 

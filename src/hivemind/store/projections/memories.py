@@ -61,10 +61,10 @@ CREATE TABLE memories (
     file_path TEXT NOT NULL
 ) STRICT;
 CREATE INDEX memories_place ON memories (repo, status, recorded_at, scope);
-CREATE INDEX memories_time ON memories (recorded_at);
+CREATE INDEX memories_time ON memories (recorded_at, id);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
-CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
+CREATE INDEX memories_anchored ON memories (recorded_at, id) WHERE anchors <> '[]';
 CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('proposed', 'disputed');
 CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
