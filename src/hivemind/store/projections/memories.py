@@ -73,6 +73,7 @@ COLUMNS = (
     " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, head,"
     " rivals, agent, session_id, file_path"
 )
+NAMES = COLUMNS.split(", ")
 
 
 def apply(db: Database, event: Event) -> None:
@@ -322,11 +323,11 @@ def of_session(db: Database, session_id: str) -> list[Memory]:
 
 
 def _write(db: Database, memory: Memory, *, is_new: bool) -> int:
-    names, values = COLUMNS.split(", "), _values(memory)
+    values = _values(memory)
     if is_new:
         sql = f"INSERT INTO memories ({COLUMNS}) VALUES ({', '.join('?' * len(values))}) RETURNING key"
         return int(db.value(sql, *values))
-    changes = ", ".join(f"{name} = ?" for name in names[1:])
+    changes = ", ".join(f"{name} = ?" for name in NAMES[1:])
     return int(db.value(f"UPDATE memories SET {changes} WHERE id = ? RETURNING key", *values[1:], values[0]))
 
 
@@ -345,7 +346,7 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in COLUMNS.split(", "))
+    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in NAMES)
 
 
 def _stored(value: Any) -> Any:
@@ -353,7 +354,7 @@ def _stored(value: Any) -> Any:
 
 
 def _memory(row: Row) -> Memory:
-    held = dict(zip(COLUMNS.split(", "), row, strict=True))
+    held = dict(zip(NAMES, row, strict=True))
     action, reasoning, result = held.pop("action"), held.pop("reasoning"), held.pop("result")
     agent = held.pop("agent")
     for name in ("bucket", "session_id", "file_path"):
