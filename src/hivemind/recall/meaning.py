@@ -64,7 +64,7 @@ class Asked(Thread):
         """Make the question's vector."""
         try:
             self._vector = self._embedder.embed([self._query.text])[0]
-        except Exception as error:  # It is raised where somebody waits for the vector.
+        except Exception as error:  # noqa: BLE001 - raised again where somebody waits for the vector
             self._failure = error
 
     def near(self, db: Database, also: set[int]) -> dict[int, float]:
