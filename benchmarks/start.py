@@ -27,6 +27,7 @@ PAYLOAD += (
 HOOK = str(Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py")
 CLI = "from hivemind.entrypoints.cli import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
+STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'
 PROMPT = b'{"session_id":"p","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"when do the deploys run?"}'
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
@@ -60,6 +61,7 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     if importlib.util.find_spec("mcp"):
         yield "import mcp, the SDK", [sys.executable, "-c", "import mcp"], b"", ""
     yield "hook, one tool use of 4 kB", [*hook, "PostToolUse"], PAYLOAD, "3 x bare"
+    yield "hook, the end of a session", [*hook, "Stop"], STOP, "3 x bare"
     yield "hivemind mcp, tools listed", [sys.executable, "-P", "-m", "hivemind", "mcp"], LIST_TOOLS, "200 ms"
     yield "hivemind --version", [*cli, "--version"], b"", "60 ms"
     yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", ""

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from fastapi import FastAPI
 
 from hivemind.app import VECTOR_FUNCTIONS
 from hivemind.entrypoints.cli import hivemind
 from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
+from hivemind.entrypoints.http.routes import ERRORS, router
 from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import FACTS
 from hivemind.settings import FILE_ALONE, Settings, described
@@ -73,6 +75,53 @@ def _kind(shape: dict[str, Any]) -> str:
     return f"list of {_kind(shape['items'])}" if shape.get("type") == "array" else str(shape.get("type", "any"))
 
 
+def http() -> str:
+    """What a hub answers over HTTP, told by its own description."""
+    told = routes_description()
+    head = (
+        "Every request shows a token as `Authorization: Bearer …`, answers are JSON, and what goes wrong is"
+        ' `{"error": "…"}`. A running hub describes itself at `/v1/openapi.json`.\n'
+    )
+    codes = [f"| {code} | {what['description']} |" for code, what in sorted(ERRORS.items(), key=str)]
+    parts = ["# HTTP\n", MADE, head, "\n".join(["| code | meaning |", "|---|---|", *codes, ""])]
+    for path, methods in told["paths"].items():
+        for method, route in methods.items():
+            rows = [*_parameters(route), *_body(route, told["components"]["schemas"])]
+            table = ["| argument | in | type | required |", "|---|---|---|---|", *rows, ""] if rows else []
+            parts.append("\n".join([f"## {method.upper()} {path}\n", f"{route['description']}\n", *table]))
+    return "\n".join(parts)
+
+
+def routes_description() -> dict[str, Any]:
+    """The OpenAPI description of the routes alone; no database is needed for it."""
+    app = FastAPI()
+    app.include_router(router)
+    return app.openapi()
+
+
+def _parameters(route: dict[str, Any]) -> Iterator[str]:
+    for one in route.get("parameters", ()):
+        yield f"| `{one['name']}` | {one['in']} | {_shape(one['schema'])} | {'yes' if one['required'] else ''} |"
+
+
+def _body(route: dict[str, Any], schemas: dict[str, Any]) -> Iterator[str]:
+    if "requestBody" not in route:
+        return
+    reference = route["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+    schema = schemas[reference.rsplit("/", 1)[-1]]
+    for name, shape in schema["properties"].items():
+        yield f"| `{name}` | body | {_shape(shape)} | {'yes' if name in schema.get('required', ()) else ''} |"
+
+
+def _shape(schema: dict[str, Any]) -> str:
+    """A type as a person says it; named ones by their name."""
+    if "anyOf" in schema:
+        return " or ".join(_shape(one) for one in schema["anyOf"] if one.get("type") != "null")
+    if "$ref" in schema:
+        return f"a {schema['$ref'].rsplit('/', 1)[-1].lower()}"
+    return _kind(schema) if "items" not in schema else f"list of {_shape(schema['items'])}"
+
+
 def views() -> str:
     """What SQL can read."""
     parts = ["# Views for SQL\n", MADE, "Read with `hivemind sql` or `hivemind.connect()`; nothing can be written.\n"]
@@ -126,6 +175,7 @@ def main() -> None:
         "commands.md": commands(),
         "exit-codes.md": exit_codes(),
         "tools.md": tools(),
+        "http.md": http(),
         "views.md": views(),
         "settings.md": settings(),
         "events.md": events(),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 from hivemind import Hivemind
 from hivemind.hub.store import Hub
@@ -16,6 +17,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from tests import postgres
+from tests.browsing import CHROMIUM
 
 # A shared machine is slow at random; a property is not false for that.
 hypothesis.settings.register_profile("steady", deadline=None, print_blob=True)
@@ -49,6 +51,15 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
     for sign in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT", "COPILOT_CLI"):
         monkeypatch.delenv(sign, raising=False)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser, for all tests; a process can have one alone."""
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
@@ -126,9 +137,15 @@ def empty_database(postgres_folder: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def hub(postgres_folder: str) -> Iterator[Hub]:
+def hub_address(postgres_folder: str) -> str:
+    """The database of the hub that all tests share."""
+    return postgres.database(postgres_folder, "shared_hub")
+
+
+@pytest.fixture(scope="session")
+def hub(hub_address: str) -> Iterator[Hub]:
     """A hub that all tests share; each begins teams of its own."""
-    with Hub.open(postgres.database(postgres_folder, "shared_hub")) as opened:
+    with Hub.open(hub_address) as opened:
         yield opened
 
 

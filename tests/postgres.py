@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from hivemind.hub.store import Hub
 
 UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB", "max_wal_size=4GB")
 """Quick, and lost in a power cut: what a test may be."""
@@ -58,6 +61,11 @@ def database(folder: str, name: str) -> str:
         # The packaged extension is not marked as trusted; whoever runs the server adds it once.
         inside.execute("CREATE EXTENSION vector")
     return f"postgresql://{OWNER}@/{name}?host={folder}"
+
+
+def new_team(hub: Hub) -> str:
+    """A team that nobody else has; names are given once."""
+    return hub.found(secrets.token_hex(8))
 
 
 def _usable(home: Path, someone: dict[str, Any]) -> Path:

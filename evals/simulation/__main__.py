@@ -1,7 +1,7 @@
 """Devices and hubs on the real code, with everything that can go wrong between them.
 
 python -m evals.simulation [--seeds 10000] [--first 0]   run seeds, and say what happened in them
-python -m evals.simulation --mutants [--seeds 400]       put bugs in, and say which seed noticed each
+python -m evals.simulation --mutants [--seeds 200]       put bugs in, and say which seed noticed each
 """
 
 import argparse
@@ -44,7 +44,7 @@ def noticed(mutant: int, seeds: int) -> tuple[int, str]:
 def main() -> None:
     """Do what the arguments say, on every processor there is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=400)
+    parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--mutants", action="store_true")
     parser.add_argument("--jobs", type=int, default=None)

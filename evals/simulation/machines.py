@@ -18,8 +18,7 @@ from hivemind.settings import Settings
 from hivemind.store import Store, _prepared
 from hivemind.store.sqlite import Sqlite, _delete_for_real
 
-NOWHERE = Path("/nonexistent/simulation")
-REPOSITORY = Repository(id="remote:example.org/acme/api", root=str(NOWHERE))
+REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nonexistent/simulation")
 
 
 class Crash(Exception):
@@ -48,15 +47,16 @@ class Fragile(Sqlite):
             raise Crash
 
 
-def fresh_store(chance: random.Random) -> Store:
-    """An empty store in memory, like no other."""
+def fresh_store(chance: random.Random, room: Path) -> Store:
+    """An empty store in memory, like no other, with a folder in which there is nothing."""
     db = Fragile(apsw.Connection(":memory:"))
     db.connection.deserialize("main", _empty())
     db.connection.execute("PRAGMA foreign_keys = ON")
     _delete_for_real(db.connection)
     device, secret = chance.randbytes(16).hex(), chance.randbytes(32)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", device, device, secret)
-    return Store(db, NOWHERE / device, device, secret)
+    (room / device).mkdir()
+    return Store(db, room / device, device, secret)
 
 
 @cache
@@ -84,12 +84,13 @@ class Machine:
         skew: timedelta,
         world_now: Callable[[], datetime],
         chance: random.Random,
+        room: Path,
     ) -> None:
         self.name, self.team, self.member = name, team, member
-        self.store = fresh_store(chance)
+        self.store = fresh_store(chance, room)
         self._skew, self._world_now, self._ticks = skew, world_now, 0
         channel = Channel.AGENT if member.is_agent else Channel.PERSON
-        settings = Settings(home=NOWHERE, person=member.person, agents_may_review=True, model="none")
+        settings = Settings(home=room, person=member.person, agents_may_review=True, model="none")
         writer = Writer(actor=member.person, channel=channel, session_id=f"sess-{name}" if member.is_agent else "")
         self.mind = Hivemind(self.store, settings, REPOSITORY, writer, self.clock)
         self.is_partitioned = False

@@ -91,6 +91,6 @@ class Line:
     def _as_json(self, entries: Sequence[Entry]) -> list[Entry]:
         carried = json.dumps([packed(entry) for entry in entries])
         self.network.wire.append(carried)
-        if self.network.odds(0.1):
+        if self.network.odds(0.5):
             carried = carried.replace("holds", "hoIds")
         return [unpacked(one) for one in json.loads(carried)]

@@ -59,8 +59,7 @@ def _chains_verify(stores: list[Store]) -> None:
 
 def _everything_arrived(hub: Store, members: list[Machine]) -> None:
     """The hub has each device's chain whole, header by header, with every body that nobody took."""
-    events = [event for _, event in log.read(hub.db, 0, 10_000)]
-    refused = {one for event in events if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies}
+    refused = _refused(hub)
     for machine in members:
         ours = {entry.header: entry.content for entry in _chain(machine.store, machine.store.chain)}
         theirs = {entry.header: entry.content for entry in _chain(hub, machine.store.chain)}
@@ -69,6 +68,11 @@ def _everything_arrived(hub: Store, members: list[Machine]) -> None:
         for header, content in theirs.items():
             explained = header.about in erased or log.erasure_of(hub.db, header.about) or header.id in refused
             _promise(content is not None or bool(explained), "what a device wrote came without its content")
+
+
+def _refused(hub: Store) -> set[str]:
+    events = [event for _, event in log.read(hub.db, 0, 10_000)]
+    return {one for event in events if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies}
 
 
 def _chain(store: Store, name: str) -> list[Entry]:
@@ -92,6 +96,7 @@ def _no_foreign_event(stores: list[Store], known: set[str]) -> None:
 
 def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> None:
     """What the hub knows to be erased is nowhere: no row, no byte."""
+    refused = _refused(hub)
     for memory, words in world.said.items():
         if not log.erasure_of(hub.db, memory):
             continue
@@ -99,8 +104,10 @@ def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> N
         for machine in members:
             own = machine.published_tokens
             left = _left(machine.store, memory, [word for word in words if word not in own])
-            # Whoever dropped the text when its lease ended can no longer tell what it had printed of it before.
-            quoted = machine.has_lapsed and not any(word in _shared_text(machine.store) for word in left)
+            # Whoever let go of a text before, when a lease ended or the hub refused it, can no longer tell where it
+            # had been printed here.
+            unknown = machine.has_lapsed or all(world.entries.get(word) in refused for word in left)
+            quoted = unknown and not any(word in _shared_text(machine.store) for word in left)
             _promise(not left or quoted, "the content of an erased memory is still on a device")
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from evals.simulation import promises
@@ -23,7 +24,7 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
 from hivemind.model.session import Seen
 from hivemind.model.team import Member, Role
-from hivemind.store import log, team
+from hivemind.store import log, shared, team
 from hivemind.store.projections import memories
 
 STEPS = 32
@@ -40,13 +41,13 @@ SKEWS = (0, 0, -3, 2, 40)
 class World:
     """Two hubs, their devices, the network between them, and what was said so far."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
         self.network = Network(self.chance, lambda: moments.written(self.now))
-        self.hubs = {name: fresh_store(self.chance) for name in "AB"}
+        self.hubs = {name: fresh_store(self.chance, room) for name in "AB"}
         self.machines = [
-            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance)
+            Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance, room)
             for name, team, member in PEOPLE
         ]
         self.crash_odds = 0.0
@@ -55,6 +56,8 @@ class World:
             store.db.crashes = self._crashes
         self.said: dict[str, dict[str, str]] = {}
         """The words that only this memory has, by memory, each with the text it stands in."""
+        self.entries: dict[str, str] = {}
+        """The entry of the log in which a word was said, where it was an edit."""
         self.private: set[str] = set()
         """Words and ids that must never travel."""
         self.happened: Counter[str] = Counter()
@@ -85,13 +88,10 @@ class World:
         self.now += timedelta(minutes=self.chance.randrange(1, 400))
         doings = {self._sync: 30, self._remember: 9, self._remember_privately: 5, self._revise: 24, self._tag: 3,
                   self._judge: 8, self._erase: 8, self._publish: 4, self._recall: 3, self._observe: 6,
-                  self._say_again: 6, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
+                  self._say_again: 8, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
         doing = self.chance.choices(list(doings), list(doings.values()))[0]
-        if machine.mind.let_lease_lapse():
-            self.happened["leases over"] += 1
-            machine.has_lapsed = True
-        self._leased(machine)
-        with suppress(NotFound, InvalidInput):
+        self._open(machine)
+        with suppress(NotFound, InvalidInput, Refused):
             doing(machine)
 
     # -- what people and agents do ---------------------------------------------------------------
@@ -115,6 +115,8 @@ class World:
         revised = machine.mind.revise(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.said.setdefault(memory.id, {})[word] = revised.text
+            written = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
+            self.entries[word] = next(one.header.id for one in reversed(written) if word in (one.content or ""))
         else:
             self.private.add(word)
 
@@ -141,8 +143,9 @@ class World:
         machine.mind.erase(self._some(machine).id)
 
     def _publish(self, machine: Machine) -> None:
-        memory = self._some(machine)
-        if memory.scope is Scope.PROJECT and not machine.member.is_agent:
+        own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
+        if own and not machine.member.is_agent:
+            memory = memories.get(machine.store.db, self.chance.choice(own)[0])
             (published,) = machine.mind.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
@@ -163,9 +166,11 @@ class World:
 
     def _say_again(self, machine: Machine) -> None:
         """What was erased, and known here to be, stays out."""
-        gone = [memory for memory in self.said if log.erasure_of(machine.store.db, memory)]
+        erasures = [(memory, log.erasure_of(machine.store.db, memory)) for memory in sorted(self.said)]
+        gone = [(memory, event.actor) for memory, event in erasures if event]
         if gone:
-            memory = self.chance.choice(sorted(gone))
+            by_others = [one for one in gone if one[1] != machine.member.person]
+            memory, _ = self.chance.choice(by_others or gone)
             word, text = next(iter(self.said[memory].items()))
             if promises.was_held(machine, memory) and word not in machine.published_tokens:
                 self.happened["said again"] += 1
@@ -182,7 +187,7 @@ class World:
 
     def _sync(self, machine: Machine) -> None:
         hub = self.hubs[machine.team]
-        if self.network.odds(0.2):
+        if self.network.odds(0.4):
             # Somebody typed the address of another team's hub, with a token that holds there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
             if team.membership(machine.store.db) is None:
@@ -206,7 +211,11 @@ class World:
     def _rebuild(self, machine: Machine) -> None:
         machine.store.rebuild()
 
-    def _leased(self, machine: Machine) -> None:
+    def _open(self, machine: Machine) -> None:
+        """What happens whenever the program is started."""
+        if machine.mind.let_lease_lapse():
+            self.happened["leases over"] += 1
+            machine.has_lapsed = True
         member = team.membership(machine.store.db)
         if member and member.synchronised_at and sync.lease_ends(member) < moments.written(machine.clock()):
             raise Broken("a device serves the team's memories after its lease")
@@ -229,6 +238,7 @@ class World:
         for _ in range(rounds):
             for machine in self.machines:
                 machine.is_partitioned = False
+                self._open(machine)
                 machine.mind.sync(Line(self.network, machine, self.hubs[machine.team]))
 
 
@@ -239,8 +249,9 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
     # The same ids for the same seed, and small pages.
-    with replaced([(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]):
-        world = World(seed)
+    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]
+    with replaced(changes), TemporaryDirectory() as room:
+        world = World(seed, Path(room))
         try:
             # These stores have no files; their bytes are looked through where they are.
             with replaced([(erase, "_left_in", partial(_left_in, world))]):

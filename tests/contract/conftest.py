@@ -12,6 +12,7 @@ from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import PERSON, Clock
+from tests.postgres import new_team
 
 HERE = "remote:git.example/acme/api"
 
@@ -34,7 +35,7 @@ def make_store(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
             opened.append(Store.open(tmp_path / f"store{len(opened)}"))
         else:
             hub: Hub = request.getfixturevalue("hub")
-            opened.append(hub.team(hub.found("acme")))
+            opened.append(hub.team(new_team(hub)))
         return opened[-1]
 
     yield make

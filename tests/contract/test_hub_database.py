@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 
 from hivemind import Hivemind, Scope
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
+from hivemind.hub import access
 from hivemind.hub.migrating import migrate
 from hivemind.hub.postgres import Postgres, connected, translated
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
+from hivemind.model.team import Admitted, Member, Role
 from hivemind.settings import Settings
 from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions, vectors, words
@@ -25,6 +28,7 @@ from tests import postgres
 from tests.conftest import PERSON, Clock
 from tests.contract.conftest import HERE
 from tests.contract.test_store import observed, remembered
+from tests.postgres import new_team
 
 SEES: dict[str, Callable[[HubStore], Any]] = {
     "memories by id": lambda store: memories.get_all(store.db, [remembered(1).about]),
@@ -60,12 +64,15 @@ def everywhere(text: str) -> Query:
 @pytest.fixture
 def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     """One that has something to hide, and one that has nothing."""
-    ours, theirs = (hub.team(hub.found(name)) for name in ("ours", "theirs"))
+    ours, theirs = (hub.team(new_team(hub)) for _ in range(2))
     secret = remembered(1, "the quarterly report is late")
     shown = MemoriesRecalled(query="quarterly", shown=(), session_id="s1")
     ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
     ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
+    access.issue(ours.db, NOW, name="ada", role=Role.ADMIN)
+    access.begin_visit(ours.db, NOW, Admitted(team=ours.db.team, member=ADA, token=access.tokens(ours.db)[0].id))
+    access.note_refusal(ours.db, NOW, team=ours.db.team, who="eve", what="to come in", why="no valid token")
     yield ours, theirs
     ours.close()
     theirs.close()
@@ -91,7 +98,7 @@ def test_another_team_sees_nothing(teams: tuple[HubStore, HubStore], what: str) 
 def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, clock: Clock) -> None:
     settings = Settings(home=tmp_path, person="ada")
     said = "The car was fixed at the garage"
-    with hub.team(hub.found("ours")) as ours, hub.team(hub.found("theirs")) as theirs:
+    with hub.team(new_team(hub)) as ours, hub.team(new_team(hub)) as theirs:
         for store in (ours, theirs):
             mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
             text = said if store is ours else "Nothing of interest"
@@ -106,9 +113,12 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
             ]
 
 
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADA = Member(person="ada", role=Role.ADMIN)
 TABLES = [
     *("teams", "devices", "events", "bodies", "erased", "bookmarks", "memories", "tombstones", "receipts"),
     *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),
+    *("tokens", "visits", "refusals"),
 ]
 
 
@@ -156,16 +166,20 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
         ).fetchall()
         bound = connection.execute(
             "SELECT relname, relrowsecurity AND relforcerowsecurity, pg_get_userbyid(relowner) FROM pg_class"
-            " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r' AND relname <> 'migrations'"
+            " WHERE relnamespace = 'hivemind'::regnamespace AND relkind = 'r'"
+            " AND relname NOT IN ('migrations', 'requests')"
         ).fetchall()
         functions = connection.execute(
-            "SELECT proname FROM pg_proc WHERE pg_get_userbyid(proowner) = 'hivemind_index'"
+            "SELECT pg_get_userbyid(proowner), proname FROM pg_proc WHERE pg_get_userbyid(proowner) LIKE 'hivemind%'"
         ).fetchall()
 
-    assert sorted(roles) == [("hivemind_hub", False, False, False), ("hivemind_index", False, False, False)]
+    assert {role for role, *_ in roles} == {"hivemind_hub", "hivemind_index", "hivemind_door"}
+    assert not any(any(may) for _, *may in roles)
     assert len(bound) > len(TABLES)
     assert all(is_bound and owner == postgres.OWNER for _, is_bound, owner in bound)
-    assert {name for (name,) in functions} == {"matching", "saying", "near"}
+    index, door = ({name for role, name in functions if role == owner} for owner in ("hivemind_index", "hivemind_door"))
+    assert index == {"matching", "saying", "near"}
+    assert door == {"token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal"}
 
 
 def test_the_log_cannot_be_changed_by_the_role_that_answers(teams: tuple[HubStore, HubStore]) -> None:
@@ -206,7 +220,7 @@ def test_only_what_is_the_teams_can_stand_in_a_shared_chain(teams: tuple[HubStor
 
 
 def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: Hub) -> None:
-    team = hub.found("busy")
+    team = new_team(hub)
 
     def write(worker: int) -> None:
         with hub.team(team) as store:
@@ -226,7 +240,7 @@ def test_two_hubs_may_start_at_once_and_starting_again_changes_nothing(empty_dat
         list(pool.map(migrate, [empty_database] * 3))
 
     migrate(empty_database)
-    with Hub.open(empty_database) as hub, hub.team(hub.found("one")) as store:
+    with Hub.open(empty_database) as hub, hub.team(new_team(hub)) as store:
         store.record([remembered(1)])
         assert log.end(store.db) > 0
 
@@ -241,7 +255,7 @@ def test_a_database_that_a_newer_program_migrated_is_left_alone(empty_database: 
 
 
 def test_an_older_derivation_is_derived_again(hub: Hub) -> None:
-    team = hub.found("old")
+    team = new_team(hub)
     with hub.team(team) as store:
         store.record([remembered(1)])
         store.db.execute("UPDATE bookmarks SET version = 0")

@@ -31,6 +31,7 @@ def test_the_reference_is_up_to_date() -> None:
         ("commands.md", "## hivemind config set"),
         ("exit-codes.md", "| 70 | "),
         ("tools.md", "## recall"),
+        ("http.md", "## POST /v1/memories/{memory}/{verdict}"),
         ("views.md", "## agent_memory"),
         ("settings.md", "| `recall_limit` | 5 | `HIVEMIND_RECALL_LIMIT` |"),
         ("events.md", "## memory.remembered"),

@@ -21,6 +21,7 @@ from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
+from tests.postgres import new_team
 from tests.property.test_log import histories
 
 TEAM = Scope.TEAM
@@ -187,7 +188,7 @@ def test_the_order_of_arrival_does_not_matter_and_a_rebuild_changes_nothing(make
 def test_both_engines_derive_the_same_from_the_same_history(hub: Hub, tmp_path: Path, history: list[Event]) -> None:
     shared = [replace(event, scope=TEAM) for event in history]
     in_sqlite = Store.open(tmp_path / str(len(list(tmp_path.iterdir()))))
-    in_postgres = hub.team(hub.found("both"))
+    in_postgres = hub.team(new_team(hub))
 
     for store in (in_sqlite, in_postgres):
         for event in shared:

@@ -1,13 +1,15 @@
 """A hub over HTTP, on a real Postgres."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hivemind.app.hosting import Host
 from hivemind.hub.store import Hub
 from hivemind.settings import Settings
+from tests.hub.people import Person
 from tests.hub.serving import Served, serving
 
 
@@ -23,6 +25,12 @@ def served(running: Served) -> Served:
     """The hub, as if nothing had been said to it yet."""
     running.wire.clear()
     return running
+
+
+@pytest.fixture
+def person(tmp_path: Path, make_repository: Callable[..., Path]) -> Person:
+    """Somebody by their name, in a home and a clone of theirs."""
+    return Person(tmp_path, make_repository)
 
 
 @pytest.fixture

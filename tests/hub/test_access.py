@@ -40,7 +40,8 @@ def test_a_revoked_token_is_worthless_at_the_next_request(served: Served, team: 
     token = served.token(team, name="mallory")
     before = served.ask("GET", "/v1/memories", token)
 
-    served.host.revoke(served.host.owner_of(team), "mallory")
+    with served.host.mind(served.host.owner_of(team)) as mind:
+        mind.revoke("mallory")
 
     assert before.status == 200
     assert served.ask("GET", "/v1/memories", token).status == 401

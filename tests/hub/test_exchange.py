@@ -26,6 +26,7 @@ from hivemind.store import Store, log, shared
 from tests.conftest import Clock
 from tests.doors import residue
 from tests.hub.hubs import NOW, Line, reviewer, writer
+from tests.postgres import new_team
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Device = Callable[..., Hivemind]
@@ -38,7 +39,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         store = Store.open(tmp_path / "hub")
     else:
         hub: Hub = request.getfixturevalue("hub")
-        store = hub.team(hub.found("acme"))
+        store = hub.team(new_team(hub))
     yield store
     store.close()
 

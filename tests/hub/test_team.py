@@ -1,46 +1,22 @@
 """A team with three homes and a hub, each a process of its own."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from hivemind.entrypoints import hook
 from hivemind.model.team import Role
 from tests.doors import residue
+from tests.hub.people import Person
 from tests.hub.serving import Served
 
 SHARED = "Deploys of the payment service run from the release branch zebrafish"
 PRIVATE = "My own plan is to rewrite the wombat parser"
 
-Run = Callable[..., Any]
-
-
-@pytest.fixture
-def person(tmp_path: Path, make_repository: Callable[..., Path]) -> Callable[[str], Run]:
-    """Runs commands as somebody, in a home and a clone of theirs."""
-
-    def as_(name: str) -> Run:
-        clone = make_repository(f"{name}/api", remote="https://github.com/acme/api.git")
-        environment = {**os.environ, "HIVEMIND_HOME": str(tmp_path / name / "home"), "HIVEMIND_PERSON": name}
-
-        def run(*arguments: str, codes: tuple[int, ...] = (0,)) -> Any:
-            line = [sys.executable, "-m", "hivemind", *arguments, "--json"]
-            done = subprocess.run(line, cwd=clone, env=environment, capture_output=True, text=True, check=False)
-            assert done.returncode in codes, done.stderr
-            return json.loads(done.stdout) if done.stdout else done.stderr
-
-        return run
-
-    return as_
-
 
 def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_never_sees(
-    served: Served, team: str, strangers: str, person: Callable[[str], Run], tmp_path: Path
+    served: Served, team: str, strangers: str, person: Person, tmp_path: Path
 ) -> None:
     alice, bob, carol = person("alice"), person("bob"), person("carol")
     alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
@@ -66,7 +42,7 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
     assert alice("audit", "--verify") == []
 
 
-def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, person: Callable[[str], Run]) -> None:
+def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, person: Person) -> None:
     alice = person("alice")
     alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
     alice("remember", SHARED, "--scope", "team")
@@ -81,9 +57,7 @@ def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, per
     assert b"wombat" not in sent
 
 
-def test_a_memory_of_the_project_is_published_as_a_copy(
-    served: Served, team: str, person: Callable[[str], Run]
-) -> None:
+def test_a_memory_of_the_project_is_published_as_a_copy(served: Served, team: str, person: Person) -> None:
     alice, bob = person("alice"), person("bob")
     alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
     bob("login", served.url, "--token", served.token(team, Role.READER, "bob"))
@@ -98,3 +72,37 @@ def test_a_memory_of_the_project_is_published_as_a_copy(
     assert preview[0]["text"] == "The staging database is reset every Monday"
     assert (before["pulled"], after["pulled"]) == (0, 1)
     assert bob("recall", "when is the staging database reset?")["hits"][0]["memory"]["id"] != memory
+
+
+@pytest.mark.parametrize(("agent", "event"), [("claude-code", "SessionEnd"), ("cursor", "afterAgentResponse")])
+def test_what_is_the_teams_travels_when_a_session_ends(
+    served: Served, team: str, person: Person, agent: str, event: str
+) -> None:
+    alice = person("alice")
+    token = served.token(team, Role.WRITER, "alice")
+    alice("login", served.url, "--token", token)
+    alice("remember", SHARED, "--scope", "team")
+
+    def at_hub() -> list[str]:
+        return [one["text"] for one in served.ask("GET", "/v1/memories", token).body]
+
+    before = at_hub()
+
+    done = alice.plainly("-I", "-S", str(hook.__file__), agent, event, given='{"session_id": "s1"}')
+    patience = time.monotonic() + 60
+    while not at_hub() and time.monotonic() < patience:
+        time.sleep(0.3)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert before == []
+    assert at_hub() == [SHARED]
+
+
+def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Person) -> None:
+    alice = person("alice")
+
+    done = alice.plainly("-X", "importtime", "-I", "-S", str(hook.__file__), "claude-code", "Stop", given="{}")
+
+    assert done.returncode == 0
+    assert "hivemind.capture.spool" in done.stderr
+    assert "hivemind.capture.meanwhile" not in done.stderr

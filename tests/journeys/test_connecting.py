@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,16 @@ def test_a_machine_without_agents_says_which_could_be_named() -> None:
 
     assert done.exit_code == 2
     assert "claude-code, codex" in done.stderr
+
+
+def test_a_plugin_for_a_team_to_publish_names_no_path_of_this_machine(tmp_path: Path) -> None:
+    done = run_json("install", "--plugin", str(tmp_path / "plugin"))
+
+    files = {str(Path(path).relative_to(tmp_path / "plugin")): Path(path).read_text() for path in done}
+    hooks = json.loads(files["plugins/hivemind/hooks/hooks.json"])["hooks"]
+    assert hooks["SessionStart"][0]["hooks"][0]["command"] == "hivemind-hook claude-code SessionStart"
+    assert json.loads(files["plugins/hivemind/.mcp.json"])["mcpServers"]["hivemind"]["args"] == ["mcp"]
+    assert json.loads(files["gemini/gemini-extension.json"])["mcpServers"]
+    assert "hivemind-hook" in files["opencode/hivemind.js"]
+    assert sys.prefix not in "".join(files.values())
+    assert run("install", "--plugin", str(tmp_path / "plugin")).exit_code == 2

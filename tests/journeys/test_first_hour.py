@@ -91,6 +91,10 @@ def test_sql_reads_and_cannot_write() -> None:
             "PRAGMA user_version = 9",
             "SELECT content FROM bodies",
             "WITH agent_memory AS (SELECT content FROM bodies) SELECT * FROM agent_memory",
+            "WITH memories AS (SELECT content FROM bodies) SELECT * FROM memories",
+            "SELECT * FROM (WITH traces AS (SELECT * FROM events) SELECT * FROM traces), agent_memory",
+            "EXPLAIN QUERY PLAN SELECT * FROM agent_memory",
+            "SELECT sql FROM sqlite_temp_schema",
             "SELECT 1; DROP TABLE memories",
         )
     ]

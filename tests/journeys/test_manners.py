@@ -285,7 +285,8 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     run("remember", "API port is 8080")
     slowly = (
         "import time, hivemind.app as a; f = a.Hivemind.doctor; "
-        "a.Hivemind.doctor = lambda s: (time.sleep(2.2), f(s))[1]; from hivemind.entrypoints.cli import main; main()"
+        "a.Hivemind.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
+        "from hivemind.entrypoints.cli import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
 

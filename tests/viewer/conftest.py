@@ -6,26 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Dialog, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from dev.demo import fill
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import Door, build
 from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-
-SHOTS = Path(__file__).parents[2] / "screenshots"
-CHROMIUM = "/usr/bin/chromium"
-PATIENCE_MS = 20_000
-"""A shared machine is slow at random; a page is not broken for that."""
-
-expect.set_options(timeout=PATIENCE_MS)
+from tests.browsing import watched
 
 
 @dataclass
@@ -121,32 +114,8 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     warm.close()
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
-    """A page of a known browser; whatever its console complains about fails the test."""
-    size: ViewportSize = {"width": 1000, "height": 900}
-    context = browser.new_context(base_url=viewer.base, viewport=size, reduced_motion="reduce")
-    context.add_cookies([{"name": viewer.door.cookie, "value": viewer.cookie, "url": viewer.base}])
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    faults: list[str] = []
-
-    def opened(dialog: Dialog) -> None:
-        faults.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-    page.on("dialog", opened)
-    yield page
-    context.close()
-    # A page that says "nothing here" is announced in the console too.
-    assert not [one for one in faults if "status of 404" not in one]
+    """A page of a known browser."""
+    with watched(browser, viewer.base, {viewer.door.cookie: viewer.cookie}) as page:
+        yield page

@@ -3,19 +3,17 @@
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from hivemind.model.memory import Memory
-from tests.viewer.conftest import SHOTS, Viewer
+from tests.browsing import SHOTS, barriers, looked_at
+from tests.viewer.conftest import Viewer
 
 pytestmark = pytest.mark.xdist_group("viewer")
 
 SESSION = "/session/5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa"
-WIDTHS = (400, 1000, 1600)
 
 
 def kept(viewer: Viewer, text: str, **more: object) -> Memory:
@@ -61,37 +59,19 @@ NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review",
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_keeps_nobody_out_and_fits_every_width_in_both_themes(page: Page, viewer: Viewer, name: str) -> None:
-    SHOTS.mkdir(exist_ok=True)
     page.goto(addresses(viewer)[name])
-    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-    barriers, wide = _barriers(page), []
-    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
-    for theme in themes:
-        page.emulate_media(color_scheme=theme)
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            wide += [width] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
-            page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png")
-    barriers += _barriers(page, "color-contrast")
+    found, wide = looked_at(page, name)
 
-    assert barriers == []
+    assert found == []
     assert wide == []
-
-
-def _barriers(page: Page, *rules: str) -> list[str]:
-    """What axe calls serious or worse, by all its rules or by some."""
-    chosen = {"runOnly": list(rules)} if rules else {}
-    found = Axe().run(page, options={"resultTypes": ["violations"], **chosen}).response["violations"]
-    bad = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in bad]
 
 
 def test_axe_would_notice_a_barrier(page: Page) -> None:
     page.goto("/")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
 
-    assert any(one.startswith("button-name") for one in _barriers(page))
+    assert any(one.startswith("button-name") for one in barriers(page))
 
 
 def test_a_hostile_memory_is_text_everywhere(page: Page, viewer: Viewer) -> None:

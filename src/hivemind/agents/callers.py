@@ -61,6 +61,13 @@ ANSWERED_ONCE = {"PreToolUse"}
 """Of these, the events that come at every step, where the first answer of a session is the only one."""
 
 
+ENDED = {
+    *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),
+    *("TaskComplete", "TaskError", "TaskCancel", "session.idle"),
+}
+"""The events at which an agent comes to rest: what it learned for a team may travel now."""
+
+
 def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The agent and session that runs this process, or nothing if a person does."""
     for sign, agent, session in SIGNS:

@@ -1,6 +1,7 @@
 """Cline: hooks are programs in a directory, named after their event; sessions are files of messages."""
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -122,7 +123,9 @@ def read_transcript(path: Path) -> Told:
         yield held
         return
     session = str(held.get("sessionId") or path.parent.name)
-    about = whole(beside) if (beside := path.with_name(f"{session}.json")).is_file() else {}
+    # The name is the transcript's own word: it may be no file's name, and must not lead to another folder.
+    beside = path.parent / f"{Path(session).name}.json"
+    about = whole(beside) if os.path.isfile(beside) else {}
     directory = str(about.get("cwd") or "") if isinstance(about, dict) else ""
     asked: dict[str, dict[str, Any]] = {}
     begun = moment(about.get("started_at"), written(path)) if isinstance(about, dict) else written(path)

@@ -35,6 +35,8 @@ export const Hivemind = async ({ directory }) => {
         briefs.set(sessionID, tell(event.type, sessionID, event))
       } else if (event.type === "session.compacted") {
         briefs.set(sessionID, tell(event.type, sessionID, event))
+      } else if (event.type === "session.idle") {
+        await tell(event.type, sessionID, event)
       } else if (event.type === "message.part.updated" && part?.type === "compaction") {
         await tell(event.type, sessionID, event)
       }

@@ -9,6 +9,7 @@ below.
 import errno
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from hivemind.app.briefing import Briefing
 from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
@@ -60,9 +61,7 @@ class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
         return mind
 
     @classmethod
-    def at_hub(
-        cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now
-    ) -> "Hivemind":
+    def at_hub(cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now) -> Self:
         """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
         return cls(store, settings, Repository(id=repo, root=""), writer, clock)
 

@@ -2,11 +2,10 @@
 
 import json
 import os
-import sys
 
 from hivemind import agents
 from hivemind.app import Hivemind
-from hivemind.capture import briefed
+from hivemind.capture import briefed, meanwhile
 from hivemind.model.home import data_directory
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
@@ -27,14 +26,7 @@ def answer(agent: str, event: str, payload: str) -> str:
         if event in agents.ANSWERED_ONCE:
             briefed.note(data_directory(os.environ), asked.session)
         if mind.waits_to_learn():
-            _meanwhile("distil")
+            meanwhile.run("distil")
         if mind.hub:
-            _meanwhile("sync")
+            meanwhile.run("sync")
         return known.reply(event, mind.brief().text)
-
-
-def _meanwhile(command: str) -> None:
-    """Run a command of ours in a process that nobody waits for."""
-    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    line = [sys.executable, "-P", "-m", "hivemind", command]
-    os.posix_spawn(sys.executable, line, os.environ, file_actions=nowhere, setsid=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hivemind
 from hivemind import agents
-from hivemind.agents import changes, connection
+from hivemind.agents import changes, connection, plugin
 from hivemind.agents.pieces import Launch, Place, Plan
 from hivemind.app.core import Core
 from hivemind.capture import unread
@@ -49,6 +49,16 @@ class Connection:
 
 class Connecting(Core):
     """What stands between us and the agents."""
+
+    def write_plugin(self, directory: Path) -> tuple[Path, ...]:
+        """Write what connects agents as a directory to publish; return its files."""
+        if directory.exists() and any(directory.iterdir()):
+            raise InvalidInput(f"{directory} holds something already; name a new directory")
+        written = {directory / path: text for path, text in plugin.files(hivemind.__version__).items()}
+        for path, text in written.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tuple(written)
 
     def connect_agents(
         self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False

@@ -3,24 +3,22 @@
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
-from hivemind.app import Hivemind
 from hivemind.app.core import Clock, utc_now
+from hivemind.app.team import TeamMind
 from hivemind.codebase.repository import normalised
-from hivemind.errors import NotFound, Refused, TooOften, Unavailable, Unknown
+from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import Hub, HubStore
-from hivemind.model.claim import Claim
-from hivemind.model.memory import Channel, Memory
+from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.model import wire
+from hivemind.model.memory import Channel
 from hivemind.model.moments import written
-from hivemind.model.scope import Scope
-from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
-from hivemind.model.wire import Entry
+from hivemind.model.team import Admitted, Member, Page, Pushed, Role, Welcome
 from hivemind.model.writer import Writer
 from hivemind.recall import meaning
 from hivemind.recall.meaning import Meaning
@@ -33,14 +31,6 @@ EMBEDDED_PER_PUSH = 256
 FIRST_TEAM = "team"
 
 
-class TeamMind(Hivemind):
-    """A team's memory, as one of its members sees it on the hub."""
-
-    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
-        """Keep several things at once; on the hub everything is the team's."""
-        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in claims])
-
-
 class Host:
     """A hub, open for its teams."""
 
@@ -51,16 +41,20 @@ class Host:
         self._clock = clock
 
     @classmethod
-    def open(cls, database: str, *, issuer: str = "", audience: str = "", clock: Clock = utc_now) -> "Host":
+    def open(cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS) -> "Host":
         """Bring the database up to date and open it."""
         believed = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database), Settings.load(), believed, clock)
+        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), believed)
 
     def first_token(self) -> str:
         """The first team and the token of its admin; nothing if there are teams already."""
         with self._hub.door() as db:
             is_new = not access.has_teams(db)
-        return self.found_team(FIRST_TEAM) if is_new else ""
+        try:
+            return self.found_team(FIRST_TEAM) if is_new else ""
+        except InvalidInput:
+            # Another hub that started at the same moment was first.
+            return ""
 
     def found_team(self, name: str) -> str:
         """Begin a team; return the token of its admin, which can be read only now."""
@@ -69,9 +63,30 @@ class Host:
 
     def admit(self, secret: str, address: str, what: str) -> Admitted:
         """Who is asking; an error, which is on record, where they may not or ask too often."""
+        return self._let_in(lambda db: self._known(db, secret), address, what)
+
+    def begin_visit(self, secret: str, address: str) -> str:
+        """Let a browser in by its person's token; return what it shows from then on."""
+        who = self.admit(secret, address, "to log in")
+        if who.member.is_agent:
+            self.note_refusal(who, "to log in", "an agent")
+            raise Refused("these pages are for people; an agent asks at /mcp")
+        with self._store(who) as store:
+            return access.begin_visit(store.db, self._clock(), who)
+
+    def visiting(self, shown: str, address: str, what: str) -> Admitted:
+        """Whom a browser speaks for; an error if it is nobody any more."""
+        return self._let_in(lambda db: access.visiting(db, self._clock(), shown), address, what)
+
+    def end_visit(self, who: Admitted, shown: str) -> None:
+        """Know a browser no longer."""
+        with self._store(who) as store:
+            access.end_visit(store.db, shown)
+
+    def _let_in(self, ask: Callable[[Database], Admitted | None], address: str, what: str) -> Admitted:
         now = self._clock()
         with self._hub.door() as db:
-            known = self._known(db, secret)
+            known = ask(db)
             limits = [(f"address {address}", PER_ADDRESS)]
             limits += [(f"token {known.token}", PER_TOKEN)] if known else [(f"wrong {address}", WRONG_PER_ADDRESS)]
             team, who = (known.team, known.member.person) if known else ("", address)
@@ -89,7 +104,7 @@ class Host:
             access.note_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[Hivemind]:
+    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[TeamMind]:
         """The team's memory, seen from a repository, as somebody may use it."""
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
@@ -105,7 +120,7 @@ class Host:
         with self._store(who) as store:
             return exchange.hello(store, device, who.member)
 
-    def push(self, who: Admitted, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, who: Admitted, device: str, entries: Sequence[wire.Entry]) -> Pushed:
         """Take in what a device wrote."""
         with self._store(who) as store:
             return exchange.push(store, device, entries, who.member, written(self._clock()))
@@ -121,36 +136,6 @@ class Host:
             return 0
         with self._store(who) as store:
             return self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
-
-    def devices(self, who: Admitted) -> list[Device]:
-        """The team's devices, and what each has not read."""
-        with self._store(who) as store:
-            return exchange.devices(store)
-
-    def refusals(self, who: Admitted, limit: int = 100) -> list[Refusal]:
-        """Who was turned away, newest first."""
-        with self._for_admin(who) as store:
-            return access.refusals(store.db, limit)
-
-    def tokens(self, who: Admitted) -> list[Token]:
-        """The team's tokens."""
-        with self._for_admin(who) as store:
-            return access.tokens(store.db)
-
-    def issue(self, who: Admitted, *, name: str, role: Role, is_agent: bool, days: int) -> str:
-        """A new token, which can be read only now."""
-        with self._for_admin(who) as store:
-            return access.issue(store.db, self._clock(), name=name, role=role, is_agent=is_agent, days=days)
-
-    def revoke(self, who: Admitted, token: str) -> Token:
-        """Make a token worthless."""
-        with self._for_admin(who) as store:
-            return access.revoke(store.db, self._clock(), token)
-
-    def rotate(self, who: Admitted, token: str, days: int) -> str:
-        """A new token in place of an old one."""
-        with self._for_admin(who) as store:
-            return access.rotate(store.db, self._clock(), token, days)
 
     def owner_of(self, team: str) -> Admitted:
         """Whoever holds the database's own address may do what a team's admin may."""
@@ -171,14 +156,6 @@ class Host:
 
     def _store(self, who: Admitted) -> HubStore:
         return self._hub.team(who.team, who.member)
-
-    @contextmanager
-    def _for_admin(self, who: Admitted) -> Iterator[HubStore]:
-        if not who.member.is_admin:
-            self.note_refusal(who, "tokens", "not an admin")
-            raise Refused("only an admin of the team may do that")
-        with self._store(who) as store:
-            yield store
 
     @cached_property
     def _meaning(self) -> Meaning | None:

@@ -25,7 +25,7 @@ class Judging(Coding):
     def review(self, *, limit: int = 50) -> tuple[Waiting, ...]:
         """What waits for a person: disputes, what the code puts in doubt, what is overdue, proposals."""
         waiting = self._query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
-        found = [self._waiting(memory) for memory in memories.listed(self._store.db, waiting)]
+        found = [self._waiting(memory) for memory in memories.waiting(self._store.db, waiting)]
         overdue = memories.overdue(self._store.db, self._query(limit=limit))
         found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
         found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in self.stale()]

@@ -17,6 +17,7 @@ from hivemind.model.reports import Behind, Day, Near, Stock, Tie
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Observation
 from hivemind.model.text import checked
+from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions
 
 NO_BUDGET = 1_000_000
@@ -88,6 +89,14 @@ class Looking(Judging):
             newest[repo] = max(newest[repo], latest)
         in_order = sorted(found, key=lambda repo: newest[repo], reverse=True)
         return tuple(Stock(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
+
+    def waiting(self, *, limit: int = 20) -> tuple[Memory, ...]:
+        """Proposals and disputes, newest first; ``review`` has all that waits."""
+        return tuple(memories.waiting(self._store.db, self._query(limit=limit, statuses=())))
+
+    def log_length(self) -> int:
+        """How many entries the log has."""
+        return log.end(self._store.db)
 
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hivemind.errors import InvalidInput
-from hivemind.model.events import MemoryRemembered, sources_from
+from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Kind, Memory, Trace
+from hivemind.model.memory import Kind, Memory, Source, Trace
 from hivemind.model.moments import parse_date
-from hivemind.model.plain import as_json, plain
+from hivemind.model.plain import as_json, plain, revived
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, checked_label, tags
 
@@ -49,7 +49,7 @@ def _read(held: dict[str, Any]) -> tuple[Scope, str, MemoryRemembered]:
         text=checked(held["text"]),
         owner=checked_label(held["owner"], "the owner"),
         tags=tags(held.get("tags") or []),
-        sources=sources_from(held.get("sources") or []),
+        sources=tuple(revived(Source, one) for one in held.get("sources") or []),
         links=tuple(checked_label(link, "a link") for link in held.get("links") or ()),
         subject=str(held.get("subject") or ""),
         confidence=float(held.get("confidence", 1.0)),

@@ -13,7 +13,7 @@ if not __package__:
     # Last, so that nothing beside us can stand in for the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, who_calls
+from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, ENDED, who_calls
 from hivemind.capture import briefed, spool
 from hivemind.capture.redact import redact_payload, secrets_in
 from hivemind.model.home import data_directory
@@ -41,6 +41,10 @@ def main() -> None:
         spool.append(home, agent, event, at, clean)
         if event in ANSWERED:
             answer(agent, event, clean)
+        elif event in ENDED and os.path.exists(os.path.join(home, "hub.json")):
+            from hivemind.capture import meanwhile
+
+            meanwhile.run("sync")
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
     sys.exit(0)

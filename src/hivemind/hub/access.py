@@ -19,6 +19,8 @@ PREFIX = "hm_"
 DAYS = 90
 """How long a token is good for unless said otherwise."""
 WINDOW_SECONDS = 60
+VISIT_DAYS = 7
+"""How long a browser stays known, if its token is good for that long."""
 
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at"
 
@@ -67,6 +69,32 @@ def admitted(db: Database, now: datetime, secret: str) -> Admitted | None:
         return None
     team, token, name, role, is_agent = row
     return Admitted(team=team, member=Member(person=name, role=Role(role), is_agent=is_agent), token=token)
+
+
+def begin_visit(db: Database, now: datetime, who: Admitted) -> str:
+    """Let a browser be somebody for a while; what it is to hold is not kept here."""
+    secret = secrets.token_urlsafe(32)
+    until = min(written(now + timedelta(days=VISIT_DAYS)), who.until or "9")
+    db.execute("DELETE FROM visits WHERE expires_at < ?", written(now))
+    db.execute(
+        "INSERT INTO visits (hash, token, name, role, expires_at) VALUES (?, ?, ?, ?, ?)",
+        _digest(secret), None if who.until else who.token, who.member.person, who.member.role.value, until,
+    )  # fmt: skip
+    return secret
+
+
+def visiting(db: Database, now: datetime, secret: str) -> Admitted | None:
+    """Whom a browser speaks for; nobody once its visit or its token ended."""
+    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _digest(secret), written(now))
+    if row is None:
+        return None
+    team, token, name, role = row
+    return Admitted(team=team, member=Member(person=name, role=Role(role)), token=token or name)
+
+
+def end_visit(db: Database, secret: str) -> None:
+    """Know a browser no longer."""
+    db.execute("DELETE FROM visits WHERE hash = ?", _digest(secret))
 
 
 def team_named(db: Database, name: str) -> str | None:

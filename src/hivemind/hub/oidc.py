@@ -5,12 +5,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import jwt
 
 from hivemind.errors import InvalidInput, Unavailable
+from hivemind.model.moments import written
 from hivemind.model.team import Admitted, Member, Role
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
@@ -44,7 +46,8 @@ class Issuer:
         team = team_of(str(claims.get(TEAM, "")))
         person = str(claims.get("email") or claims.get("preferred_username") or claims["sub"])
         member = Member(person=person, role=role, is_agent=bool(claims.get(AGENT)))
-        return Admitted(team=team, member=member, token=person) if team else None
+        until = written(datetime.fromtimestamp(claims["exp"], UTC))
+        return Admitted(team=team, member=member, token=person, until=until) if team else None
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import errors
 
-from hivemind.errors import Refused, StoreBusy, StoreError, StoreTooNew, Unavailable
+from hivemind.errors import InvalidInput, Refused, StoreBusy, StoreError, StoreTooNew, Unavailable
 from hivemind.hub.search import Search
 from hivemind.store.database import Row
 
@@ -190,6 +190,8 @@ def _translated() -> Iterator[None]:
         yield
     except (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure) as error:
         raise StoreBusy(f"other writers of the team kept it busy for {PATIENCE_SECONDS} s; try again") from error
+    except errors.UniqueViolation as error:
+        raise InvalidInput(f"there is one already: {error.diag.message_detail}") from error
     except errors.CheckViolation as error:
         raise Refused(f"the hub keeps only what is the team's: {error.diag.message_primary}") from error
     except (errors.UndefinedTable, errors.UndefinedFunction, errors.UndefinedColumn) as error:

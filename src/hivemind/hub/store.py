@@ -22,6 +22,8 @@ from hivemind.store import Store, projector, shared
 CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold what was said, or something of it."""
 PATIENCE_SECONDS = 30
+BACKUP_DAYS = 30
+"""How long write-ahead log and backups are kept, unless the operator says otherwise."""
 
 
 class Hub:
@@ -32,7 +34,7 @@ class Hub:
         self.backup_days = backup_days
 
     @classmethod
-    def open(cls, address: str, *, connections: int = 8, backup_days: int = 30) -> "Hub":
+    def open(cls, address: str, *, connections: int = 8, backup_days: int = BACKUP_DAYS) -> "Hub":
         """Bring the database up to date and open it."""
         migrate(address)
         pool: ConnectionPool[Connection] = ConnectionPool(
@@ -97,7 +99,7 @@ class HubStore(Store):
 
     def __init__(self, hub: Hub, team: str, member: Member | None = None) -> None:
         self._hub = hub
-        self._member = member
+        self.member = member
         self._held = ExitStack()
         try:
             db = Postgres(self._held.enter_context(hub.lent()), str(uuid.UUID(team)))
@@ -110,9 +112,9 @@ class HubStore(Store):
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Append what is new, as far as the member may."""
         events = list(events)
-        if self._member:
+        if self.member:
             for event in events:
-                if reason := exchange.beyond_rights(self, self._member, event):
+                if reason := exchange.beyond_rights(self, self.member, event):
                     raise Refused(reason)
         return super().record(events)
 

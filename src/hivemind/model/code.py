@@ -59,8 +59,8 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Symbol:
-    """A named thing in a file, as it is now."""
+class Named:
+    """A named thing in a file: where it stands and what is said there."""
 
     path: str
     """Relative to the root of the working tree, with forward slashes."""
@@ -78,6 +78,21 @@ class Symbol:
     """The sibling above, by name; neighbours that stay are evidence of a rename."""
     after: str
     """The sibling below, by name."""
+
+    @property
+    def label(self) -> str:
+        """How people write it: `path::qualified`."""
+        return f"{self.path}::{self.qualified}" if self.qualified else self.path
+
+
+SEEN = tuple(field.name for field in fields(Named))
+"""What is told of a symbol beside what it looks like."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbol(Named):
+    """A named thing in a file, as it is now."""
+
     fingerprint: Fingerprint
 
     @property
@@ -95,30 +110,11 @@ class Symbol:
         """The qualified name of its container, or nothing."""
         return self.qualified[: -len(self.name) - 1] if len(self.qualified) > len(self.name) else ""
 
-    @property
-    def label(self) -> str:
-        """How people write it: `path::qualified`."""
-        return f"{self.path}::{self.qualified}" if self.qualified else self.path
-
-
-SEEN = tuple(field.name for field in fields(Symbol) if field.name != "fingerprint")
-"""What is told of a symbol beside what it looks like."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class Anchor(Named):
     """A memory's hold on a symbol: where it was and what it looked like when the memory was written."""
 
-    path: str
-    kind: str
-    name: str
-    qualified: str
-    ordinal: int
-    line: int
-    end_line: int
-    signature: str
-    before: str
-    after: str
     fingerprint: str
     commit: str = ""
     """The commit that was checked out, if any; the file may have differed from it."""
@@ -134,11 +130,6 @@ class Anchor:
         """The symbol as it was then."""
         seen = {name: getattr(self, name) for name in SEEN}
         return Symbol(**seen, fingerprint=Fingerprint.parse(self.fingerprint))
-
-    @property
-    def label(self) -> str:
-        """How people write it: `path::qualified`."""
-        return f"{self.path}::{self.qualified}" if self.qualified else self.path
 
 
 class Change(StrEnum):

@@ -13,11 +13,11 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.memory import Channel, Kind, Rival, Source, Trace
+from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.moments import is_written
-from hivemind.model.plain import as_json
+from hivemind.model.plain import as_json, revived
 from hivemind.model.scope import Scope
-from hivemind.model.session import Seen
+from hivemind.model.session import Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,26 +238,8 @@ class MemoriesRecalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationMade:
+class ObservationMade(Observed):
     """An agent did or said something."""
-
-    agent: str
-    session_id: str
-    seen: Seen
-    directory: str = ""
-    text: str = ""
-    tool: str = ""
-    input: str = ""
-    output: str = ""
-    command: str = ""
-    exit_code: int | None = None
-    failed: bool = False
-    file: str = ""
-    diff: str = ""
-    before: str = ""
-    after: str = ""
-    subagent: str = ""
-    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,32 +316,11 @@ Fact = (
 )
 
 FACTS: dict[str, type[Any]] = {
-    "memory.remembered": MemoryRemembered,
-    "memory.revised": MemoryRevised,
-    "memory.tagged": MemoryTagged,
-    "memory.anchored": MemoryAnchored,
-    "memory.superseded": MemorySuperseded,
-    "memory.corroborated": MemoryCorroborated,
-    "memory.disputed": MemoryDisputed,
-    "dispute.settled": DisputeSettled,
-    "memory.approved": MemoryApproved,
-    "memory.verified": MemoryVerified,
-    "memory.retracted": MemoryRetracted,
-    "memory.rejected": MemoryRejected,
-    "memory.restored": MemoryRestored,
-    "memory.rolled_back": MemoryRolledBack,
-    "rollback.undone": RollbackUndone,
-    "memory.erased": MemoryErased,
-    "memory.published": MemoryPublished,
-    "entries.refused": EntriesRefused,
-    "write.refused": WriteRefused,
-    "memories.recalled": MemoriesRecalled,
-    "observation.made": ObservationMade,
-    "observation.completed": ObservationCompleted,
-    "observations.dropped": ObservationsDropped,
-    "entries.lost": EntriesLost,
-    "repository.seen": RepositorySeen,
+    re.sub(r"(?<=[a-z])(?=[A-Z])", "_", shape.__name__).lower().replace("_", ".", 1): shape
+    for shape in get_args(Fact)
+    if shape is not UnknownFact
 }
+"""Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log, for ever."""
 NAMES = {shape: name for name, shape in FACTS.items()}
 
 
@@ -402,46 +363,7 @@ def decode(name: str, body: str) -> Fact:
     shape = FACTS.get(name)
     if shape is None:
         return UnknownFact(name=name, body=body)
-    return cast(Fact, _revived(shape, json.loads(body)))
-
-
-def _revived(shape: type[Any], stored: dict[str, Any]) -> Any:
-    known = shape.__dataclass_fields__
-    return shape(**{name: _value(name, held) for name, held in stored.items() if name in known})
-
-
-def _value(name: str, held: Any) -> Any:
-    if held is not None and name in REVIVE:
-        return REVIVE[name](held)
-    return tuple(held) if isinstance(held, list) else held
-
-
-def sources_from(stored: list[dict[str, Any]]) -> tuple[Source, ...]:
-    """Sources read back from plain values."""
-    return tuple(_revived(Source, one) for one in stored)
-
-
-def rivals_from(stored: list[dict[str, Any]]) -> tuple[Rival, ...]:
-    """Rival edits read back from plain values."""
-    return tuple(_revived(Rival, one) for one in stored)
-
-
-def anchors_from(stored: list[dict[str, Any]]) -> tuple[Anchor, ...]:
-    """Anchors read back from plain values; their kinds are those of code."""
-    known = Anchor.__dataclass_fields__
-    return tuple(Anchor(**{name: held for name, held in one.items() if name in known}) for one in stored)
-
-
-REVIVE: dict[str, Callable[[Any], Any]] = {
-    "kind": Kind,
-    "seen": Seen,
-    "channel": Channel,
-    "trace": lambda held: _revived(Trace, held),
-    "source": lambda held: _revived(Source, held),
-    "sources": sources_from,
-    "anchors": anchors_from,
-    "shown": lambda held: tuple(_revived(Shown, one) for one in held),
-}
+    return cast(Fact, revived(shape, json.loads(body)))
 
 
 def ill_shaped(fact: Fact) -> str:

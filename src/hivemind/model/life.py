@@ -5,7 +5,7 @@ in which order they arrived; what it was in March is the fold of those before Ap
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from hivemind.model.events import (
     DisputeSettled,
@@ -28,6 +28,12 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, short
 from hivemind.model.memory import Channel, Memory, Rival, Source, Status, Trust
+
+TOLD, SAID_ANEW = (
+    tuple(field.name for field in fields(fact) if field.name in Memory.__dataclass_fields__)
+    for fact in (MemoryRemembered, MemoryRevised)
+)
+"""What a memory has from the fact that began it, and from one that revised it unless that says nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,10 +163,9 @@ def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             return _approved(memory, event), f"approved{_because(fact.reason)}"
         case MemoryVerified() as fact:
             return replace(memory, last_verified_at=event.at), f"verified{_because(fact.reason)}"
-        case MemoryRetracted() as fact:
-            return replace(memory, status=Status.RETRACTED, revised_at=event.at), f"retracted{_because(fact.reason)}"
-        case MemoryRejected() as fact:
-            return replace(memory, status=Status.RETRACTED, revised_at=event.at), f"rejected{_because(fact.reason)}"
+        case MemoryRetracted() | MemoryRejected() as fact:
+            what = "retracted" if isinstance(fact, MemoryRetracted) else "rejected"
+            return replace(memory, status=Status.RETRACTED, revised_at=event.at), what + _because(fact.reason)
         case MemoryRestored() as fact:
             return _restored(memory, event), f"restored{_because(fact.reason)}"
         case _:
@@ -168,33 +173,23 @@ def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
 
 
 def _born(event: Event, fact: MemoryRemembered) -> Memory:
+    told = {name: getattr(fact, name) for name in TOLD}
     awaits_review = event.channel.needs_review or fact.proposed
     return Memory(
-        id=fact.memory_id,
-        kind=fact.kind,
-        text=fact.text,
-        scope=event.scope,
-        repo=event.repo,
-        owner=fact.owner,
-        channel=event.channel,
-        trust=event.channel.trust,
-        status=Status.PROPOSED if awaits_review else Status.ACTIVE,
-        recorded_at=event.at,
-        revised_at=event.at,
-        tags=fact.tags,
-        sources=fact.sources or (Source(channel=event.channel, actor=event.actor),),
-        links=fact.links,
-        subject=fact.subject,
-        confidence=fact.confidence,
-        valid_from=fact.valid_from,
-        valid_to=fact.valid_to,
-        expires_at=fact.expires_at,
-        verify_by=fact.verify_by,
-        supersedes=fact.supersedes,
-        derived_from=fact.derived_from,
-        batch=event.batch,
-        trace=fact.trace,
-        head=event.id,
+        **told
+        | {
+            "id": fact.memory_id,
+            "scope": event.scope,
+            "repo": event.repo,
+            "channel": event.channel,
+            "trust": event.channel.trust,
+            "status": Status.PROPOSED if awaits_review else Status.ACTIVE,
+            "recorded_at": event.at,
+            "revised_at": event.at,
+            "sources": fact.sources or (Source(channel=event.channel, actor=event.actor),),
+            "batch": event.batch,
+            "head": event.id,
+        }
     )
 
 
@@ -206,23 +201,11 @@ def _rivalled(memory: Memory, event: Event, fact: MemoryRevised, base: str) -> M
 
 
 def _revised(memory: Memory, event: Event, fact: MemoryRevised) -> Memory:
-    return replace(
-        memory,
-        text=fact.text or memory.text,
-        kind=fact.kind or memory.kind,
-        subject=fact.subject or memory.subject,
-        confidence=memory.confidence if fact.confidence is None else fact.confidence,
-        valid_from=fact.valid_from or memory.valid_from,
-        valid_to=fact.valid_to or memory.valid_to,
-        expires_at=fact.expires_at or memory.expires_at,
-        verify_by=fact.verify_by or memory.verify_by,
-        links=fact.links or memory.links,
-        # A claim is worth no more than the least trusted hand that worded it.
-        trust=min(memory.trust, event.channel.trust) if fact.text else memory.trust,
-        revised_at=event.at,
-        version=memory.version + 1,
-        head=event.id,
-    )
+    said = {name: held for name in SAID_ANEW if (held := getattr(fact, name)) not in ("", None, ())}
+    said |= {"revised_at": event.at, "version": memory.version + 1, "head": event.id}
+    # A claim is worth no more than the least trusted hand that worded it.
+    trust = min(memory.trust, event.channel.trust) if fact.text else memory.trust
+    return replace(memory, **said, trust=trust)
 
 
 def _superseded(memory: Memory, event: Event, fact: MemorySuperseded) -> tuple[Memory, str]:

@@ -51,5 +51,5 @@ class Sight:
 
     @classmethod
     def of(cls, repository: Repository, *, everywhere: bool = False) -> "Sight":
-        """What may be seen from a working tree."""
-        return cls(repos=(repository.id, *repository.known_as), everywhere=everywhere)
+        """What may be seen from a working tree; on a hub, from no repository in particular, all that is the team's."""
+        return cls(repos=(repository.id, *repository.known_as), everywhere=everywhere or not repository.id)

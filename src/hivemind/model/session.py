@@ -19,18 +19,13 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """One thing seen in a session. The observations of a session, in order, are its trace."""
+class Observed:
+    """What is told of one thing seen in a session."""
 
     agent: str
-    session_id: SessionId
+    session_id: str
     seen: Seen
-    source_id: str
-    """The agent's own id for this, so that seeing it twice records it once."""
-    directory: str
-    at: str = ""
-    turn: str = ""
-    """The agent's own id of the turn, where what was said in it has none and its words are part of the id."""
+    directory: str = ""
     text: str = ""
     tool: str = ""
     """The tool as this agent calls it; for a subagent, its type."""
@@ -51,6 +46,17 @@ class Observation:
     subagent: str = ""
     """Whose step it was, if not the session's own: words here are an agent's, never a person's."""
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation(Observed):
+    """One thing seen in a session. The observations of a session, in order, are its trace."""
+
+    source_id: str
+    """The agent's own id for this, so that seeing it twice records it once."""
+    at: str = ""
+    turn: str = ""
+    """The agent's own id of the turn, where what was said in it has none and its words are part of the id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,6 +147,8 @@ class Admitted:
     member: Member
     token: str = ""
     """The id of the token that was shown, never the token."""
+    until: str = ""
+    """When what an identity provider vouched for ends; of our own tokens the database knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +163,10 @@ class Token:
     expires_at: str
     revoked_at: str
     last_used_at: str
+
+    def is_good(self, now: str) -> bool:
+        """Whether it opens anything."""
+        return not self.revoked_at and self.expires_at > now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,7 +153,7 @@ def _standing(candidate: Candidate, query: Query, named: Named) -> list[tuple[st
         said.append(("kind", EPISODIC, "tells of one session"))
     if named and named[0] <= found.revised_at <= named[1]:
         said.append(("time", NAMED_TIME, "is from the time the question names"))
-    if found.repo and found.repo not in query.sight.repos:
+    if found.repo and any(query.sight.repos) and found.repo not in query.sight.repos:
         said.append(("place", ELSEWHERE, "was learned in another repository"))
     return said
 

@@ -113,7 +113,7 @@ def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Res
         with store.db.transaction():
             if before and log.end(store.db) != before.entries:
                 raise StoreError("somebody wrote to the store meanwhile; try again")
-            kept_out = log.keeping_out(store.db)
+            kept_out = repair.keeping_out(store.db)
             if kept_out and identity(store.db)[0] != identity(source)[0]:
                 raise Refused(
                     "that is a backup of another store, and what was erased or rejected here could not be kept out of"
@@ -134,8 +134,8 @@ def _in_place_of_a_wreck(directory: Path, source: Sqlite, stamp: str, why: str) 
     whole = False
     with repair.in_place_of(directory) as fresh, fresh.db.transaction():
         if found and found.store == identity(source)[0]:
-            log.take_over(fresh.db, found.tables)
-            kept_out = log.keeping_out(fresh.db)
+            repair.take_over(fresh.db, found.tables)
+            kept_out = repair.keeping_out(fresh.db)
             whole = not found.lost and not repair.hollow(fresh.db)
         restored = _taken_over(fresh, source, kept_out)
     warning = "" if whole else f"{why}; erasures since the backup may be among what was lost"
@@ -145,7 +145,7 @@ def _in_place_of_a_wreck(directory: Path, source: Sqlite, stamp: str, why: str) 
 def _taken_over(store: Store, source: Sqlite, kept_out: list[Event]) -> int:
     """The backup's log instead of the store's, and what was kept out of that kept out of this."""
     name, _, secret = identity(source)
-    log.take_over(store.db, {table: source.stream(f"SELECT * FROM {table}") for table in log.TABLES})
+    repair.take_over(store.db, {table: source.stream(f"SELECT * FROM {table}") for table in log.TABLES})
     log.append(store.db, identify(store.db, name, secret), kept_out)
     projector.rebuild(store.db)
     return log.end(source)

@@ -9,7 +9,7 @@ A device writes two chains: what is the team's into the one it shares, whole; ev
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
@@ -22,6 +22,7 @@ from hivemind.model.events import (
     Event,
     MemoryErased,
     MemoryPublished,
+    MemoryRolledBack,
     ObservationMade,
     ObservationsDropped,
     decode,
@@ -29,7 +30,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId, derived, short
 from hivemind.model.memory import Channel
-from hivemind.model.plain import plain
+from hivemind.model.plain import from_row, plain
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.wire import START, Header, digest
@@ -105,12 +106,11 @@ TABLES = ("devices", "events", "bodies", "absent", "erased")
 REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
 """Entries that may repeat what a memory says, and lose their content with it."""
 
-KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
+EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
 ENTRIES = (
-    "SELECT e.position, e.id, d.id, e.device_seq, e.prev_hash, e.at, e.actor, e.channel, e.scope, e.repo, e.session,"
-    " e.batch, e.about, e.fact, e.digest, b.salt, b.content"
+    f"SELECT e.position, e.{HEADER.replace(', ', ', e.').replace('e.device,', 'd.id,')}, b.salt, b.content"
     " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
 )
 NAMED = "(SELECT value FROM json_each(?))"
@@ -201,12 +201,7 @@ def read(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
 
 def about(db: Database, thing: str) -> list[Event]:
     """What is known to have happened to a memory or in a session, in order of time."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position)"
-        " WHERE e.about = ? AND e.about <> '' ORDER BY e.at, e.id",
-        thing,
-    )
-    return [_event(row) for row in rows]
+    return [_event(row) for row in db.execute(f"{EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", thing)]
 
 
 def end(db: Database) -> int:
@@ -226,7 +221,8 @@ def entries(
 ) -> list[Entry]:
     """The log as people read it, newest first; ``before`` goes on from an earlier page."""
     rows = db.execute(
-        f"SELECT e.position, d.id, e.device_seq, e.fact, e.about, {COLUMNS} FROM events e"
+        "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
+        f" {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
         " AND (:actor = '' OR e.actor = :actor) AND (:batch = '' OR e.batch = :batch)"
@@ -241,22 +237,8 @@ def entries(
             "limit": limit,
         },
     )
-    return [
-        Entry(
-            position=row[0],
-            device=row[1],
-            device_seq=row[2],
-            fact=row[3],
-            about=row[4],
-            at=row[6],
-            actor=row[7],
-            channel=row[8],
-            scope=row[9],
-            repo=row[10],
-            event=_event(row[5:]) if row[-1] is not None else None,
-        )
-        for row in rows
-    ]
+    told = [(*row[:10], _event(row[10:]) if row[-1] is not None else None) for row in rows]
+    return [from_row(Entry, row) for row in told]
 
 
 def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
@@ -279,11 +261,10 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
 def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The entries of the rollback whose name starts so."""
     rows = db.execute(
-        f"SELECT json_extract(b.content, '$.rollback'), {COLUMNS} FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'",
-        prefix,
+        f"{EVENTS} e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'", prefix
     )
-    return [(row[0], _event(row[1:])) for row in rows]
+    told = [_event(row) for row in rows]
+    return [(event.fact.rollback, event) for event in told if isinstance(event.fact, MemoryRolledBack)]
 
 
 def things(db: Database, ids: Iterable[str]) -> list[str]:
@@ -299,16 +280,13 @@ def published(db: Database, memory_id: str) -> list[MemoryId]:
 
 def ids_about(db: Database, things: Iterable[str]) -> list[EventId]:
     """The entries about these memories or sessions, whether or not their bodies survive."""
-    rows = db.execute(
-        "SELECT id FROM events WHERE about IN (SELECT value FROM json_each(?)) AND about <> '' ORDER BY position",
-        json.dumps(list(things)),
-    )
-    return [EventId(row[0]) for row in rows]
+    found = f"SELECT id FROM events WHERE about IN {NAMED} AND about <> '' ORDER BY position"
+    return [EventId(row[0]) for row in db.execute(found, json.dumps(list(things)))]
 
 
 def known(db: Database, ids: Iterable[str]) -> set[str]:
     """Which of these entries are there already."""
-    found = db.execute("SELECT id FROM events WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+    found = db.execute(f"SELECT id FROM events WHERE id IN {NAMED}", json.dumps(list(ids)))
     return {row[0] for row in found}
 
 
@@ -331,21 +309,6 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
 def erasure_of(db: Database, thing: str) -> Event | None:
     """The entry that says a memory was erased, if it was."""
     return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
-
-
-def keeping_out(db: Database) -> list[Event]:
-    """What was destroyed or refused here, for another log to take over."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE {KEEPING_OUT}")
-    return [_event(row) for row in rows]
-
-
-def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
-    """Put the rows of another log in the place of all there is."""
-    for table in reversed(TABLES):
-        db.execute(f"DELETE FROM {table}")
-    for table in TABLES:
-        for row in rows[table]:
-            db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
 
 
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:

@@ -2,7 +2,7 @@
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +11,11 @@ from hivemind.errors import StoreDamaged, StoreError
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
 from hivemind.store import FILE, ID_FILE, Store, checkup, identify, identity, log, name_beside, projector, salvage
-from hivemind.store.database import Database
+from hivemind.store.database import Database, Row
 from hivemind.store.sqlite import Sqlite
 
 FOLDER = "backups"
+KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def repair(directory: Path, stamp: str, lost: Callable[[EntriesLost], Event]) ->
     before = set_aside(directory, stamp)
     with in_place_of(directory) as fresh:
         with fresh.db.transaction():
-            log.take_over(fresh.db, found.tables)
+            take_over(fresh.db, found.tables)
             device = identify(fresh.db, found.store, found.secret)
             empty = hollow(fresh.db)
             if found.gaps or empty:
@@ -71,6 +72,21 @@ def in_place_of(directory: Path) -> Iterator[Store]:
         name_beside(directory, name)
     finally:
         shutil.rmtree(beside)
+
+
+def keeping_out(db: Database) -> list[Event]:
+    """What was destroyed or refused in a log, for another one to take over."""
+    entries = log.sent(db.stream(f"{log.ENTRIES} WHERE {KEEPING_OUT} ORDER BY e.position"))
+    return [entry.event for _, entry in entries if entry.event]
+
+
+def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
+    """Put the rows of another log in the place of all there is."""
+    for table in reversed(log.TABLES):
+        db.execute(f"DELETE FROM {table}")
+    for table in log.TABLES:
+        for row in rows[table]:
+            db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
 
 
 def set_aside(directory: Path, stamp: str) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from hivemind.model.plain import from_row
 from hivemind.model.team import Device
 from hivemind.model.wire import START, Entry
 from hivemind.store import log, projector
@@ -11,14 +12,8 @@ from hivemind.store.database import Database
 
 def page(db: Database, after: int, limit: int) -> list[tuple[int, Entry]]:
     """The next entries of every shared chain, with their positions, in order of arrival."""
-    return list(
-        log.sent(
-            db.execute(
-                f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?",
-                after, limit,
-            )
-        )
-    )  # fmt: skip
+    following = f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
+    return list(log.sent(db.execute(following, after, limit)))
 
 
 def of_chain(db: Database, chain: str, after: int, limit: int) -> list[Entry]:
@@ -68,7 +63,7 @@ def devices(db: Database) -> list[Device]:
         f" (SELECT count(*) {unread} AND e.fact = 'memory.erased') FROM devices d"
         " WHERE d.person <> '' ORDER BY d.person, d.id"
     )
-    return [Device(**dict(zip(Device.__dataclass_fields__, row, strict=True))) for row in rows]
+    return [from_row(Device, row) for row in rows]
 
 
 def author(db: Database, memory_id: str) -> str:
@@ -96,21 +91,17 @@ def drop_copy(db: Database, own: str, pushed: int) -> None:
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
     """Whether one of these entries is an erasure of that chain."""
-    return bool(
-        db.one(
-            "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
-            f" AND e.id IN {log.NAMED} LIMIT 1",
-            chain, json.dumps(list(ids)),
-        )
-    )  # fmt: skip
+    found = (
+        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
+        f" AND e.id IN {log.NAMED} LIMIT 1"
+    )
+    return db.one(found, chain, json.dumps(list(ids))) is not None
 
 
 def holds(db: Database, memory_id: str) -> bool:
     """Whether a memory stands in a chain that is shared."""
-    return bool(
-        db.one(
-            "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
-            " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1",
-            memory_id,
-        )
+    found = (
+        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
     )
+    return db.one(found, memory_id) is not None

@@ -2,7 +2,8 @@
 
 from dataclasses import astuple
 
-from hivemind.model.team import Membership, Role
+from hivemind.model.plain import from_row
+from hivemind.model.team import Membership
 from hivemind.store.database import Database
 
 SCHEMA = """
@@ -22,10 +23,8 @@ CREATE TABLE team (
 def membership(db: Database) -> Membership | None:
     """The team this store belongs to, if it has one."""
     row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
-    if row is None:
-        return None
-    names = ("team", "key", "person", "role", "lease_days", "cursor", "pushed", "synchronised_at")
-    return Membership(**dict(zip(names, row, strict=True)) | {"key": bytes(row[1]), "role": Role(row[3])})
+    # Postgres gives bytes in a form of its own.
+    return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
 
 
 def note(db: Database, now: Membership) -> None:

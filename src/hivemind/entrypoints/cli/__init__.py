@@ -17,6 +17,7 @@ CHAPTERS = {
     "Look into it": "explain history diff log audit receipts sql stats",
     "Code": "link stale related symbols index watch",
     "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
+    "Team": "login logout sync publish team hub",
 }
 """How help groups the commands; one that is not named here stands under the last heading."""
 LAST_CHAPTER = "Look after it"

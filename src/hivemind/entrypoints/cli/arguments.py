@@ -2,29 +2,42 @@
 
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import short
-from hivemind.model.memory import Kind, Status
+from hivemind.model.memory import Kind, Memory
 from hivemind.model.scope import Scope
 from hivemind.model.text import decoded, first_line, neutral
 
 COMPLETED_FROM = 200
 """How many memories a shell may offer; older ids are typed or copied."""
 
-scope_option = click.option(
-    "--scope", type=click.Choice([scope.value for scope in Scope]), help="Whose it is: user, project or team."
-)
-kind_option = click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="What sort of claim it is.")
-kinds_option = click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice([kind.value for kind in Kind]), help="Only this kind."
-)
-tags_option = click.option("--tags", default="", metavar="A,B", help="Labels, separated by commas.")
+
+def choice(*names: str, among: type[StrEnum], **more: Any) -> Callable[[Any], Any]:
+    """An option for one or several values of an enumeration."""
+
+    def chosen(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        return tuple(map(among, value)) if isinstance(value, tuple) else value and among(value)
+
+    return click.option(*names, type=click.Choice([one.value for one in among]), callback=chosen, **more)
+
+
+def labels(meaning: str) -> Callable[[Any], Any]:
+    """An option for tags."""
+    return click.option(
+        "--tags", default="", metavar="A,B", help=meaning, callback=lambda _ctx, _param, written: written.split(",")
+    )
+
+
+scope_option = choice("--scope", among=Scope, default=Scope.PROJECT.value, help="Whose it is: user, project or team.")
+tags_option = labels("Labels, separated by commas.")
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also what was learned in other repositories.")
 
 
@@ -69,20 +82,15 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 filters = options(
-    click.option("--scope", type=click.Choice([scope.value for scope in Scope]), help="Only this scope."),
-    kinds_option,
-    click.option("--tags", default="", metavar="A,B", help="Only with one of these tags."),
+    choice("--scope", among=Scope, help="Only this scope."),
+    choice("--kind", "kinds", multiple=True, among=Kind, help="Only this kind."),
+    labels("Only with one of these tags."),
     everywhere_option,
 )
-statuses_option = click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    type=click.Choice([status.value for status in Status]),
-    help="Only with this status.",
-)
 
 
-def scope_from(name: str | None) -> Scope | None:
-    """The scope that was chosen, if one was."""
-    return Scope(name) if name else None
+def act(verb: Callable[..., Memory], done: str, *given: Any, **named: Any) -> None:
+    """Ask one verb about one memory, and say that it was done."""
+    with open_mind() as mind:
+        known = verb(mind, *given, **named)
+    tell(known, f"{done} {origin(known)}")

@@ -31,6 +31,9 @@ PATIENCE_SECONDS = 1.0
 """What takes longer says that it is at work."""
 
 
+LATER_CONTROLS = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+
 def on_terminal() -> bool:
     """Whether a person is looking."""
     return sys.stdout.isatty()
@@ -91,7 +94,13 @@ def say(text: str) -> None:
 
 def say_json(value: Any) -> None:
     """Print a value as JSON."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if on_terminal() else None))
+    click.echo(as_json(value, indent=2 if on_terminal() else None))
+
+
+def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
+    """A value as JSON in which nothing is obeyed by a terminal: JSON itself lets the later control characters stand."""
+    written = json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent)
+    return LATER_CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", written)
 
 
 def many(count: int, noun: str) -> str:

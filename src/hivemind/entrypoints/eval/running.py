@@ -128,7 +128,7 @@ def _memory(condition: str, task: Task, root: Path, home: Path) -> Nothing:
         case "none":
             return Nothing()
         case "file":
-            return File(root, task.notes)
+            return File(root, task.told(condition))
         case "broken":
             return Remembered(home / "empty", root)
         case _:

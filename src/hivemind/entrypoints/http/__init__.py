@@ -1,17 +1,17 @@
-"""The hub's door: ``/v1`` for devices and pages, ``/mcp`` for agents in the cloud."""
+"""The hub's door: ``/v1`` for devices, ``/mcp`` for agents in the cloud, and pages for people."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hivemind import __version__
 from hivemind.app.hosting import Host
-from hivemind.entrypoints.http import mcp, routes
+from hivemind.entrypoints.http import mcp, pages, routes
 from hivemind.entrypoints.http.guard import Guard
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreBusy, TooOften, Unavailable, Unknown
 
@@ -21,14 +21,19 @@ STATUS: dict[type[HivemindError], int] = {
 }  # fmt: skip
 
 
-def application(host: Host, public_url: str, pages: Callable[[FastAPI], None] = lambda app: None) -> ASGIApp:
+def application(host: Host, public_url: str) -> ASGIApp:
     """The hub as a web application; it answers to the name in its public address alone."""
-    agents = mcp.application(host, public_url)
+    agents, people = mcp.application(host, public_url), pages.application(host, public_url)
 
     @asynccontextmanager
     async def while_serving(_: FastAPI) -> AsyncIterator[None]:
         async with agents.router.lifespan_context(agents):
             yield
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        mcp.ADDRESS.set(scope["client"][0] if scope.get("client") else "")
+        is_agent = scope["path"].startswith(("/mcp", "/.well-known/"))
+        await (agents if is_agent else people)(scope, receive, send)
 
     app = FastAPI(
         title="Hivemind hub", version=__version__, description="A team's memory.", lifespan=while_serving,
@@ -38,8 +43,7 @@ def application(host: Host, public_url: str, pages: Callable[[FastAPI], None] = 
     app.add_exception_handler(HivemindError, _told)
     app.add_exception_handler(RequestValidationError, _misread)
     app.include_router(routes.router)
-    pages(app)
-    app.mount("/", agents)
+    app.mount("/", either)
     parts = urlsplit(public_url)
     return Guard(app, hosts={parts.netloc}, origins={f"{parts.scheme}://{parts.netloc}"})
 

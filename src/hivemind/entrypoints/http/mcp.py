@@ -1,5 +1,6 @@
 """``/mcp``: the same tools as on a laptop, for agents in the cloud, answered by the team's database."""
 
+from contextvars import ContextVar
 from typing import Any
 
 import anyio.to_thread
@@ -23,6 +24,10 @@ REPOSITORY = "hivemind-repository"
 """The header, or ``?repo=`` in the address, by which an agent says what it works on."""
 
 
+ADDRESS: ContextVar[str] = ContextVar("ADDRESS", default="")
+"""Where a request comes from; the protocol's library shows us the token alone."""
+
+
 class Shown(AccessToken):
     """A token that was shown, and whom it lets in."""
 
@@ -39,7 +44,7 @@ def application(host: Host, public_url: str) -> Starlette:
         async def verify_token(self, token: str) -> Shown | None:
             """Whoever the token lets in."""
             try:
-                who = await anyio.to_thread.run_sync(host.admit, token, "", "/mcp")
+                who = await anyio.to_thread.run_sync(host.admit, token, ADDRESS.get(), "/mcp")
             except HivemindError:
                 return None
             # A token of ours opens this hub alone; of an identity provider's the audience was looked at.

@@ -148,7 +148,7 @@ def recall(asked: Question, host: TheHost, who: Who) -> Json:
     with host.mind(who, asked.repo) as mind:
         found = mind.recall(
             asked.query, kinds=asked.kinds, tags=asked.tags, limit=asked.limit, as_of=asked.as_of,
-            everywhere=asked.everywhere or not asked.repo, detail=asked.detail,
+            everywhere=asked.everywhere, detail=asked.detail,
         )  # fmt: skip
     return _object(found)
 
@@ -160,7 +160,7 @@ def memories(
 ) -> list[Json]:  # fmt: skip
     """The team's memories, newest first; ``before`` is the last id of the page before."""
     with host.mind(who, repo) as mind:
-        found = mind.list(statuses=[status] if status else (), limit=limit, before=before, everywhere=not repo)
+        found = mind.list(statuses=[status] if status else (), limit=limit, before=before)
     return [_object(one) for one in found]
 
 
@@ -214,7 +214,8 @@ def review(host: TheHost, who: Who, limit: Many = 50) -> list[Json]:
 @router.get("/devices")
 def devices(host: TheHost, who: Who) -> list[Json]:
     """The team's devices, when they were last heard of, and what they have not read."""
-    return [_object(one) for one in host.devices(who)]
+    with host.mind(who) as mind:
+        return [_object(one) for one in mind.devices()]
 
 
 @router.get("/audit")
@@ -227,32 +228,37 @@ def audit(host: TheHost, who: Who) -> list[Json]:
 @router.get("/refusals")
 def refusals(host: TheHost, who: Who, limit: Many = 50) -> list[Json]:
     """Who was turned away, newest first."""
-    return [_object(one) for one in host.refusals(who, limit)]
+    with host.mind(who) as mind:
+        return [_object(one) for one in mind.refusals(limit)]
 
 
 @router.get("/tokens")
 def tokens(host: TheHost, who: Who) -> list[Json]:
     """The team's tokens, without what they open."""
-    return [_object(one) for one in host.tokens(who)]
+    with host.mind(who) as mind:
+        return [_object(one) for one in mind.tokens()]
 
 
 @router.post("/tokens")
 def issue(asked: Issuing, host: TheHost, who: Who) -> Json:
     """A new token; this is the only time it can be read."""
-    made = host.issue(who, name=asked.name, role=asked.role, is_agent=asked.is_agent, days=asked.days)
+    with host.mind(who) as mind:
+        made = mind.issue(name=asked.name, role=asked.role, is_agent=asked.is_agent, days=asked.days)
     return {"token": made}
 
 
 @router.delete("/tokens/{token}")
 def revoke(token: Name, host: TheHost, who: Who) -> Json:
     """Make a token worthless from the next request on."""
-    return _object(host.revoke(who, token))
+    with host.mind(who) as mind:
+        return _object(mind.revoke(token))
 
 
 @router.post("/tokens/{token}/rotate")
 def rotate(token: Name, asked: Rotating, host: TheHost, who: Who) -> Json:
     """A new token in place of an old one, which is revoked."""
-    return {"token": host.rotate(who, token, asked.days)}
+    with host.mind(who) as mind:
+        return {"token": mind.rotate(token, asked.days)}
 
 
 def _object(value: Any) -> Json:

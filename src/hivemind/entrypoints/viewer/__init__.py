@@ -4,27 +4,29 @@
 same pages.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.door import Door, Right, Visitor
 from hivemind.entrypoints.viewer.guard import Guard
-from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused
+from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
 from hivemind.entrypoints.viewer.visit import Page, Visit
-from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
+from hivemind.errors import HivemindError, Refused
 
-__all__ = ["Door", "Right", "Visitor", "build"]
+__all__ = ["Address", "Door", "Right", "Visitor", "build"]
 
-PAGES: tuple[tuple[str, str, Page], ...] = (
+Address = tuple[str, str, Page]
+"""A method, a path, and the page that answers there."""
+PAGES: tuple[Address, ...] = (
     ("GET", "/", today.page),
     ("GET", "/search", search.page),
     ("GET", "/memory/{id}", memory.page),
@@ -47,23 +49,20 @@ PAGES: tuple[tuple[str, str, Page], ...] = (
     ("GET", "/health", health.page),
     ("GET", "/health/findings", health.findings),
 )
-STATUS: dict[type[HivemindError], int] = {
-    InvalidInput: 400, NotFound: 404, Refused: 403, StoreError: 503, Unavailable: 503,
-}  # fmt: skip
 
 
-def build(door: Door) -> ASGIApp:
-    """The pages, for whoever comes through this door."""
+def build(door: Door, more: Iterable[Address] = ()) -> ASGIApp:
+    """The pages, and more of them, for whoever comes through this door."""
     pages = Starlette(
         routes=[
-            *(Route(path, _visited(door, page), methods=[method]) for method, path, page in PAGES),
-            Route("/login", _asks_in, methods=["GET"]),
-            Route("/login", _lets_in(door), methods=["POST"]),
-            Route("/logout", _lets_out(door), methods=["POST"]),
+            *(Route(path, _visited(door, page), methods=[method]) for method, path, page in (*PAGES, *more)),
+            Route("/login", _asks_in(door), methods=["GET"]),
+            Route("/login", lambda request: door.login(request, request.state.form), methods=["POST"]),
+            Route("/logout", door.logout, methods=["POST"]),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ],
         exception_handlers={
-            HivemindError: _ours,  # type: ignore[dict-item]
+            HivemindError: _ours(door),  # type: ignore[dict-item]
             HTTPException: _theirs,  # type: ignore[dict-item]
             Exception: _nobodys,
         },
@@ -89,32 +88,22 @@ def _visited(door: Door, page: Page) -> Callable[[Request], Response]:
     return answer
 
 
-def _asks_in(request: Request) -> Response:
-    """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
-    page = ENVIRONMENT.get_template("login.html").render(code=request.query_params.get("code", ""), visitor=None)
-    return Response(page, media_type="text/html")
-
-
-def _lets_in(door: Door) -> Callable[[Request], Response]:
+def _asks_in(door: Door) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
-        return door.login(request, request.state.form) or refused(
-            401, "This link was used before, or is not from here. Run 'hivemind ui' again for a new one."
-        )
+        """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
+        page = ENVIRONMENT.get_template(door.login_page)
+        return HTMLResponse(page.render(code=request.query_params.get("code", ""), visitor=None))
 
     return answer
 
 
-def _lets_out(door: Door) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
-        gone = RedirectResponse("/login", 303)
-        gone.delete_cookie(door.cookie, httponly=True, samesite="strict")
-        return gone
+def _ours(door: Door) -> Callable[[Request, HivemindError], Response]:
+    def answer(request: Request, error: HivemindError) -> Response:
+        if isinstance(error, Refused) and request.state.visitor:
+            door.note_refusal(request, str(error))
+        return told(error)
 
     return answer
-
-
-def _ours(request: Request, error: HivemindError) -> Response:
-    return refused(next(status for kind, status in STATUS.items() if isinstance(error, kind)), str(error))
 
 
 def _theirs(request: Request, error: HTTPException) -> Response:

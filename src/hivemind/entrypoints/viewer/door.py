@@ -26,7 +26,9 @@ class Right(StrEnum):
     SHARE = "share"
     """Give the team a copy."""
     FILES = "files"
-    """Write files of the repository, look at its code and at the machine's agents."""
+    """What only a working machine has: write files of the repository, look at its code, at sessions and agents."""
+    ADMIT = "admit"
+    """Say who else comes in; on a hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,9 @@ class Visitor:
     name: str
     key: str
     """What this browser proved who it is with; form tokens hang on it."""
-    may: frozenset[Right] = frozenset(Right)
+    may: frozenset[Right] = frozenset(Right) - {Right.ADMIT}
+    is_member: bool = False
+    """Whether this is a hub, and they one of its team."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +53,17 @@ class Door:
     """Keys the form tokens."""
     open_mind: Callable[[Request], AbstractContextManager[Hivemind]]
     visitor: Callable[[Request], Visitor | None]
-    login: Callable[[Request, Form], Response | None]
-    """Take what somebody proves who they are with; nothing if it proves nothing."""
+    stranger: Callable[[Request], Response]
+    """What somebody sees who is not known."""
+    login_page: str
+    """The template that asks who it is."""
+    login: Callable[[Request, Form], Response]
+    """Take what somebody proves who they are with; an error if it proves nothing."""
+    logout: Callable[[Request], Response]
     cookie: str
-    """The name of what a browser keeps; leaving deletes it."""
+    """The name of what a browser keeps."""
+    note_refusal: Callable[[Request, str], None] = lambda request, why: None
+    """Leave a record of having said no to somebody who is known."""
 
     def form_token(self, visitor: Visitor) -> str:
         """What a form must carry to be this visitor's own."""

@@ -5,10 +5,12 @@ from urllib.parse import parse_qsl
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.entrypoints.viewer.door import Door, is_same
-from hivemind.entrypoints.viewer.looks import refused
+from hivemind.entrypoints.viewer.looks import refused, told
+from hivemind.errors import HivemindError
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
@@ -42,41 +44,42 @@ class Guard:
             return
         request = Request(scope, receive)
         sending = _with_headers(send, is_static=request.url.path.startswith("/static/"))
-        refusal = self._address(request) or await self._visitor(request)
-        if refusal:
-            await refused(*refusal)(scope, receive, sending)
-        else:
-            await self._app(scope, receive, sending)
+        try:
+            answer = self._address(request) or await self._visitor(request) or self._app
+        except HivemindError as error:
+            answer = told(error)
+        await answer(scope, receive, sending)
 
-    def _address(self, request: Request) -> tuple[int, str] | None:
+    def _address(self, request: Request) -> Response | None:
         """Names that lead here by a trick, and pages of others that send their forms here."""
         origin, fetched_from = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
         if request.headers.get("host") not in self._hosts:
-            return 421, "This address is not the viewer's own. Open the link that 'hivemind ui' printed."
+            return refused(421, "This address is not the viewer's own. Open the link that you were given.")
         if request.method not in (*READING, "POST"):
-            return 405, "Pages are read, and forms are sent; nothing else."
+            return refused(405, "Pages are read, and forms are sent; nothing else.")
         by_another = origin is not None and origin not in self._door.origins
         if by_another or fetched_from not in ("none", "same-origin"):
-            return 403, "Another page sent you here. Type the address, or open the link that 'hivemind ui' printed."
+            return refused(403, "Another page sent you here. Type the address, or open the link that you were given.")
         if request.method not in READING and origin is None:
-            return 403, "A form must say which page it comes from."
+            return refused(403, "A form must say which page it comes from.")
         return None
 
-    async def _visitor(self, request: Request) -> tuple[int, str] | None:
-        visitor = await run_in_threadpool(self._door.visitor, request)
-        request.state.visitor, request.state.form = visitor, {}
+    async def _visitor(self, request: Request) -> Response | None:
         is_open = request.url.path == "/login" or request.url.path.startswith("/static/")
+        visitor = None if is_open else await run_in_threadpool(self._door.visitor, request)
+        request.state.visitor, request.state.form = visitor, {}
         if visitor is None and not is_open:
-            return 401, "This browser is not known here. Run 'hivemind ui' and open the link it prints."
+            return self._door.stranger(request)
         if request.method in READING:
             return None
         form = await _form(request)
         if form is None:
-            return 413, "That is more than a form can hold."
+            return refused(413, "That is more than a form can hold.")
         request.state.form = form
         # Who logs in has no form of ours yet; the code they bring is their proof.
-        own = visitor is None or is_same(form.get("token", ""), self._door.form_token(visitor))
-        return None if own or is_open else (403, "This form is not of this visit. Go back, reload the page, try again.")
+        if visitor is None or is_same(form.get("token", ""), self._door.form_token(visitor)):
+            return None
+        return refused(403, "This form is not of this visit. Go back, reload the page, try again.")
 
 
 async def _form(request: Request) -> dict[str, str] | None:

@@ -18,6 +18,8 @@ from starlette.responses import RedirectResponse, Response
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Door, Visitor, build
 from hivemind.entrypoints.viewer.door import Form, is_same
+from hivemind.entrypoints.viewer.looks import refused
+from hivemind.errors import Unknown
 
 KNOWN_SECONDS = 30 * 86_400
 """How long a browser stays known."""
@@ -91,9 +93,12 @@ def door(
         known = until.isdigit() and is_same(signed, _signed(token, until)) and int(until) > time.time()
         return Visitor(name=person, key=held) if known else None
 
-    def login(request: Request, form: Form) -> Response | None:
+    def stranger(request: Request) -> Response:
+        return refused(401, "This browser is not known here. Run 'hivemind ui' and open the link it prints.")
+
+    def login(request: Request, form: Form) -> Response:
         if not links.use(form.get("code", "")):
-            return None
+            raise Unknown("This link was used before, or is not from here. Run 'hivemind ui' again for a new one.")
         until = str(int(time.time()) + KNOWN_SECONDS)
         inside = RedirectResponse("/", 303)
         inside.set_cookie(
@@ -101,9 +106,15 @@ def door(
         )
         return inside
 
+    def logout(request: Request) -> Response:
+        outside = RedirectResponse("/login", 303)
+        outside.delete_cookie(cookie, httponly=True, samesite="strict")
+        return outside
+
     origins = frozenset({f"http://127.0.0.1:{port}", f"http://localhost:{port}"})
     return Door(
-        origins=origins, secret=token, open_mind=open_mind, visitor=visitor, login=login, cookie=cookie
+        origins=origins, secret=token, open_mind=open_mind, visitor=visitor, stranger=stranger,
+        login_page="login.html", login=login, logout=logout, cookie=cookie,
     )  # fmt: skip
 
 

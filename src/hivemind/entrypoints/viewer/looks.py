@@ -12,6 +12,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from hivemind.entrypoints.viewer import charts
+from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, TooOften, Unavailable, Unknown
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
 from hivemind.model.moments import day, minute, read
@@ -20,6 +21,10 @@ from hivemind.model.text import first_line, neutral
 
 LARGEST_WORD_DIFF = 8_000
 """Characters; longer texts are compared line by line."""
+STATUS: dict[type[HivemindError], int] = {
+    InvalidInput: 400, NotFound: 404, Unknown: 401, TooOften: 429, Refused: 403, StoreError: 503, Unavailable: 503,
+    HivemindError: 500,
+}  # fmt: skip
 TITLES = {
     400: "That does not make sense",
     401: "Who is it?",
@@ -28,6 +33,7 @@ TITLES = {
     405: "Not like this",
     413: "Too much",
     421: "Not our address",
+    429: "Too quick",
     503: "Not now",
 }
 
@@ -37,6 +43,11 @@ def refused(status: int, why: str) -> HTMLResponse:
     title = TITLES.get(status, "Something broke")
     page = ENVIRONMENT.get_template("error.html").render(title=title, why=why, status=status, visitor=None)
     return HTMLResponse(page, status)
+
+
+def told(error: HivemindError) -> HTMLResponse:
+    """The page for an error of ours."""
+    return refused(next(status for kind, status in STATUS.items() if isinstance(error, kind)), str(error))
 
 
 def _said(value: Any) -> Any:

@@ -13,6 +13,12 @@ from hivemind.entrypoints.viewer.door import Form, Right, Visitor
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT
 from hivemind.errors import Refused
 
+BEYOND = {
+    Right.FILES: "this is on each member's own machine; 'hivemind ui' shows it there",
+    Right.SHARE: "this is the team's already",
+}
+"""What a hub has not to give, whoever asks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
@@ -42,7 +48,7 @@ class Visit:
     def must(self, right: Right) -> None:
         """Go on only with that right."""
         if right not in self.visitor.may:
-            raise Refused(f"you may look here, but not {right}; ask whoever runs this hub")
+            raise Refused(BEYOND.get(right, f"you may look here, but not {right}; ask an admin of your team"))
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """A template as an answer."""

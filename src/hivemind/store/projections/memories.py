@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
-from hivemind.model.events import EntriesRefused, Event, anchors_from, rivals_from, sources_from
+from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step, memory_from, steps
-from hivemind.model.memory import Channel, Kind, Memory, Status, Trace, Trust
-from hivemind.model.plain import as_json
+from hivemind.model.memory import Memory
+from hivemind.model.plain import as_json, revived
 from hivemind.model.recall import Query
-from hivemind.model.scope import Scope, Sight
+from hivemind.model.scope import Sight
 from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
@@ -61,10 +61,12 @@ CREATE TABLE memories (
     file_path TEXT NOT NULL
 ) STRICT;
 CREATE INDEX memories_place ON memories (repo, status, recorded_at, scope);
-CREATE INDEX memories_time ON memories (recorded_at);
+CREATE INDEX memories_time ON memories (recorded_at, id);
 CREATE INDEX memories_session ON memories (session_id, recorded_at, id) WHERE session_id <> '';
 CREATE INDEX memories_derived ON memories (key) WHERE derived_from <> '[]';
-CREATE INDEX memories_anchored ON memories (key) WHERE anchors <> '[]';
+CREATE INDEX memories_anchored ON memories (recorded_at, id) WHERE anchors <> '[]';
+CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('proposed', 'disputed');
+CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
 COLUMNS = (
@@ -74,6 +76,9 @@ COLUMNS = (
     " rivals, agent, session_id, file_path"
 )
 NAMES = COLUMNS.split(", ")
+LISTS = ("tags", "sources", "links", "anchors", "supersedes", "contradicts", "derived_from", "rivals")
+WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
+NEWEST_FIRST = "recorded_at DESC, id DESC"
 
 
 def apply(db: Database, event: Event) -> None:
@@ -95,8 +100,7 @@ def _tell_again(db: Database, memory_id: str) -> None:
 
 def _put(db: Database, life: Sequence[Step]) -> None:
     memory = life[-1].after
-    row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory.id)
-    known = _memory(row) if row else None
+    known = next(iter(_where(db, "id = ?", memory.id)), None)
     key = _write(db, memory, is_new=known is None)
     before, after = _session_mates(db, memory)
     words.put(db, key, life, before.text if before else "", after.text if after else "")
@@ -120,10 +124,10 @@ def _session_mates(db: Database, memory: Memory) -> tuple[Memory | None, Memory 
     if not memory.session_id:
         return None, None
     moment = (memory.session_id, memory.recorded_at, memory.id)
-    in_session = f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' AND (recorded_at, id)"
-    before = db.one(f"{in_session} < (?, ?) ORDER BY recorded_at DESC, id DESC LIMIT 1", *moment)
-    after = db.one(f"{in_session} > (?, ?) ORDER BY recorded_at, id LIMIT 1", *moment)
-    return _memory(before) if before else None, _memory(after) if after else None
+    in_session = "session_id = ? AND session_id <> '' AND (recorded_at, id)"
+    before = _where(db, f"{in_session} < (?, ?) ORDER BY {NEWEST_FIRST} LIMIT 1", *moment)
+    after = _where(db, f"{in_session} > (?, ?) ORDER BY recorded_at, id LIMIT 1", *moment)
+    return next(iter(before), None), next(iter(after), None)
 
 
 def _tell(db: Database, *mates: Memory | None) -> None:
@@ -139,59 +143,44 @@ def _tell(db: Database, *mates: Memory | None) -> None:
 
 def get(db: Database, memory_id: MemoryId) -> Memory:
     """The memory of that id, as it stands."""
-    row = db.one(f"SELECT {COLUMNS} FROM memories WHERE id = ?", memory_id)
-    if row is None:
+    found = _where(db, "id = ?", memory_id)
+    if not found:
         raise NotFound(f"there is no memory {short(memory_id)}")
-    return _memory(row)
+    return found[0]
 
 
 def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
     """Several memories at once; what does not exist is left out."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?))", json.dumps(list(ids))
-    )
-    return [_memory(row) for row in rows]
+    return _where(db, "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
 
 
 def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
     """Memories by the numbers their passages carry."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
-        json.dumps(list(keys)),
-    )
-    return [_memory(row) for row in rows]
+    numbers = "(SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))"
+    return _where(db, f"key IN {numbers}", json.dumps(list(keys)))
 
 
 def of_subject(db: Database, subject: str, repo: str) -> list[Memory]:
     """Every memory with that subject in a repository, or of the user, oldest first."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE subject = ? AND subject <> '' AND repo IN ('', ?)"
-        " ORDER BY recorded_at, id",
-        subject, repo,
-    )  # fmt: skip
-    return [_memory(row) for row in rows]
+    of_it = "subject = ? AND subject <> '' AND repo IN ('', ?) ORDER BY recorded_at, id"
+    return _where(db, of_it, subject, repo)
 
 
 def derived_from(db: Database, memory_id: str) -> list[Memory]:
     """Memories that were derived from this one."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE m.derived_from <> '[]'"
-        " AND EXISTS (SELECT 1 FROM json_each(m.derived_from) WHERE value = ?)",
-        memory_id,
-    )
-    return [_memory(row) for row in rows]
+    of_it = "EXISTS (SELECT 1 FROM json_each(m.derived_from) WHERE value = ?)"
+    return _where(db, f"m.derived_from <> '[]' AND {of_it}", memory_id)
 
 
 def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memory]:
     """Memories tied to code that fit the query's filters, newest first; with paths, to code in these files."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING}"
-        " AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
+    return _fitting(
+        db, query,
+        "m.anchors <> '[]' AND (:paths = '[]' OR EXISTS (SELECT 1 FROM json_each(m.anchors) a"
         " WHERE json_extract(a.value, '$.path') IN (SELECT value FROM json_each(:paths))))"
-        " ORDER BY recorded_at DESC, id DESC",
-        {**bound(query), "paths": json.dumps(list(paths))},
-    )
-    return [_memory(row) for row in rows]
+        f" ORDER BY {NEWEST_FIRST}",
+        paths=json.dumps(list(paths)),
+    )  # fmt: skip
 
 
 def has_anchors(db: Database, query: Query) -> bool:
@@ -218,10 +207,8 @@ def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
 
 def resolve(db: Database, prefix: str) -> MemoryId:
     """The id that a shortened one stands for."""
-    rows = db.execute(
-        "SELECT id, text FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT 10",
-        prefix, prefix + "g",
-    )  # fmt: skip
+    alike = "SELECT id, text FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT 10"
+    rows = db.execute(alike, prefix, prefix + "g")
     exact = [row for row in rows if row[0] == prefix]
     if len(exact or rows) > 1:
         raise AmbiguousId(prefix, [f"{row[0][:12]}  {first_line(row[1], 60)}" for row in rows])
@@ -232,60 +219,47 @@ def resolve(db: Database, prefix: str) -> MemoryId:
 
 def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
     """Memories that fit the query's filters, newest first; ``before`` goes on from an earlier page."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING}"
-        " AND (:before = '' OR (recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before))"
-        " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
-        {**bound(query), "before": before, "limit": query.limit},
-    )
-    return [_memory(row) for row in rows]
+    earlier = "(recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before)"
+    page = f"(:before = '' OR {earlier}) ORDER BY {NEWEST_FIRST} LIMIT :limit"
+    return _fitting(db, query, page, before=before, limit=query.limit)
+
+
+def waiting(db: Database, query: Query) -> list[Memory]:
+    """Memories that wait for a verdict, newest first."""
+    condition = f"m.status IN ('proposed', 'disputed') ORDER BY {NEWEST_FIRST} LIMIT :limit"
+    return _fitting(db, query, condition, limit=query.limit)
 
 
 def overdue(db: Database, query: Query) -> list[Memory]:
     """Memories that somebody wanted looked at again before now, and nobody has."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING} AND m.verify_by <> ''"
-        " AND m.verify_by <= :now AND m.last_verified_at < m.verify_by ORDER BY m.verify_by LIMIT :limit",
-        {**bound(query), "limit": query.limit},
-    )
-    return [_memory(row) for row in rows]
+    due = "m.verify_by <> '' AND m.verify_by <= :now AND m.last_verified_at < m.verify_by"
+    return _fitting(db, query, f"{due} ORDER BY m.verify_by LIMIT :limit", limit=query.limit)
 
 
 def most_trusted(db: Database, query: Query) -> list[Memory]:
     """Memories that fit the query's filters, the most trusted first and the newest of those."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING}"
-        " ORDER BY trust DESC, recorded_at DESC, id DESC LIMIT :limit",
-        {**bound(query), "limit": query.limit},
-    )
-    return [_memory(row) for row in rows]
+    return _fitting(db, query, f"TRUE ORDER BY trust DESC, {NEWEST_FIRST} LIMIT :limit", limit=query.limit)
 
 
 def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     """Memories in sight that are tied to one of these files or symbols, newest first."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} AND {FITTING} AND EXISTS ("
-        "SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
+    return _fitting(
+        db, query,
+        "EXISTS (SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
         " WHERE l.value = p.value OR l.value LIKE replace(p.value, '_', '!_') || '::%' ESCAPE '!')"
-        " ORDER BY recorded_at DESC, id DESC LIMIT :limit",
-        {**bound(query), "places": json.dumps(list(places)), "limit": query.limit},
-    )
-    return [_memory(row) for row in rows]
+        f" ORDER BY {NEWEST_FIRST} LIMIT :limit",
+        places=json.dumps(list(places)), limit=query.limit,
+    )  # fmt: skip
 
 
 def of_files(db: Database, repo: str) -> list[Memory]:
     """What the instruction files of a repository said, whether or not they still do."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM memories WHERE repo = ? AND channel = 'file'", repo)
-    return [_memory(row) for row in rows]
+    return _where(db, "repo = ? AND channel = 'file'", repo)
 
 
 def each(db: Database, sight: Sight) -> Iterator[Memory]:
     """Every memory in sight, oldest first."""
-    rows = db.stream(
-        f"SELECT {COLUMNS} FROM memories m WHERE {VISIBLE} ORDER BY recorded_at, id",
-        seen_from(sight),
-    )
-    return map(_memory, rows)
+    return map(_memory, db.stream(f"{WHERE} {VISIBLE} ORDER BY recorded_at, id", seen_from(sight)))
 
 
 def counts(db: Database) -> list[Row]:
@@ -316,10 +290,16 @@ def by_repository(db: Database) -> list[Row]:
 
 def of_session(db: Database, session_id: str) -> list[Memory]:
     """What was learned in a session, in order."""
-    rows = db.execute(
-        f"SELECT {COLUMNS} FROM memories WHERE session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id
-    )
-    return [_memory(row) for row in rows]
+    return _where(db, "session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id)
+
+
+def _where(db: Database, condition: str, *values: Any) -> list[Memory]:
+    return [_memory(row) for row in db.execute(f"{WHERE} {condition}", *values)]
+
+
+def _fitting(db: Database, query: Query, condition: str, **values: Any) -> list[Memory]:
+    """Memories in sight that fit the query's filters and one condition more."""
+    return _where(db, f"{VISIBLE} AND {FITTING} AND {condition}", bound(query) | values)
 
 
 def _write(db: Database, memory: Memory, *, is_new: bool) -> int:
@@ -355,23 +335,6 @@ def _stored(value: Any) -> Any:
 
 def _memory(row: Row) -> Memory:
     held = dict(zip(NAMES, row, strict=True))
-    action, reasoning, result = held.pop("action"), held.pop("reasoning"), held.pop("result")
-    agent = held.pop("agent")
-    for name in ("bucket", "session_id", "file_path"):
-        del held[name]
-    for name in ("tags", "links", "supersedes", "contradicts", "derived_from"):
-        held[name] = tuple(json.loads(held[name]))
-    return Memory(
-        **held
-        | {
-            "kind": Kind(held["kind"]),
-            "scope": Scope(held["scope"]),
-            "channel": Channel(held["channel"]),
-            "trust": Trust(held["trust"]),
-            "status": Status(held["status"]),
-            "sources": sources_from(json.loads(held["sources"])),
-            "anchors": anchors_from(json.loads(held["anchors"])),
-            "rivals": rivals_from(json.loads(held["rivals"])),
-            "trace": Trace(agent=agent, action=action, reasoning=reasoning, result=result) if action else None,
-        }
-    )
+    if held["action"]:
+        held["trace"] = {name: held[name] for name in ("agent", "action", "reasoning", "result")}
+    return revived(Memory, held | {name: json.loads(held[name]) for name in LISTS})

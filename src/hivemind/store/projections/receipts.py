@@ -3,7 +3,8 @@
 import json
 
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
-from hivemind.model.ids import MemoryId, ReceiptId
+from hivemind.model.ids import MemoryId
+from hivemind.model.plain import from_row
 from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
 from hivemind.store.database import Database, Row
@@ -49,7 +50,7 @@ def apply(db: Database, event: Event) -> None:
 def of_memory(db: Database, memory_id: MemoryId, limit: int = 20) -> list[Receipt]:
     """The newest times a memory was shown."""
     rows = db.execute(f"SELECT {COLUMNS} FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
-    return [_receipt(row) for row in rows]
+    return [from_row(Receipt, row) for row in rows]
 
 
 def quoting(db: Database, memory_ids: list[str], fragments: list[str]) -> list[str]:
@@ -68,7 +69,7 @@ def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]
         " ORDER BY at DESC, rank LIMIT :limit",
         {"session": session_id, "limit": limit},
     )
-    return [_receipt(row) for row in rows]
+    return [from_row(Receipt, row) for row in rows]
 
 
 def spent(db: Database, limit: int = 200) -> list[Spent]:
@@ -88,7 +89,7 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
     )
-    return [Spent(**dict(zip(Spent.__dataclass_fields__, row, strict=True))) for row in rows]
+    return [from_row(Spent, row) for row in rows]
 
 
 def by_day(db: Database, since: str) -> list[Row]:
@@ -98,20 +99,4 @@ def by_day(db: Database, since: str) -> list[Row]:
         " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
         " sum(CASE WHEN query = '' THEN tokens ELSE 0 END) FROM receipts WHERE at >= :since GROUP BY 1 ORDER BY 1",
         {"since": since, "to_verify": f"%{TO_VERIFY}%"},
-    )
-
-
-def _receipt(row: Row) -> Receipt:
-    receipt_id, memory_id, at, actor, session_id, query, rank, score, tokens, why = row
-    return Receipt(
-        id=ReceiptId(receipt_id),
-        memory_id=MemoryId(memory_id),
-        at=at,
-        actor=actor,
-        session_id=session_id,
-        query=query,
-        rank=rank,
-        score=score,
-        tokens=tokens,
-        why=why,
     )

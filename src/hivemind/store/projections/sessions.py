@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
-from hivemind.model.ids import EventId, SessionId
+from hivemind.model.ids import EventId
+from hivemind.model.plain import from_row, revived
 from hivemind.model.scope import Sight
-from hivemind.model.session import Observation, Seen, Session
+from hivemind.model.session import Observation, Session
 from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
@@ -125,7 +126,7 @@ def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: s
         " ORDER BY s.last_seen_at DESC, s.id DESC LIMIT :limit",
         {**seen_from(sight), "agent": agent, "before": before, "limit": limit},
     )
-    return [_session(row) for row in rows]
+    return [from_row(Session, row) for row in rows]
 
 
 def get(db: Database, prefix: str, sight: Sight) -> Session:
@@ -134,7 +135,7 @@ def get(db: Database, prefix: str, sight: Sight) -> Session:
         f"{LINE} WHERE {IN_SIGHT} AND substr(s.id, 1, length(:prefix)) = :prefix ORDER BY s.id LIMIT 10",
         {**seen_from(sight), "prefix": prefix},
     )
-    found = [_session(row) for row in rows]
+    found = [from_row(Session, row) for row in rows]
     exact = [one for one in found if one.id == prefix] or found
     if len(exact) > 1:
         raise AmbiguousId(prefix, [f"{one.id}  {first_line(one.task, 60)}" for one in exact])
@@ -169,7 +170,7 @@ def observation(db: Database, event: str) -> Observation | None:
     """One observation by the id of its event, if it is still there."""
     row = db.one(f"{WHOLE} WHERE o.id = ?", event)
     session = db.one(f"{LINE} WHERE s.id = ?", row[-1]) if row else None
-    return _observation(_session(session), row) if row and session else None
+    return _observation(from_row(Session, session), row) if row and session else None
 
 
 def droppable(db: Database) -> list[Droppable]:
@@ -193,19 +194,11 @@ def without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
     return {row[0] for row in rows}
 
 
-def _session(row: Row) -> Session:
-    return Session(
-        id=SessionId(row[0]), agent=row[1], repo=row[2], directory=row[3], started_at=row[4], last_seen_at=row[5],
-        observations=row[6], task=row[7],
-    )  # fmt: skip
-
-
 def _observation(session: Session, row: Row) -> Observation:
     identifier, at, exit_code, failed, content, _ = row
     told = json.loads(unpacked(content)) | {"exit_code": exit_code, "failed": bool(failed)}
-    known = {name: told[name] for name in Observation.__dataclass_fields__ if name in told}
     whose = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
-    return Observation(source_id=identifier, at=at, **known | whose | {"seen": Seen(told["seen"])})
+    return revived(Observation, told | whose | {"source_id": identifier, "at": at})
 
 
 def last_compacted(db: Database, session_id: str) -> str:

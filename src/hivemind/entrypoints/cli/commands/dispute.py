@@ -2,8 +2,8 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, memory_ids, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument, memory_ids
 
 
 @click.command("dispute")
@@ -16,6 +16,4 @@ def command(memory: str, other: str, reason: str) -> None:
     \b
     hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
-    with open_mind() as mind:
-        known = mind.dispute(memory, other, reason=reason)
-    tell(known, f"Disputed {origin(known)}")
+    act(Hivemind.dispute, "Disputed", memory, other, reason=reason)

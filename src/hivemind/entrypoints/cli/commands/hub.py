@@ -14,6 +14,7 @@ from hivemind.model.plain import plain
 from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::")
 database_option = click.option(
     "--database", envvar="HIVEMIND_HUB_DATABASE", metavar="URL", help="The hub's Postgres, as postgresql://…"
 )
@@ -39,11 +40,16 @@ def command() -> None:
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
 @click.option("--public-url", default="", metavar="URL", help="How members reach it, if something stands in front.")
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
+@click.option("--proxy", default="", metavar="ADDRESS", help="What stands in front; it is believed who asks.")
+@click.option(
+    "--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
+    help="How long write-ahead log and backups of the database are kept; receipts of erasures say so.",
+)  # fmt: skip
 @click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are believed too.")
 @click.option("--audience", default="", help="What that provider calls this hub; by default its public URL.")
 def serve(
-    database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, issuer: str,
-    audience: str,
+    database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
+    backup_days: int, issuer: str, audience: str,
 ) -> None:  # fmt: skip
     """Serve a hub; its database is brought up to date first.
 
@@ -58,16 +64,18 @@ def serve(
             f"{host} is beyond this machine, and without TLS anybody on the way could read tokens and memories;"
             " give --tls-cert and --tls-key, or --insecure if something in front of it has TLS"
         )
+    if host in EVERYWHERE and not public_url:
+        raise InvalidInput("say how members reach it, for it answers to that name alone: --public-url https://…")
     shown = f"[{host}]" if ":" in host else host
     url = (public_url or f"{'https' if tls_cert else 'http'}://{shown}:{port}").rstrip("/")
     hosting, http, uvicorn = _hosting(), _imported("hivemind.entrypoints.http"), _imported("uvicorn")
-    serving = hosting.Host.open(_given(database), issuer=issuer, audience=audience or url)
+    serving = hosting.Host.open(_given(database), issuer=issuer, audience=audience or url, backup_days=backup_days)
     if token := serving.first_token():
         say(f"The admin's token, shown only now:\n\n    {token}\n")
     note(f"The hub answers at {url}")
     uvicorn.run(
         http.application(serving, url), host=host, port=port, ssl_certfile=tls_cert, ssl_keyfile=tls_key,
-        log_level="warning", server_header=False, proxy_headers=False,
+        log_level="warning", server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy,
     )  # fmt: skip
     serving.close()
 
@@ -112,7 +120,7 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
     asked = {"name": name, "role": role, "is_agent": is_agent, "days": days}
     made = _as_admin(
         database, team,
-        lambda host, who: host.issue(who, name=name, role=Role(role), is_agent=is_agent, days=days),
+        lambda mind: mind.issue(name=name, role=Role(role), is_agent=is_agent, days=days),
         lambda hub: hub.ask("POST", "/v1/tokens", asked)["token"],
     )  # fmt: skip
     tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
@@ -127,9 +135,7 @@ def list_(database: str, team: str) -> None:
     \b
     hivemind hub token list
     """
-    found = plain(
-        _as_admin(database, team, lambda host, who: host.tokens(who), lambda hub: hub.ask("GET", "/v1/tokens"))
-    )
+    found = plain(_as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.ask("GET", "/v1/tokens")))
     rows = [
         [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), day(one["expires_at"]),
          minute(one["last_used_at"]) if one["last_used_at"] else "never", "revoked" if one["revoked_at"] else ""]
@@ -151,7 +157,7 @@ def revoke(token: str, database: str, team: str) -> None:
     gone = plain(
         _as_admin(
             database, team,
-            lambda host, who: host.revoke(who, token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}"),
+            lambda mind: mind.revoke(token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}"),
         )
     )  # fmt: skip
     tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
@@ -170,18 +176,19 @@ def rotate(token: str, days: int, database: str, team: str) -> None:
     """
     made = _as_admin(
         database, team,
-        lambda host, who: host.rotate(who, token, days),
+        lambda mind: mind.rotate(token, days),
         lambda hub: hub.ask("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
     tell({"token": made}, f"The new token, shown only now:\n\n    {made}\n")
 
 
-def _as_admin(database: str, team: str, there: Callable[[Any, Any], Any], by_http: Callable[[Any], Any]) -> Any:
+def _as_admin(database: str, team: str, there: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
     """By the database's own address where it is given, else over HTTP as whoever is logged in here."""
     if database:
         host = _hosting().Host.open(database)
         try:
-            return there(host, host.owner_of(team))
+            with host.mind(host.owner_of(team)) as mind:
+                return there(mind)
         finally:
             host.close()
     with open_mind() as mind:

@@ -6,6 +6,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.connections import confirmed, show
+from hivemind.entrypoints.cli.output import tell
 
 
 @click.command("install")
@@ -19,14 +20,27 @@ from hivemind.entrypoints.cli.connections import confirmed, show
 @click.option(
     "--trust-codex-hooks", is_flag=True, help="Also tell Codex that you have looked at our hooks; else do so in /hooks."
 )
-def command(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool, trust_codex_hooks: bool) -> None:
+@click.option(
+    "--plugin", type=click.Path(path_type=Path), metavar="DIR",
+    help="Connect nothing; write a plugin for Claude Code, Codex and Copilot, a Gemini extension and an OpenCode module"
+    " there, for a team to publish.",
+)  # fmt: skip
+def command(
+    agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool, trust_codex_hooks: bool,
+    plugin: Path | None,
+) -> None:  # fmt: skip
     """Connect agents to this memory: all that are on this machine, or those named.
 
     \b
     hivemind install --dry-run
     hivemind install claude-code codex
+    hivemind install --plugin hivemind-plugin
     """
     with open_mind() as mind:
+        if plugin:
+            written = mind.write_plugin(plugin)
+            tell([str(path) for path in written], "\n".join(["Written:", *(f"  {path}" for path in written)]))
+            return
         planned = mind.connect_agents(agents, project=project, trust_codex_hooks=trust_codex_hooks)
         show(planned, nothing="is connected already")
         if not dry_run and confirmed(planned, "Make these changes?", yes=yes):

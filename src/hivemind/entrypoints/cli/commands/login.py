@@ -13,7 +13,7 @@ from hivemind.entrypoints.cli.output import progress, tell
 def command(url: str, token: str, insecure: bool) -> None:
     """Join a team: share with its hub what is of scope team, and nothing else.
 
-    From then on it happens by itself when a session starts, and by 'hivemind sync'.
+    From then on it happens by itself when a session starts or ends, and by 'hivemind sync'.
 
     \b
     hivemind login https://hub.example --token hm_…

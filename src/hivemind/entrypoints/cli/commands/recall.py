@@ -1,10 +1,11 @@
 """``hivemind recall``."""
 
+from typing import Any
+
 import click
 
-from hivemind.entrypoints.cli.arguments import filters, open_mind, scope_from, text_or_standard_input
+from hivemind.entrypoints.cli.arguments import choice, filters, open_mind, text_or_standard_input
 from hivemind.entrypoints.cli.output import answer, note, tell
-from hivemind.model.memory import Kind
 from hivemind.model.recall import Detail
 
 
@@ -12,29 +13,17 @@ from hivemind.model.recall import Detail
 @click.argument("question", required=False)
 @filters
 @click.option("--limit", type=int, help="At most so many memories.")
-@click.option("--budget", type=int, metavar="TOKENS", help="At most so many tokens.")
+@click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="At most so many tokens.")
 @click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
 @click.option("--true-at", default="", metavar="DATE", help="What was true then, as far as is known today.")
-@click.option(
+@choice(
     "--detail",
-    type=click.Choice([detail.value for detail in Detail]),
+    among=Detail,
     default=Detail.STANDARD.value,
     help="The first line, the passage that answers, or all of each memory.",
 )
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
-def command(
-    question: str | None,
-    scope: str | None,
-    kinds: tuple[str, ...],
-    tags: str,
-    everywhere: bool,
-    limit: int | None,
-    budget: int | None,
-    as_of: str,
-    true_at: str,
-    detail: str,
-    why: bool,
-) -> None:
+def command(question: str | None, why: bool, **given: Any) -> None:
     """What is known that bears on a question.
 
     \b
@@ -43,18 +32,7 @@ def command(
     hivemind recall "deploy target" --as-of 2026-03-31
     """
     with open_mind() as mind:
-        found = mind.recall(
-            text_or_standard_input(question, "the question"),
-            scope=scope_from(scope),
-            kinds=[Kind(kind) for kind in kinds],
-            tags=tags.split(","),
-            limit=limit,
-            max_tokens=budget,
-            as_of=as_of,
-            true_at=true_at,
-            detail=Detail(detail),
-            everywhere=everywhere,
-        )
+        found = mind.recall(text_or_standard_input(question, "the question"), **given)
         caveat = mind.caveat()
     if caveat:
         note(caveat)

@@ -1,20 +1,20 @@
 """``hivemind reject``."""
 
+from typing import Any
+
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument
 
 
 @click.command("reject")
 @memory_argument
 @click.option("--reason", default="", help="Why.")
-def command(memory: str, reason: str) -> None:
+def command(**given: Any) -> None:
     """Say no to a memory: it leaves recall and its value stays out. 'restore' lifts that.
 
     \b
     hivemind reject 3f9a2c1e --reason "that was one machine only"
     """
-    with open_mind() as mind:
-        known = mind.reject(memory, reason=reason)
-    tell(known, f"Rejected {origin(known)}")
+    act(Hivemind.reject, "Rejected", **given)

@@ -1,9 +1,11 @@
 """``hivemind remember``."""
 
+from typing import Any
+
 import click
 
 from hivemind.entrypoints.cli.arguments import (
-    kind_option,
+    choice,
     memory_ids,
     open_mind,
     scope_option,
@@ -12,14 +14,13 @@ from hivemind.entrypoints.cli.arguments import (
 )
 from hivemind.entrypoints.cli.output import note, origin, tell, warn
 from hivemind.model.memory import Kind
-from hivemind.model.scope import Scope
 from hivemind.model.text import first_line
 
 
 @click.command("remember")
 @click.argument("text", required=False)
 @scope_option
-@kind_option
+@choice("--kind", among=Kind, default=Kind.FACT.value, help="What sort of claim it is.")
 @tags_option
 @click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
 @click.option(
@@ -33,22 +34,7 @@ from hivemind.model.text import first_line
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
 @click.option("--propose", is_flag=True, help="Let a person look at it first.")
-def command(
-    text: str | None,
-    scope: str | None,
-    kind: str | None,
-    tags: str,
-    subject: str,
-    replaces: tuple[str, ...],
-    expires: str,
-    verify_by: str,
-    valid_from: str,
-    valid_to: str,
-    links: tuple[str, ...],
-    sources: tuple[str, ...],
-    confidence: float,
-    propose: bool,
-) -> None:
+def command(text: str | None, **given: Any) -> None:
     """Keep something worth knowing next time.
 
     TEXT is taken from standard input when it is left out.
@@ -59,22 +45,7 @@ def command(
     git log -1 --format=%B | hivemind remember --kind decision
     """
     with open_mind() as mind:
-        memory = mind.remember(
-            text_or_standard_input(text),
-            scope=Scope(scope or Scope.PROJECT),
-            kind=Kind(kind or Kind.FACT),
-            tags=tags.split(","),
-            subject=subject,
-            replaces=replaces,
-            expires=expires,
-            verify_by=verify_by,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            links=links,
-            sources=sources,
-            confidence=confidence,
-            propose=propose,
-        )
+        memory = mind.remember(text_or_standard_input(text), **given)
         tell(memory, f"Remembered {origin(memory)}")
         for other in map(mind.show, memory.contradicts):
             warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument
 from hivemind.errors import InvalidInput
 
 
@@ -20,6 +20,4 @@ def command(memory: str, reason: str) -> None:
     """
     if Path(memory).is_file():
         raise InvalidInput(f"{memory} is a file; to go back to a backup: hivemind backup restore {memory}")
-    with open_mind() as mind:
-        known = mind.restore(memory, reason=reason)
-    tell(known, f"Restored {origin(known)}")
+    act(Hivemind.restore, "Restored", memory, reason=reason)

@@ -1,20 +1,20 @@
 """``hivemind retract``."""
 
+from typing import Any
+
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument
 
 
 @click.command("retract")
 @memory_argument
 @click.option("--reason", default="", help="Why.")
-def command(memory: str, reason: str) -> None:
+def command(**given: Any) -> None:
     """Take a memory back. 'restore' brings it again.
 
     \b
     hivemind retract 3f9a2c1e --reason "no longer so"
     """
-    with open_mind() as mind:
-        known = mind.retract(memory, reason=reason)
-    tell(known, f"Retracted {origin(known)}")
+    act(Hivemind.retract, "Retracted", **given)

@@ -1,8 +1,10 @@
 """``hivemind revise``."""
 
+from typing import Any
+
 import click
 
-from hivemind.entrypoints.cli.arguments import kind_option, memory_argument, open_mind
+from hivemind.entrypoints.cli.arguments import choice, memory_argument, open_mind
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.model.memory import Kind
 
@@ -10,7 +12,7 @@ from hivemind.model.memory import Kind
 @click.command("revise")
 @memory_argument
 @click.argument("text", required=False, default="")
-@kind_option
+@choice("--kind", among=Kind, help="What sort of claim it is.")
 @click.option("--subject", default="", help="What it is the current value of.")
 @click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date.")
 @click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then.")
@@ -18,18 +20,7 @@ from hivemind.model.memory import Kind
 @click.option("--valid-to", default="", metavar="DATE", help="True until.")
 @click.option("--confidence", type=float, help="From 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")
-def command(
-    memory: str,
-    text: str,
-    kind: str | None,
-    subject: str,
-    expires: str,
-    verify_by: str,
-    valid_from: str,
-    valid_to: str,
-    confidence: float | None,
-    reason: str,
-) -> None:
+def command(**given: Any) -> None:
     """Make a memory say something else; what it said stays in its history.
 
     \b
@@ -37,16 +28,5 @@ def command(
     hivemind revise 3f9a2c1e --expires 6w
     """
     with open_mind() as mind:
-        known = mind.revise(
-            memory,
-            text,
-            kind=Kind(kind) if kind else None,
-            subject=subject,
-            expires=expires,
-            verify_by=verify_by,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            confidence=confidence,
-            reason=reason,
-        )
+        known = mind.revise(**given)
     tell(known, f"Revised {origin(known)} (version {known.version})")

@@ -21,17 +21,7 @@ from hivemind.model.text import first_line
 @click.option("--reason", default="", help="Why.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(
-    session: str,
-    source: str,
-    agent: str,
-    batch: str,
-    since: str,
-    undo: str,
-    reason: str,
-    dry_run: bool,
-    yes: bool,
-) -> None:
+def command(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) -> None:
     """Undo a whole batch of learning, as if it had never happened.
 
     \b
@@ -39,7 +29,7 @@ def command(
     hivemind rollback --batch import-3f9a2c1e
     hivemind rollback --undo 5b2e91aa04cd
     """
-    asked = Selection(session=session, source=source, agent=agent, batch=batch, since=since)
+    asked = Selection(**selected)
     with open_mind() as mind:
         if undo:
             count = mind.undo_rollback(undo)

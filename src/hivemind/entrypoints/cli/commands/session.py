@@ -1,6 +1,5 @@
 """``hivemind session show``, ``replay`` and ``resume``."""
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -10,9 +9,8 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.manners import Family, wants
-from hivemind.entrypoints.cli.output import heading, indented, on_terminal, paged, patch, say, tell
+from hivemind.entrypoints.cli.output import as_json, heading, indented, on_terminal, paged, patch, say, tell
 from hivemind.model.moments import minute, read
-from hivemind.model.plain import plain
 from hivemind.model.session import Observation, Seen, SessionState
 from hivemind.model.text import first_line, neutral
 
@@ -70,7 +68,7 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
         _, trace = mind.session(session, everywhere=everywhere)
     if wants("json"):
         for seen in trace:
-            click.echo(json.dumps(plain(seen, terse=True), ensure_ascii=False))
+            click.echo(as_json(seen, terse=True))
         return
     with nullcontext() if step or speed else paged():
         _replayed(trace, speed, step=step)

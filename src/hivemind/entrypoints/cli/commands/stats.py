@@ -9,6 +9,12 @@ from hivemind.entrypoints.cli.output import tell_rows
 from hivemind.model.ids import short
 from hivemind.model.reports import Spent
 
+COUNTS = {
+    **{name: name for name in ("briefs", "prompts", "recalls", "memories")},
+    "told_before": "told before", "not_looked_up": "not looked up", "unasked_tokens": "unasked",
+    "asked_tokens": "asked",
+}  # fmt: skip
+
 
 @click.command("stats")
 @click.option("--tokens", is_flag=True, help="What memory cost each session instead.")
@@ -33,24 +39,8 @@ def command(tokens: bool) -> None:
 
 
 def _spent(sessions: Sequence[Spent]) -> None:
-    rows = [
-        [s.actor, short(s.session_id), *(f"{count:,}" for count in (
-            s.briefs, s.prompts, s.recalls, s.memories, s.told_before, s.not_looked_up, s.unasked_tokens,
-            s.asked_tokens))]
-        for s in sessions
-    ]  # fmt: skip
-    columns = [
-        "who",
-        "session",
-        "briefs",
-        "prompts",
-        "recalls",
-        "memories",
-        "told before",
-        "not looked up",
-        "unasked",
-        "asked",
-    ]
+    rows = [[s.actor, short(s.session_id), *(f"{getattr(s, count):,}" for count in COUNTS)] for s in sessions]
+    columns = ["who", "session", *COUNTS.values()]
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
     after = (

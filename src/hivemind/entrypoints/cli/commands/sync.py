@@ -8,7 +8,7 @@ from hivemind.entrypoints.cli.output import many, progress, tell, warn
 
 @click.command("sync")
 def command() -> None:
-    """Exchange with the team's hub what is new; it happens by itself when a session starts.
+    """Exchange with the team's hub what is new; it happens by itself when a session starts or ends.
 
     \b
     hivemind sync

@@ -2,8 +2,8 @@
 
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument
 
 
 @click.command("tag")
@@ -17,6 +17,4 @@ def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> No
     hivemind tag 3f9a2c1e auth backend
     hivemind tag 3f9a2c1e --remove draft
     """
-    with open_mind() as mind:
-        known = mind.tag(memory, labels, remove)
-    tell(known, f"Tagged {origin(known)}")
+    act(Hivemind.tag, "Tagged", memory, labels, remove)

@@ -1,11 +1,12 @@
 """``hivemind trace store`` and ``hivemind trace search``."""
 
+from typing import Any
+
 import click
 
 from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind, scope_option, tags_option
 from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import answer, note, origin, tell
-from hivemind.model.scope import Scope
 
 
 @click.group("trace", cls=Family)
@@ -21,30 +22,14 @@ def command() -> None:
 @tags_option
 @scope_option
 @click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
-def store(
-    agent: str,
-    action: str,
-    reasoning: str,
-    result: str,
-    tags: str,
-    scope: str | None,
-    links: tuple[str, ...],
-) -> None:
+def store(**given: Any) -> None:
     """Keep what was done and how it ended.
 
     \b
     hivemind trace store --agent codex --action "moved the cache to Redis" --result success
     """
     with open_mind() as mind:
-        memory = mind.store_trace(
-            agent=agent,
-            action=action,
-            reasoning=reasoning,
-            result=result,
-            tags=tags.split(","),
-            scope=Scope(scope or Scope.PROJECT),
-            links=links,
-        )
+        memory = mind.store_trace(**given)
         tell(memory, f"Stored {origin(memory)}")
         if sharing := mind.sharing(memory):
             note(sharing)

@@ -1,20 +1,20 @@
 """``hivemind verify``."""
 
+from typing import Any
+
 import click
 
-from hivemind.entrypoints.cli.arguments import memory_argument, open_mind
-from hivemind.entrypoints.cli.output import origin, tell
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import act, memory_argument
 
 
 @click.command("verify")
 @memory_argument
 @click.option("--reason", default="", help="Why.")
-def command(memory: str, reason: str) -> None:
+def command(**given: Any) -> None:
     """Say that a memory was looked at and still holds.
 
     \b
     hivemind verify 3f9a2c1e
     """
-    with open_mind() as mind:
-        known = mind.verify(memory, reason=reason)
-    tell(known, f"Verified {origin(known)}")
+    act(Hivemind.verify, "Verified", **given)

@@ -10,6 +10,7 @@ from hivemind.entrypoints.viewer.visit import Visit
 
 def page(visit: Visit) -> Response:
     """How much there is; the script asks for the findings, because a full examination takes its time."""
+    visit.must(Right.FILES)
     mind = visit.mind
     found = _examined(visit) if visit.asked.get("examine") else {}
     return visit.page("health.html", stats=mind.stats(), model=mind.model(), spent=mind.tokens_spent(), **found)
@@ -17,10 +18,10 @@ def page(visit: Visit) -> Response:
 
 def findings(visit: Visit) -> Response:
     """What the doctor found, as a part of the page."""
+    visit.must(Right.FILES)
     return visit.page("findings.html", **_examined(visit))
 
 
 def _examined(visit: Visit) -> dict[str, Any]:
     """The store, and how each agent stands."""
-    agents = visit.mind.agents_health() if Right.FILES in visit.visitor.may else ()
-    return {"store": visit.mind.doctor(), "agents": agents}
+    return {"store": visit.mind.doctor(), "agents": visit.mind.agents_health()}

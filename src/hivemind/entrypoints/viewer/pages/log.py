@@ -40,7 +40,7 @@ def page(visit: Visit) -> Response:
         kept=kept,
         more=more,
         broken=visit.mind.audit() if visit.asked.get("verify") else None,
-        total=visit.mind.stats().events,
+        total=visit.mind.log_length(),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )
 

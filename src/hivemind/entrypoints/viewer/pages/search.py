@@ -12,7 +12,7 @@ from hivemind.model.recall import Hit
 from hivemind.model.scope import Scope
 
 PAGE = 25
-FILTERS = ("scope", "kind", "status", "agent", "tag", "since", "until", "as_of", "everywhere")
+FILTERS = ("scope", "kind", "status", "agent", "tag", "since", "until", "as_of", "everywhere", "repo")
 
 
 def page(visit: Visit) -> Response:

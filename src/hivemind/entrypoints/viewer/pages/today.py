@@ -32,7 +32,7 @@ def page(visit: Visit) -> Response:
         },
         now=now,
         waiting=now[Status.PROPOSED] + now[Status.DISPUTED],
-        queue=mind.list(statuses=(Status.DISPUTED, Status.PROPOSED), limit=WAITING),
+        queue=mind.waiting(limit=WAITING),
         doubts=doubts,
         learned=mind.list(statuses=(Status.ACTIVE, Status.DISPUTED), limit=LEARNED),
         shown=_recalls(visit)[:REACHED],

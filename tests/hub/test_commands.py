@@ -1,0 +1,198 @@
+"""A hub's commands, as the people type them who run it and who use it."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from hivemind.model.team import Role
+from tests.hub.people import Person
+from tests.hub.serving import Served
+
+TOKEN = re.compile(r"hm_[\w-]+")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    for _ in range(300):
+        with socket.socket() as asking:
+            if not asking.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[str, str]:
+    """A certificate for this machine that signed itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "hub of a test")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1)).add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    (tmp_path / "hub.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    format_ = serialization.PrivateFormat.PKCS8
+    (tmp_path / "hub.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, format_, plain))
+    return str(tmp_path / "hub.pem"), str(tmp_path / "hub.key")
+
+
+@contextmanager
+def hub_serving(database: str, *options: str) -> Iterator[Callable[[], str]]:
+    """The command, running; what is given back stops it and tells what it printed."""
+    line = [sys.executable, "-m", "hivemind", "hub", "serve", "--database", database, *options]
+    running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    assert running.stdout is not None
+    while "answers at" not in (said := running.stderr.readline()):
+        assert said, "it ended"
+
+    def stopped() -> str:
+        running.terminate()
+        return running.communicate(timeout=30)[0]
+
+    try:
+        yield stopped
+    finally:
+        running.kill()
+        running.wait()
+        running.stdout.close()
+        running.stderr.close()
+
+
+def test_a_hub_without_tls_stays_on_its_machine(person: Person) -> None:
+    ops = person("ops")
+    beyond = ("hub", "serve", "--database", "postgresql://nowhere", "--host", "0.0.0.0")
+
+    refused = ops(*beyond, codes=(2,))
+    nameless = ops(*beyond, "--insecure", codes=(2,))
+    meant = ops(*beyond, "--insecure", "--public-url", "https://hub.example", codes=(6,))
+
+    assert "--tls-cert" in refused
+    assert "--public-url" in nameless
+    assert "database does not answer" in meant
+
+
+def test_a_hub_with_tls_is_joined_by_who_trusts_it_and_prints_its_first_token_once(
+    empty_database: str, certificate: tuple[str, str], person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, (pem, key) = free_port(), certificate
+    options = ("--port", str(port), "--tls-cert", pem, "--tls-key", key, "--public-url", f"https://localhost:{port}")
+    wary = person("wary")
+    person.more["SSL_CERT_FILE"] = pem
+    ada = person("ada")
+
+    with hub_serving(empty_database, *options) as stopped:
+        first = TOKEN.findall(stopped())
+    with hub_serving(empty_database, *options) as stopped:
+        wait_for(port)
+        joined = ada("login", f"https://localhost:{port}", "--token", first[0])
+        doubted = wary("login", f"https://localhost:{port}", "--token", first[0], codes=(6,))
+        again = TOKEN.findall(stopped())
+
+    assert (len(first), again) == (1, [])
+    assert joined["refused"] == []
+    assert "certificate" in doubted
+
+
+def test_tokens_are_given_listed_changed_and_taken_by_the_database_and_by_an_admin(
+    hub_address: str, served: Served, team: str, person: Person
+) -> None:
+    ada = person("ada")
+    ada("login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
+
+    for where in ((), ("--database", hub_address, "--team", team)):
+        made = ada("hub", "token", "create", "--name", "bob", "--role", "writer", *where)["token"]
+        new = ada("hub", "token", "rotate", "bob", *where)["token"]
+        alive = [served.ask("GET", "/v1/memories", one).status for one in (made, new)]
+        listed = ada("hub", "token", "list", *where)
+        gone = ada("hub", "token", "revoke", "bob", *where)
+
+        assert alive == [401, 200]
+        assert "bob" in [one["name"] for one in listed if not one["revoked_at"]]
+        assert made not in str(listed)
+        assert gone["revoked_at"]
+        assert served.ask("GET", "/v1/memories", new).status == 401
+
+
+def test_who_is_no_admin_gives_no_tokens(served: Served, team: str, person: Person) -> None:
+    walter, nobody = person("walter"), person("nobody")
+    walter("login", served.url, "--token", served.token(team, Role.WRITER, "walter"))
+    create = ("hub", "token", "create", "--name", "eve", "--role", "admin")
+
+    refused, unknown = walter(*create, codes=(4,)), nobody(*create, codes=(2,))
+
+    assert "only an admin" in refused
+    assert "log in to it as an admin" in unknown
+
+
+def test_a_member_sees_how_the_team_stands_and_leaves_it(served: Served, team: str, person: Person) -> None:
+    alice = person("alice")
+    alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("remember", "Deploys run on Fridays", "--scope", "team")
+
+    before = alice("team", "status")
+    alice("sync")
+    synced = alice("team", "status")
+    alice("logout")
+    after = alice("team", "status")
+
+    assert (before["waiting"], synced["waiting"]) == (1, 0)
+    assert [one["person"] for one in synced["devices"]] == ["alice"]
+    assert "key" not in synced["membership"]
+    assert (after["membership"], after["hub"]) == (None, "")
+    assert "no hub to exchange with" in alice("sync", codes=(2,))
+
+
+def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, person: Person) -> None:
+    alice = person("alice")
+    nobody_there = f"http://127.0.0.1:{free_port()}"
+    script = "import sys; sys.modules['psycopg'] = None; from hivemind.entrypoints.cli import main; main()"
+
+    wrong = alice("login", served.url, "--token", "hm_wrong", codes=(4,))
+    down = alice("login", nobody_there, "--token", "hm_any", codes=(6,))
+    open_network = alice("login", "http://hub.example", "--token", "hm_any", codes=(2,))
+    no_address = alice("login", "hub.example", "--token", "hm_any", codes=(2,))
+    without_extra = alice.plainly("-c", script, "hub", "serve", "--database", "postgresql://x")
+
+    assert "ask an admin" in wrong
+    assert "does not answer" in down
+    assert "--insecure" in open_network
+    assert "https://hub.example" in no_address
+    assert "pip install 'hivemind-memory[hub]'" in without_extra.stderr
+    assert without_extra.returncode == 6
+    assert not (Path(alice.environment["HIVEMIND_HOME"]) / "hub.json").exists()
+
+
+def test_the_receipt_of_an_erasure_says_until_when_backups_are_kept(empty_database: str, person: Person) -> None:
+    ada, port = person("ada"), free_port()
+    made = ada("hub", "team", "create", "payments", "--database", empty_database)["token"]
+
+    with hub_serving(empty_database, "--port", str(port), "--backup-days", "7"):
+        wait_for(port)
+        hub = Served(host=None, url=f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
+        memory = hub.ask("POST", "/v1/memories", made, {"text": "Deploys run on Fridays"}).body["id"]
+        receipt = hub.ask("DELETE", f"/v1/memories/{memory}", made).body
+
+    week = (datetime.now(UTC) + timedelta(days=7)).date().isoformat()
+    assert f"gone by {week}" in [place["detail"] for place in receipt["places"]]
