@@ -43,8 +43,9 @@ from benchmarks.recall import opened
 with opened(Path(sys.argv[1]), "writer") as mind:
     for number in range(100_000):
         mind.remember(f"written meanwhile, number {number}")
-        time.sleep(0.1)
+        time.sleep(1)
 """
+"""A recall embeds what was just written: more often than this and it is the writer that is measured."""
 
 
 class Drawn:

@@ -206,7 +206,7 @@ def _met(table: str, text: str) -> Iterable[tuple[str, ...]]:
     """The rows of which the text has a keyword, each once and in order."""
     # One arrow or emoji makes every search three times slower, and keywords have none.
     plain = text if text.isascii() else text.encode("ascii", "ignore").decode("ascii")
-    return dict.fromkeys([row for keyword, row in _by_keyword(table) if keyword in plain])
+    return dict.fromkeys([row for keyword, row in _by_keyword(table) if keyword in plain]) if plain else ()
 
 
 @cache

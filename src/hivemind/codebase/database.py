@@ -10,7 +10,7 @@ import apsw
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 """What SQLite says of a file that is not what it was."""
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
@@ -42,7 +42,7 @@ CREATE TABLE imports (
 CREATE INDEX imports_by_file ON imports (file);
 CREATE TABLE uses (file INTEGER, target INTEGER, PRIMARY KEY (file, target)) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_by_target ON uses (target);
-CREATE TABLE together ( -- files changed by the same commits
+CREATE TABLE together ( -- files changed by the same commits, each two once
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX together_by_other ON together (other);

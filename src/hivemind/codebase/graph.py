@@ -140,7 +140,10 @@ def _shares(reason: str, rows: Iterable[tuple[int, float]]) -> Iterator[tuple[st
         yield reason, file, count / most
 
 
-_TOGETHER = "SELECT other, weight FROM together WHERE file = ? ORDER BY weight DESC LIMIT 50"
+_TOGETHER = (
+    "SELECT other, weight FROM together WHERE file = ?1 UNION ALL SELECT file, weight FROM together WHERE other = ?1"
+    " ORDER BY 2 DESC, 1 LIMIT 50"
+)
 _IMPORTED = "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200"
 _IMPORTERS = "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200"
 _FOLDER = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"

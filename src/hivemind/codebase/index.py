@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -361,13 +361,13 @@ class Index:
             # Weights grow instead of fading: only how they compare is ever asked.
             known = int(self.fact("commits") or 0) if last else 0
             for place, commit in enumerate(reversed(commits), start=known):
-                files = [ids[path] for path in commit.files if path in ids]
+                files = sorted({ids[path] for path in commit.files if path in ids})
                 if 2 <= len(commit.files) <= TOGETHER:
                     weight = 2 ** (place / HALF_LIFE) / (len(commit.files) - 1)
                     self.db.executemany(
                         "INSERT INTO together VALUES (?, ?, ?)"
                         " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
-                        [(one, two, weight) for one in files for two in files if one != two],
+                        [(one, two, weight) for one, two in combinations(files, 2)],
                     )
             self.note("commits", str(known + len(commits)))
             self.note("history", now)

@@ -1,16 +1,17 @@
 """A device's way to its hub over HTTP."""
 
 import json
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.model.team import Page, Pushed, Role, Welcome
 from hivemind.model.wire import Entry, packed, unpacked
+
+if TYPE_CHECKING:
+    from urllib.error import HTTPError
 
 PATIENCE_SECONDS = 30
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -44,7 +45,11 @@ class Client:
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """One request and its answer; what goes wrong is one of our errors."""
-        request = urllib.request.Request(
+        # Every command loads this module, and few speak to a hub; HTTP costs four times what bare Python does.
+        from urllib.error import HTTPError
+        from urllib.request import Request, urlopen
+
+        request = Request(
             self.url + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
@@ -55,9 +60,9 @@ class Client:
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
                 return json.load(answer)
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             raise MEANING.get(error.code, Unavailable)(f"the hub said: {_said(error)}") from None
         except (OSError, ValueError) as error:
             raise Unavailable(f"the hub at {self.url} does not answer: {getattr(error, 'reason', error)}") from error
@@ -73,7 +78,7 @@ def address(written: str, *, insecure: bool = False) -> str:
     return parts.geturl()
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _said(error: "HTTPError") -> str:
     try:
         told = json.load(error)
         return str(told.get("error") or told.get("detail") or error.reason)

@@ -22,21 +22,24 @@ def tokens(text: str) -> int:
 def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     """The best hits that fit; one too long is passed over for a shorter one after it."""
     chosen: list[Hit] = []
+    said: list[set[tuple[str, str]]] = []
     left = max_tokens
     for hit in hits:
         cost = tokens(hit.passage) + tokens(" · ".join(hit.labels)) + OVERHEAD
-        if cost > left or any(_alike(hit.passage, other.passage) for other in chosen):
+        pairs = _pairs(hit.passage)
+        if cost > left or any(_alike(pairs, other) for other in said):
             continue
         chosen.append(replace(hit, tokens=cost))
+        said.append(pairs)
         left -= cost
         if len(chosen) == limit:
             break
     return tuple(chosen)
 
 
-def _alike(one: str, other: str) -> bool:
-    a, b = _pairs(one), _pairs(other)
-    return len(a & b) >= ALIKE * len(a | b)
+def _alike(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:
+    shared = len(one & other)
+    return shared >= ALIKE * (len(one) + len(other) - shared)
 
 
 def _pairs(text: str) -> set[tuple[str, str]]:

@@ -4,10 +4,12 @@ Vectors follow the log at their own pace. Recall works while they are behind, an
 """
 
 from collections.abc import Callable
+from threading import Thread
 
 from hivemind.model.recall import Query
 from hivemind.recall import models, nearness
 from hivemind.recall.embedder import Embedder
+from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import vectors
 
@@ -41,9 +43,37 @@ class Meaning:
                 progress(have + done, have + want)
         return done
 
-    def near(self, db: Database, query: Query, also: set[int]) -> dict[int, float]:
+    def ask(self, query: Query) -> "Asked":
+        """Begin to read a question."""
+        asked = Asked(self.embedder, query)
+        asked.start()
+        return asked
+
+
+class Asked(Thread):
+    """A question that is read while its words are searched; on two cores that takes a third off a recall."""
+
+    def __init__(self, embedder: Embedder, query: Query) -> None:
+        super().__init__(daemon=True)
+        self._embedder = embedder
+        self._query = query
+        self._vector: Floats | None = None
+        self._failure: Exception | None = None
+
+    def run(self) -> None:
+        """Make the question's vector."""
+        try:
+            self._vector = self._embedder.embed([self._query.text])[0]
+        except Exception as error:  # noqa: BLE001 - raised again where somebody waits for the vector
+            self._failure = error
+
+    def near(self, db: Database, also: set[int]) -> dict[int, float]:
         """How near passages are to the question: the nearest in sight, and certain others."""
-        asked = self.embedder.embed([query.text])[0]
-        found = nearness.near(db, query, self.embedder.name, asked)
+        self.join()
+        if self._vector is None:
+            assert self._failure is not None
+            raise self._failure
+        model = self._embedder.name
+        found = nearness.near(db, self._query, model, self._vector)
         rest = [key for key in also if key not in found]
-        return found | nearness.nearness(vectors.of_passages(db, self.embedder.name, rest), asked)
+        return found | nearness.nearness(vectors.of_passages(db, model, rest), self._vector)

@@ -7,8 +7,6 @@ embeddings protocol; its key is taken from HIVEMIND_EMBEDDINGS_KEY. What is aske
 import importlib
 import json
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,16 +47,19 @@ class Endpoint:
         return _unit(np.array(self._ask(list(texts)), np.float32))
 
     def _ask(self, texts: list[str]) -> list[list[float]]:
+        # Every question loads this module, and few ask an endpoint.
+        from urllib.request import Request, urlopen
+
         headers = {"Content-Type": "application/json"}
         if os.environ.get(KEY):
             headers["Authorization"] = f"Bearer {os.environ[KEY]}"
         body = json.dumps({"model": self._model, "input": texts}).encode()
-        request = urllib.request.Request(f"{self._url.rstrip('/')}/embeddings", data=body, headers=headers)
+        request = Request(f"{self._url.rstrip('/')}/embeddings", data=body, headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 rows = sorted(json.load(answer)["data"], key=lambda row: int(row["index"]))
                 return [row["embedding"] for row in rows]
-        except (urllib.error.URLError, TimeoutError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unavailable(f"the embeddings endpoint {self._url} did not answer: {error}") from error
 
 

@@ -32,9 +32,10 @@ class Candidate:
 
 def candidates(db: Database, query: Query, meaning: "Meaning | None") -> list[Candidate]:
     """What the words and the meaning of the question find within sight."""
+    asked = meaning.ask(query) if meaning else None
     by_words = max(BY_WORDS, query.limit)
     found = {one.key: one for one in db.index.search(query, by_words)}
-    near = meaning.near(db, query, also=set(found)) if meaning else {}
+    near = asked.near(db, also=set(found)) if asked else {}
     # What must stand together is a matter of words alone.
     nearest = [] if phrases(query.text) else nlargest(max(BY_MEANING, query.limit), near, key=lambda key: near[key])
     found |= {one.key: one for one in words.read(db, set(nearest) - set(found))}

@@ -75,6 +75,7 @@ COLUMNS = (
     " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, head,"
     " rivals, agent, session_id, file_path"
 )
+NAMES = COLUMNS.split(", ")
 LISTS = ("tags", "sources", "links", "anchors", "supersedes", "contradicts", "derived_from", "rivals")
 WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
@@ -302,11 +303,11 @@ def _fitting(db: Database, query: Query, condition: str, **values: Any) -> list[
 
 
 def _write(db: Database, memory: Memory, *, is_new: bool) -> int:
-    names, values = COLUMNS.split(", "), _values(memory)
+    values = _values(memory)
     if is_new:
         sql = f"INSERT INTO memories ({COLUMNS}) VALUES ({', '.join('?' * len(values))}) RETURNING key"
         return int(db.value(sql, *values))
-    changes = ", ".join(f"{name} = ?" for name in names[1:])
+    changes = ", ".join(f"{name} = ?" for name in NAMES[1:])
     return int(db.value(f"UPDATE memories SET {changes} WHERE id = ? RETURNING key", *values[1:], values[0]))
 
 
@@ -325,7 +326,7 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in COLUMNS.split(", "))
+    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in NAMES)
 
 
 def _stored(value: Any) -> Any:
@@ -333,7 +334,7 @@ def _stored(value: Any) -> Any:
 
 
 def _memory(row: Row) -> Memory:
-    held = dict(zip(COLUMNS.split(", "), row, strict=True))
+    held = dict(zip(NAMES, row, strict=True))
     if held["action"]:
         held["trace"] = {name: held[name] for name in ("agent", "action", "reasoning", "result")}
     return revived(Memory, held | {name: json.loads(held[name]) for name in LISTS})

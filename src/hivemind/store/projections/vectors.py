@@ -59,7 +59,8 @@ def want_all(db: Database) -> None:
 def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
     """Passages that have no vector yet, newest first, with their texts."""
     rows = db.execute(
-        "SELECT v.passage, w.text FROM vectors_wanted v JOIN words w ON w.rowid = v.passage"
+        # An outer join fixes the order: else all words are read to find that nothing is wanted.
+        "SELECT v.passage, w.text FROM vectors_wanted v LEFT JOIN words w ON w.rowid = v.passage"
         " ORDER BY v.passage DESC LIMIT ?",
         limit,
     )
