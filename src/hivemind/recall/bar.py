@@ -13,6 +13,8 @@ from hivemind.model.words import share_of, terms
 from hivemind.recall.search import Candidate
 
 MOST_WORDS = 0.6
+HALF_THE_WORDS, FEW = 0.5, 32
+"""Enough among so few passages: there is little that could be mistaken for the answer."""
 SOME_WORDS = 0.3
 """Enough when there is no model to ask."""
 WORDS_HELP = 0.15
@@ -28,6 +30,6 @@ def clears(found: Sequence[Candidate], query: Query, size: int) -> bool:
     nearest = max((one.meaning for one in found if one.meaning is not None), default=None)
     if nearest is None:
         return shared >= SOME_WORDS
-    return shared >= MOST_WORDS or nearest + WORDS_HELP * shared >= min(
+    return shared >= (MOST_WORDS if size > FEW else HALF_THE_WORDS) or nearest + WORDS_HELP * shared >= min(
         HIGHEST, LOWEST + PER_DOUBLING * math.log2(size)
     )
