@@ -116,7 +116,7 @@ class World:
         if memory.scope is Scope.TEAM:
             self.said.setdefault(memory.id, {})[word] = revised.text
             written = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
-            self.entries[word] = next(one.header.id for one in reversed(written) if word in (one.content or ""))
+            self.entries[word] = next((one.header.id for one in written if word in (one.content or "")), "")
         else:
             self.private.add(word)
 
