@@ -159,7 +159,7 @@ def refusals_have_no_effect() -> list[Change]:
 
 def everybody_judges() -> list[Change]:
     """The hub lets anybody approve, reject and erase."""
-    return [(exchange, "_beyond_rights", lambda store, member, event: "")]
+    return [(exchange, "beyond_rights", lambda store, member, event: "")]
 
 
 def refused_erasures_stay() -> list[Change]:

@@ -49,3 +49,39 @@ def test_what_the_pages_point_at_exists() -> None:
 
     assert pointed != []
     assert lost == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    docs = ROOT / "docs"
+    named = {(docs / link).resolve() for link in LINK.findall((docs / "README.md").read_text())}
+
+    pages = {page for page in docs.rglob("*.md") if page != docs / "README.md"}
+
+    assert len(pages) > 20
+    assert pages - named == set()
+
+
+def test_the_pictures_are_shown_and_small() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text())]
+    shown = {(page.parent / link).resolve() for page, link in links}
+    kept = set((ROOT / "docs" / "pictures").iterdir())
+
+    assert shown == kept
+    assert all(1_000 < picture.stat().st_size < 300_000 for picture in kept)
+
+
+def test_the_figures_in_the_readme_are_those_of_the_scorecard() -> None:
+    scored = (ROOT / "docs" / "scorecard.md").read_text().splitlines()
+    compared = (ROOT / "README.md").read_text().split("## How it compares")[1].split("\n\n")
+    rows = next(part for part in compared if part.startswith("| |")).splitlines()[2:]
+
+    lost = [
+        f"{label}: {figure}"
+        for label, *figures in ([cell.strip() for cell in row.strip("|").split("|")] for row in rows)
+        for figure in figures
+        if not any(line.startswith(f"| {label} |") and figure in line for line in scored)
+    ]
+
+    assert len(rows) > 5
+    assert lost == [], "the scorecard has other figures now; write them into README.md"

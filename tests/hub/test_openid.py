@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
@@ -12,9 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hivemind.app.hosting import Host
-from hivemind.errors import HivemindError
+from hivemind.errors import HivemindError, Unknown
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
+from hivemind.model.team import Role
 from hivemind.settings import Settings
 
 AUDIENCE = "https://hub.example"
@@ -77,3 +79,19 @@ def test_only_a_token_that_the_provider_made_for_this_hub_lets_in(hub: Hub, prov
     assert person(provider.token(**good | {"hivemind_team": "another"})) == ""
     assert person(provider.token(**good | {"hivemind_role": "emperor"})) == ""
     assert person(jwt.encode({"sub": "u1"}, "x" * 32, "HS256")) == ""
+
+
+def test_a_browser_that_the_provider_vouched_for_is_known_as_long_as_its_token_was_good(
+    hub: Hub, provider: Provider
+) -> None:
+    now = [datetime.now(UTC)]
+    host = Host(hub, Settings.load(), Issuer(url=provider.url, audience=AUDIENCE), clock=lambda: now[0])
+    host.found_team("openid browsers")
+    shown = host.begin_visit(provider.token(hivemind_team="openid browsers", hivemind_role="reviewer"), "127.0.0.1")
+
+    known = host.visiting(shown, "127.0.0.1", "test").member
+    now[0] += timedelta(seconds=61)
+
+    assert (known.person, known.role) == ("dora@acme.example", Role.REVIEWER)
+    with pytest.raises(Unknown):
+        host.visiting(shown, "127.0.0.1", "test")

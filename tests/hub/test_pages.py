@@ -1,13 +1,16 @@
 """The team's pages on the hub, in a real browser and by hand."""
 
 import http.client
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from starlette.testclient import TestClient
 
+from hivemind.entrypoints.http import application
 from hivemind.entrypoints.viewer.guard import POLICY
 from hivemind.model.team import Role
 from tests.browsing import looked_at, watched
@@ -88,6 +91,16 @@ def test_a_token_is_shown_once_and_the_browser_holds_something_else(served: Serv
     assert plainly(served, "GET", "/", let_in(served, token))[0] == 200
 
 
+def test_behind_tls_the_cookie_goes_nowhere_else(served: Served, team: str) -> None:
+    url = "https://hub.example"
+    asking = TestClient(application(served.host, url), base_url=url, follow_redirects=False)
+
+    came = asking.post("/login", data={"secret": served.token(team)}, headers={"Origin": url})
+
+    assert came.headers["set-cookie"].startswith("__Host-hivemind=")
+    assert {"HttpOnly", "SameSite=strict", "Secure", "Path=/"} <= set(came.headers["set-cookie"].split("; "))
+
+
 def test_a_wrong_token_and_an_agents_token_let_no_browser_in(served: Served, team: str) -> None:
     agent = served.token(team, Role.ADMIN, "robot", is_agent=True)
 
@@ -148,6 +161,7 @@ def test_another_team_reads_nothing_on_any_page(
 
     assert sum(said in text for text in seen) >= 4
     assert "alice" in seen[-1]
+    assert [re.findall(r"\d+ entries", text) for text in (seen[5], hidden[5])] == [["6 entries"], ["0 entries"]]
     assert not [text for text in hidden if said in text or "alice" in text]
 
 

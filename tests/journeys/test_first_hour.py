@@ -100,6 +100,7 @@ def test_sql_reads_and_cannot_write() -> None:
     ]
 
     assert [row["content"] for row in read] == [DATABASE, STACK, TESTING]
+    assert run_json("sql", "WITH own AS (SELECT content FROM agent_memory) SELECT count(*) AS n FROM own") == [{"n": 3}]
     assert [done.exit_code for done in refused] == [4] * len(refused)
     assert all("only reading" in done.stderr for done in refused)
     assert len(run_json("list")) == 3

@@ -292,7 +292,87 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
 
     slow = on_a_terminal("doctor")
     quiet = on_a_terminal("doctor", "--quiet")
+    dumb = on_a_terminal("doctor", "--quick", TERM="dumb")
 
     assert "Looking" in slow
+    assert "Looking" not in dumb
+    assert "every page reads" in dumb
     assert "Looking" not in quiet
     assert "every page reads" in quiet
+
+
+def test_help_lists_say_the_beginning_of_what_each_command_says_and_cut_no_sentence() -> None:
+    for group in ([], ["session"], ["hub"], ["backup"], ["trace"]):
+        told = run(*group, "--help").stdout
+
+        assert "..." not in told.split("Options:")[1]
+    assert "replay  Step through a session\n" in run("session", "--help").stdout
+    assert re.search(r"^Team:$", run("--help").stdout, re.MULTILINE)
+
+
+def test_receipts_stand_under_their_question_on_a_terminal_and_in_lines_in_a_pipe() -> None:
+    run("remember", "Deploys run from main only")
+    run("recall", "where do deploys run from?")
+
+    seen = on_a_terminal("receipts", NO_COLOR="1").replace("\r", "")
+    piped = run("receipts").stdout
+
+    assert re.search(r"^\S+ \S+  \S+  where do deploys run from\?$", seen, re.MULTILINE)
+    assert re.search(r"^ +1  [0-9a-f]{8} ", seen, re.MULTILINE)
+    assert max(map(len, seen.splitlines())) <= 80
+    assert len(piped.splitlines()) == 1
+    assert piped.count("\t") == 6
+
+
+def test_what_is_long_is_broken_between_words_and_stays_in_its_column() -> None:
+    tags = ",".join(f"label-number-{number}" for number in range(9))
+    known = run_json("remember", "API port is 9090", "--tags", tags)["id"]
+
+    asked = on_a_terminal("show", known, NO_COLOR="1").replace("\r", "")
+
+    lines = [line for line in asked.splitlines() if "label-number" in line]
+    assert "label-number-8" in asked
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith(" " * 13 + "label-number") for line in lines)
+
+
+def test_the_audit_shows_as_many_changes_as_were_asked_for_however_much_was_read_since() -> None:
+    for port in range(3):
+        run("remember", f"Worker {port} listens on 90{port}1")
+    for _ in range(20):
+        run("recall", "worker listens")
+
+    changes = run_json("audit", "--limit", "2")
+
+    assert [one["fact"] for one in changes] == ["memory.remembered"] * 2
+
+
+def test_tags_may_be_given_apart_or_with_commas() -> None:
+    known = run_json("remember", "Deploys run from main")["id"]
+
+    assert run_json("tag", known, "deploy,release", "ci")["tags"] == ["deploy", "release", "ci"]
+    assert run_json("tag", known, "--remove", "ci,release")["tags"] == ["deploy"]
+
+
+def test_an_export_to_a_file_says_what_it_wrote_and_one_to_a_pipe_only_writes() -> None:
+    run("remember", "Deploys run from main")
+
+    assert run("export", "out.jsonl").stderr == "Wrote 1 memory to out.jsonl.\n"
+    assert run("export").stderr == ""
+    assert "Deploys run from main" in run("export").stdout
+
+
+def test_team_alone_says_how_the_team_stands() -> None:
+    assert "belongs to no team" in run("team").stdout
+
+
+def test_a_memory_in_two_sorts_of_trouble_waits_for_review_once() -> None:
+    first = run_json("remember", "API port is 8080", "--verify-by", "2020-01-01")["id"]
+    waiting_before = run_json("review")
+    second = run_json("remember", "API port is 9090")["id"]
+
+    waiting = run_json("review")
+
+    assert [one["why"] for one in waiting_before] == ["to be verified by 2020-01-01"]
+    assert sorted(one["memory"]["id"] for one in waiting) == sorted([first, second])
+    assert {one["why"] for one in waiting} == {"disputed by what was said elsewhere"}

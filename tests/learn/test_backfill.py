@@ -246,6 +246,7 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     unknown = run("backfill", "nobody")
 
     assert "Would take in 3 new of 3 observations" in planned.output
+    assert "proposal" not in planned.output
     assert taken["new"] == 3
     assert "Took in 2 commits; 1 new proposal." in from_git.output
     assert unknown.exit_code == 2

@@ -86,7 +86,7 @@ class Briefing(Reading):
             touched = memories.anchored(self._store.db, wanted, paths) if paths or not then else []
             before = [one for one in memories.get_all(self._store.db, known) if one.status in wanted.statuses]
             both = {one.id: one for one in (*before, *touched[:LOOKED_AT])}
-            hits = self._verified([briefs.hit(one, wanted, "its code has changed") for one in both.values()], wanted)
+            hits = self._verified([briefs.hit(one, wanted, "is in doubt") for one in both.values()], wanted)
             doubtful = tuple(hit for hit in hits if is_in_doubt(hit))
             # What there was no time for is looked at next time.
             ids = [hit.memory.id for hit in doubtful] if process_time() < end else [*both]

@@ -27,7 +27,7 @@ class Caring(Core):
             memories=tuple(memories.counts(self._store.db)),
             sessions=seen_sessions,
             observations=seen_observations,
-            events=log.end(self._store.db),
+            events=log.count(self._store.db),
             bytes=self._store.bytes,
         )
 

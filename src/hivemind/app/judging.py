@@ -12,11 +12,20 @@ from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
-from hivemind.model.memory import Memory, Status
+from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.reports import Erasure, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
 from hivemind.store.projections import memories
+
+PROPOSERS = {
+    Channel.PERSON: "a person",
+    Channel.FILE: "an instruction file",
+    Channel.AGENT: "an agent",
+    Channel.TOOL: "a tool's output",
+    Channel.IMPORT: "an import",
+    Channel.DERIVED: "a detector",
+}
 
 
 class Judging(Coding):
@@ -30,9 +39,12 @@ class Judging(Coding):
         found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
         found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in self.stale()]
         order = {"disputed": 0, "in doubt": 1, "to be": 2, "proposed": 3}
-        return tuple(
-            sorted(found, key=lambda one: order[next(why for why in order if one.why.startswith(why))])[:limit]
-        )
+        found.sort(key=lambda one: order[next(why for why in order if one.why.startswith(why))])
+        # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
+        once: dict[str, Waiting] = {}
+        for one in found:
+            once.setdefault(one.memory.id, one)
+        return tuple(once.values())[:limit]
 
     def approve(self, memory: str, *, reason: str = "", over: bool = False) -> Memory:
         """It holds; with ``over``, in place of what contradicts it."""
@@ -114,7 +126,7 @@ class Judging(Coding):
     def _waiting(self, memory: Memory) -> Waiting:
         against = tuple(memories.get_all(self._store.db, memory.contradicts))
         disputed = memory.status is Status.DISPUTED
-        why = "disputed by what was said elsewhere" if disputed else f"proposed by {memory.channel}"
+        why = "disputed by what was said elsewhere" if disputed else f"proposed by {PROPOSERS[memory.channel]}"
         if memory.rivals:
             edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
             why = f"disputed: {edits}"

@@ -96,7 +96,7 @@ class Looking(Judging):
 
     def log_length(self) -> int:
         """How many entries the log has."""
-        return log.end(self._store.db)
+        return log.count(self._store.db)
 
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""

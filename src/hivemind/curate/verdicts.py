@@ -19,8 +19,6 @@ from hivemind.model.values import value
 from hivemind.store import Store
 from hivemind.store.projections import memories
 
-WAITING = (Status.PROPOSED, Status.DISPUTED)
-
 
 def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) -> list[Event]:
     """It holds, in this version. With ``over``, what contradicts it is replaced by it; else they stay disputed."""

@@ -21,6 +21,14 @@ from hivemind.model.session import Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfMemory:
+    """What is said of one memory, and why."""
+
+    memory_id: MemoryId
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRemembered:
     """Someone found something worth knowing next time."""
 
@@ -85,12 +93,10 @@ class MemoryAnchored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySuperseded:
+class MemorySuperseded(OfMemory):
     """Another memory took its place."""
 
-    memory_id: MemoryId
     by: MemoryId
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +108,10 @@ class MemoryCorroborated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDisputed:
+class MemoryDisputed(OfMemory):
     """It was found to contradict another memory."""
 
-    memory_id: MemoryId
     against: MemoryId
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,58 +123,43 @@ class DisputeSettled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryApproved:
+class MemoryApproved(OfMemory):
     """A reviewer confirmed it, or the settings let it pass."""
 
-    memory_id: MemoryId
-    reason: str = ""
     settles: tuple[EventId, ...] = ()
     """Rival edits the reviewer had read, and decided against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVerified:
+class MemoryVerified(OfMemory):
     """Somebody looked and it still holds."""
 
-    memory_id: MemoryId
-    reason: str = ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRetracted:
+class MemoryRetracted(OfMemory):
     """It was taken back; it can be restored."""
 
-    memory_id: MemoryId
-    reason: str = ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRejected:
+class MemoryRejected(OfMemory):
     """A reviewer said no: taken back, and its value is refused from now on."""
 
-    memory_id: MemoryId
     value: str
     """The keyed digest of what it says; see ``model/values.py``."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRestored:
+class MemoryRestored(OfMemory):
     """It stands again as before it was taken back or replaced."""
 
-    memory_id: MemoryId
-    reason: str = ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRolledBack:
+class MemoryRolledBack(OfMemory):
     """Some of its events count as if they had never happened."""
 
-    memory_id: MemoryId
     rollback: str
     """Names the rollback, so that the whole of it can be undone."""
     undone: tuple[EventId, ...]
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,15 +171,13 @@ class RollbackUndone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryErased:
+class MemoryErased(OfMemory):
     """Its content was destroyed everywhere we keep it; only this remains."""
 
-    memory_id: MemoryId
     values: tuple[str, ...] = ()
     """Keyed digests of what it said, so that it stays out."""
     bodies: tuple[EventId, ...] = ()
     """Other entries of the log whose content went with it."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

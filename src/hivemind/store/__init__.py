@@ -45,7 +45,7 @@ class Store:
     @classmethod
     def open(cls, directory: Path) -> "Store":
         """Open the store in a directory, creating it on first use."""
-        _make(directory)
+        make(directory, "set HIVEMIND_HOME to another place")
         _refuse_a_lost_file(directory)
         db = _opened(directory)
         try:
@@ -185,11 +185,12 @@ def _inode(directory: Path) -> int:
         return 0
 
 
-def _make(directory: Path) -> None:
+def make(folder: Path, remedy: str) -> None:
+    """Have a folder that only its owner can look into."""
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise StoreError(f"cannot make {directory}: {error.strerror}; set HIVEMIND_HOME to another place") from error
+        raise StoreError(f"cannot make {folder}: {error.strerror}; {remedy}") from error
 
 
 def _refuse_a_lost_file(directory: Path) -> None:

@@ -20,6 +20,7 @@ from hivemind.store import (
     identify,
     identity,
     log,
+    make,
     name_beside,
     projector,
     repair,
@@ -55,7 +56,7 @@ def create(store: Store, file: Path) -> Backup:
     """Write a copy that is whole and checked; nothing is left behind if it is not."""
     if file.exists():
         raise InvalidInput(f"{file} exists; name another file")
-    _make(file.parent)
+    make(file.parent, "name another place")
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
@@ -160,10 +161,3 @@ def _refuse_the_unfit(copy: Sqlite, file: Path) -> None:
     problems = [*checkup.damage(copy), *(place.why for place in log.verify(copy))]
     if problems:
         raise StoreDamaged(f"{file} is damaged: {problems[0]}; choose another backup")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"cannot make {folder}: {error.strerror}; name another place") from error

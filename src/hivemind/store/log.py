@@ -209,6 +209,11 @@ def end(db: Database) -> int:
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
+def count(db: Database) -> int:
+    """How many entries there are; a hub's positions go on through all of its teams."""
+    return int(db.value("SELECT coalesce(sum(last_seq), 0) FROM devices"))
+
+
 def entries(
     db: Database,
     *,

@@ -143,7 +143,8 @@ def _only_reading(
             allowed = second != "load_extension"
         case apsw.SQLITE_READ:
             a_view = schema == "temp" and (first in VIEWS or first in inner)
-            allowed = a_view or first in TABLE_FUNCTIONS or (first in BEHIND and view in inner)
+            # Where only rows are counted, no column is named, and no view either.
+            allowed = a_view or first in TABLE_FUNCTIONS or (first in BEHIND and (view in inner or not second))
         case _:
             allowed = False
     return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY

@@ -5,7 +5,7 @@ secure_delete overwrites what is deleted. Only this module opens connections, so
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +84,21 @@ class Sqlite:
         cut = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
         return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in cut]
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, and alone among writers; inside another one it is part of that."""
+        return self._within("BEGIN IMMEDIATE")
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Several questions of one moment; nothing is written meanwhile."""
+        return self._within("BEGIN")
+
+    @contextmanager
+    def _within(self, begin: str) -> Iterator[None]:
         if self.connection.in_transaction:
             yield
             return
         with _translated():
-            self.connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute(begin)
             try:
                 yield
                 self.connection.execute("COMMIT")
@@ -99,19 +106,6 @@ class Sqlite:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Several questions of one moment; nothing is written meanwhile."""
-        if self.connection.in_transaction:
-            yield
-            return
-        with _translated():
-            self.connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self.connection.execute("COMMIT")
 
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing in them, in the shape this program gives them."""

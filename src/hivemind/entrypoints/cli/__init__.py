@@ -1,7 +1,6 @@
 """The command line: ``hivemind COMMAND``. A command is a file in ``commands/``, loaded when it is asked for."""
 
 import importlib
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ CHAPTERS = {
 }
 """How help groups the commands; one that is not named here stands under the last heading."""
 LAST_CHAPTER = "Look after it"
-CLAUSE = re.compile(r"[.;:](?:\s|$)|, (?:and|or|so|from|as|on|until) ")
-"""A list of commands says no more than the beginning of what each of them says."""
 
 
 class Commands(manners.Family):
@@ -52,9 +49,7 @@ class Commands(manners.Family):
         chapters = {title: names.split() for title, names in CHAPTERS.items()}
         chapters[LAST_CHAPTER] = [name for name in left if not any(name in names for names in chapters.values())]
         for title, names in chapters.items():
-            with formatter.section(title):
-                known = [(f"{name:<{max(map(len, left))}}", self.get_command(ctx, name)) for name in names]
-                formatter.write_dl([(name, CLAUSE.split(one.help or "")[0]) for name, one in known if one])
+            self.write_chapter(ctx, formatter, title, names)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""

@@ -1,8 +1,9 @@
 """What every command has in common, said once: JSON, quiet, colour, suggestions, calm errors and exit codes."""
 
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -26,6 +27,10 @@ OTHER_CODES = {
     READER_LEFT: "Whoever read our output stopped reading.",
 }
 """What a script can tell from how a command ended, beside the errors; as shells number them where they do."""
+
+
+CLAUSE = re.compile(r"[.;:](?:\s|$)|(?<=\?)\s|, (?:and|or|so|from|as|on|until) ")
+"""A list of commands says no more than the beginning of what each of them says."""
 
 
 class Failed(click.ClickException):
@@ -58,6 +63,19 @@ class Family(click.Group):
         except click.UsageError as error:
             hint = did_you_mean(args[0], self.list_commands(ctx)) or f" See '{ctx.command_path} --help'."
             raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, each with the beginning of what it says."""
+        self.write_chapter(ctx, formatter, "Commands", self.list_commands(ctx))
+
+    def write_chapter(
+        self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: Sequence[str]
+    ) -> None:
+        """Some of the commands under a title; every chapter aligns with the longest name there is."""
+        width = max(map(len, self.list_commands(ctx)))
+        with formatter.section(title):
+            known = [(f"{name:<{width}}", self.get_command(ctx, name)) for name in names]
+            formatter.write_dl([(name, CLAUSE.split(one.help or "")[0]) for name, one in known if one])
 
 
 def wants(name: str) -> bool:

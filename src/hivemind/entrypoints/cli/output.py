@@ -10,7 +10,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
 from threading import Timer
 from typing import Any
 
@@ -112,7 +111,7 @@ def many(count: int, noun: str) -> str:
 def note(text: str) -> None:
     """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
     if not wants("quiet"):
-        click.echo(click.style(neutral(text), dim=True), err=not isinstance(sys.stdout, Page))
+        click.echo(click.style(wrapped(neutral(text)), dim=True), err=not isinstance(sys.stdout, Page))
 
 
 def warn(text: str) -> None:
@@ -122,9 +121,16 @@ def warn(text: str) -> None:
 
 def indented(text: str) -> str:
     """Text a little to the right, wrapped so that it stays there."""
+    return "\n".join(wrapped(line, "    ", "    ") or "    " for line in neutral(text).split("\n"))
+
+
+def wrapped(text: str, first: str = "", after: str = "") -> str:
+    """Text broken between words where a person's terminal ends, with what stands before its first and later lines."""
     width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
-    wrap = partial(textwrap.fill, width=width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
-    return "\n".join(wrap(line, replace_whitespace=False) or "    " for line in neutral(text).split("\n"))
+    return textwrap.fill(
+        text, width, initial_indent=first, subsequent_indent=after,
+        break_on_hyphens=False, break_long_words=False, replace_whitespace=False,
+    )  # fmt: skip
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -198,7 +204,8 @@ def fields(memory: Memory) -> None:
 
 def label(name: str, value: str) -> None:
     """A line with a name before it."""
-    click.echo(click.style(f"{name:<13}", dim=True) + neutral(value))
+    told = wrapped(neutral(value), " " * 13, " " * 13)[13:]
+    click.echo(click.style(f"{name:<13}", dim=True) + told)
 
 
 def _source(source: Source) -> str:
@@ -238,7 +245,8 @@ def patch(lines: Iterable[str], indent: str = "") -> None:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal once work has taken a second; silence elsewhere."""
-    if wants("quiet") or not sys.stderr.isatty():
+    # A dumb terminal cannot take a bar back.
+    if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done, total: None
         return
     bar = Bar(title)
@@ -305,8 +313,8 @@ def _hit(place: int, hit: Hit, *, why: bool) -> None:
     click.echo(click.style(f"{place:>2}  ", bold=True) + indented(hit.passage).lstrip())
     click.echo("    " + click.style(neutral(origin(hit.memory)), dim=True))
     for label in hit.labels:
-        click.echo("    " + click.style(neutral(label), fg="yellow"))
+        click.echo(click.style(indented(label), fg="yellow"))
     if why:
         for signal in hit.signals:
-            click.echo("    " + click.style(f"{signal.name} {signal.score:.2f}: {neutral(signal.why)}", fg="cyan"))
+            click.echo(click.style(indented(f"{signal.name} {signal.score:.2f}: {signal.why}"), fg="cyan"))
     click.echo()

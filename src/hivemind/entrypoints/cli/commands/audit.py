@@ -6,9 +6,11 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.output import tell, tell_rows, warn
+from hivemind.model.events import FACTS
 from hivemind.model.moments import minute
 
 READING = ("memories.recalled", "observation.made", "repository.seen")
+CHANGES = [name for name in FACTS if name not in READING]
 
 
 @click.command("audit")
@@ -34,6 +36,6 @@ def command(verify: bool, limit: int) -> None:
                 f"{len(broken)} of {total} are not what they were." if broken else f"The chain of {total} verifies.",
             )
             sys.exit(1 if broken else 0)
-        entries = [entry for entry in mind.log(limit=limit * 4) if entry.fact not in READING][:limit]
+        entries = mind.log(facts=CHANGES, limit=limit)
     rows = [[minute(e.at), f"{e.actor} ({e.channel})", e.fact, e.about[:8]] for e in entries]
     tell_rows(entries, ["when", "who", "what", "about"], rows)

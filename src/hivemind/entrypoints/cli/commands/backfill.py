@@ -39,14 +39,17 @@ def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -
     for reason, count in done.skipped:
         note(f"{count:,} skipped: {reason}")
     if done.learned and not dry_run:
-        note(f"Proposals wait in 'hivemind review'. Undo: hivemind rollback --batch {done.batch}")
+        note("Proposals wait in 'hivemind review'.")
+        note(f"Undo: hivemind rollback --batch {done.batch}")
 
 
 def _told(done: Backfilled, *, dry_run: bool) -> str:
     would = "Would take in" if dry_run else "Took in"
     if done.commits:
         return f"{would} {many(done.commits, 'commit')}; {many(done.learned, 'new proposal')}."
+    # What would be learned shows only once it was read.
+    learned = "" if dry_run else f"; {many(done.learned, 'new proposal')}"
     return (
         f"{would} {done.new:,} new of {many(done.observations, 'observation')}, {many(done.sessions, 'session')} in"
-        f" {many(done.transcripts, 'transcript')}; {many(done.learned, 'new proposal')}."
+        f" {many(done.transcripts, 'transcript')}{learned}."
     )

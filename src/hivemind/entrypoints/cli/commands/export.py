@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 
 from hivemind.entrypoints.cli.arguments import everywhere_option, open_mind
-from hivemind.entrypoints.cli.output import note
+from hivemind.entrypoints.cli.output import many, note
 
 
 @click.command("export")
@@ -22,12 +22,15 @@ def command(file: BinaryIO, markdown: Path | None, session: str, owner: str, eve
     hivemind export memories.jsonl
     hivemind export --markdown docs/memory
     """
+    count = 0
     with open_mind() as mind:
         if markdown is None:
             for line in mind.export_lines(everywhere=everywhere, session=session, owner=owner):
                 file.write(line.encode() + b"\n")
+                count += 1
+            if (name := getattr(file, "name", "-")) not in ("-", "<stdout>"):
+                note(f"Wrote {many(count, 'memory')} to {name}.")
             return
-        count = 0
         for name, content in mind.export_pages(everywhere=everywhere, session=session, owner=owner):
             (markdown / name).parent.mkdir(parents=True, exist_ok=True)
             (markdown / name).write_text(content)

@@ -24,4 +24,5 @@ def command(file: TextIO, approve: bool) -> None:
     if done.refused:
         note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
     if done.new and not approve:
-        note(f"They are proposals until a person approves them: hivemind review. Undo: --batch {done.batch}")
+        note("They are proposals until a person approves them: hivemind review.")
+        note(f"Undo: hivemind rollback --batch {done.batch}")

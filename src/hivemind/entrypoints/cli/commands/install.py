@@ -6,7 +6,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
 from hivemind.entrypoints.cli.connections import confirmed, show
-from hivemind.entrypoints.cli.output import tell
+from hivemind.entrypoints.cli.output import note, tell
 
 
 @click.command("install")
@@ -45,3 +45,4 @@ def command(
         show(planned, nothing="is connected already")
         if not dry_run and confirmed(planned, "Make these changes?", yes=yes):
             mind.make(planned)
+            note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")

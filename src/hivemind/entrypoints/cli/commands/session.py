@@ -65,12 +65,13 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
     hivemind session replay --speed 10
     """
     with open_mind() as mind:
-        _, trace = mind.session(session, everywhere=everywhere)
+        one, trace = mind.session(session, everywhere=everywhere)
     if wants("json"):
         for seen in trace:
             click.echo(as_json(seen, terse=True))
         return
     with nullcontext() if step or speed else paged():
+        say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}")
         _replayed(trace, speed, step=step)
 
 
@@ -106,7 +107,8 @@ def _pause(before: Observation, after: Observation, speed: float) -> float:
 
 def _tell(seen: Observation) -> None:
     """One step, as a person would retell it."""
-    who = f"{seen.seen}{f' {seen.tool}' if seen.tool else ''}{' (subagent)' if seen.subagent else ''}"
+    marks = ["(subagent)" if seen.subagent else "", "failed" if seen.failed else ""]
+    who = " ".join(filter(None, [seen.seen, seen.tool, *marks]))
     click.echo(click.style(f"{seen.at[11:19]}  {neutral(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
     if seen.text:
         _indented(seen.text)

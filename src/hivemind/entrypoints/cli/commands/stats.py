@@ -10,10 +10,10 @@ from hivemind.model.ids import short
 from hivemind.model.reports import Spent
 
 COUNTS = {
-    **{name: name for name in ("briefs", "prompts", "recalls", "memories")},
-    "told_before": "told before", "not_looked_up": "not looked up", "unasked_tokens": "unasked",
-    "asked_tokens": "asked",
+    **{name: name for name in ("briefs", "prompts", "recalls")},
+    "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
 }  # fmt: skip
+"""What fits 80 columns; JSON has the rest."""
 
 
 @click.command("stats")
@@ -44,7 +44,7 @@ def _spent(sessions: Sequence[Spent]) -> None:
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
     after = (
-        f"{total:,} tokens in {len(rows):,} sessions · {again:,} times something an earlier session had found,"
-        f" {spared:,} of them told unasked and not looked up in memory again"
+        f"{total:,} tokens in {len(rows):,} sessions · {again:,} times something an earlier session had found"
+        f" (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
     )
     tell_rows(sessions, columns, rows, after=after, nothing="Nothing was shown yet.")

@@ -8,8 +8,8 @@ from hivemind.entrypoints.cli.output import tell
 
 @click.command("sync-files")
 def command() -> None:
-    """Bring in what AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf, Cline and
-    Continue, and Copilot's instructions say.
+    """Bring in what instruction files say: AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude
+    Code, Windsurf, Cline and Continue, and Copilot's instructions.
 
     Each point is a convention with file and line as its source. What a file no longer says is taken back.
 

@@ -17,4 +17,9 @@ def command(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> No
     hivemind tag 3f9a2c1e auth backend
     hivemind tag 3f9a2c1e --remove draft
     """
-    act(Hivemind.tag, "Tagged", memory, labels, remove)
+    act(Hivemind.tag, "Tagged", memory, _apart(labels), _apart(remove))
+
+
+def _apart(labels: tuple[str, ...]) -> list[str]:
+    """Tags may stand apart or with commas between them, as everywhere else."""
+    return [tag for label in labels for tag in label.split(",") if tag]

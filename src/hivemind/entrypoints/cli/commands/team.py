@@ -9,9 +9,16 @@ from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
 
 
-@click.group("team", cls=Family)
-def command() -> None:
-    """The team this store shares with."""
+@click.group("team", cls=Family, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """The team this store shares with: how it stands.
+
+    \b
+    hivemind team
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(status)
 
 
 @command.command("status")

@@ -1,0 +1,95 @@
+"""Takes the pictures of the README: real commands at a real terminal, and the viewer in a real Chromium.
+
+python -m dev.pictures           writes docs/pictures/, over the made-up project of dev/demo.py
+"""
+
+import re
+import socket
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import uvicorn
+from playwright.sync_api import sync_playwright
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from dev.demo import fill
+from dev.tutorial import Terminal
+from hivemind.entrypoints.viewer import build
+from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+COLUMNS = 88
+COMMANDS = (
+    'hivemind recall "does verify check token expiry?"',
+    'hivemind remember "Deploys may go out on Fridays" --subject deploy-days',
+    "hivemind session resume 5f1c9a52",
+)
+CHROMIUM = "/usr/bin/chromium"
+REMOTE_FONT = re.compile(r"@font-face \{.*?\n    \}\n", re.DOTALL)
+"""A picture fetches nothing; its reader's own monospaced font will do."""
+INK = TerminalTheme(
+    (24, 27, 33),
+    (214, 218, 226),
+    [(24, 27, 33), (224, 108, 117), (152, 195, 121), (229, 192, 123), (97, 175, 239), (198, 120, 221), (86, 182, 194),
+     (214, 218, 226)],
+)  # fmt: skip
+
+
+def main() -> None:
+    """Take them all."""
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        demo = fill(Path(folder) / "demo")
+        with demo.opened() as mind:
+            mind.reject(demo.hostile, reason="it is there for the tests")
+        terminal(demo.root, demo.home)
+        viewer(demo)
+
+
+def terminal(root: Path, home: Path) -> None:
+    """What a person sees who types a few commands."""
+    shell = Terminal(home)
+    shell.directory = root
+    shell.environ |= {"HIVEMIND_HOME": str(home), "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    del shell.environ["NO_COLOR"]
+    with open("/dev/null", "w") as nowhere:
+        screen = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
+        for command in COMMANDS:
+            screen.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
+            screen.print(Text.from_ansi(shell.run(command).rstrip() + "\n"))
+        drawn = screen.export_svg(title="hivemind", theme=INK, unique_id="hivemind")
+    (PICTURES / "terminal.svg").write_text(REMOTE_FONT.sub("", drawn))
+
+
+def viewer(demo: SimpleNamespace) -> None:
+    """Pages of the viewer, as a browser shows them."""
+    links, warm = Links(), Warm(demo.opened)
+    with socket.create_server(("127.0.0.1", 0)) as listening, sync_playwright() as started:
+        port = listening.getsockname()[1]
+        entry = door(port, install_token(demo.home), links, "ada", warm)
+        server = uvicorn.Server(uvicorn.Config(build(entry), log_level="critical", lifespan="off"))
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        serving.start()
+        while not server.started:
+            time.sleep(0.01)
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1100, "height": 760}, reduced_motion="reduce")
+        page.goto(f"http://127.0.0.1:{port}/login?code={links.new()}")
+        page.get_by_role("button").first.click()
+        page.wait_for_load_state("networkidle")
+        for name, path in (("viewer", "/"), ("review", "/review")):
+            page.goto(f"http://127.0.0.1:{port}{path}", wait_until="networkidle")
+            page.screenshot(path=PICTURES / f"{name}.png")
+        browser.close()
+        server.should_exit = True
+        serving.join(10)
+    warm.close()
+
+
+if __name__ == "__main__":
+    main()
