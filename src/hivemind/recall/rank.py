@@ -31,8 +31,7 @@ EPISODIC = 0.85
 NAMED_TIME = 1.25
 """A question about last week wants what was learned last week."""
 AS_WELL = 0.5
-"""Of the older's score: what fits less than half as well speaks of something else. On LoCoMo, where a fifth of what is
-said seems to contradict something, recall@10 is .745 with it, .739 without, .757 if the newer is never put first."""
+"""Of the older's score: what fits less than half as well speaks of something else."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
