@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -186,7 +187,15 @@ def test_a_reader_who_leaves_is_no_error() -> None:
 
 
 def test_ctrl_c_is_quiet(home: Path) -> None:
-    process = subprocess.Popen([*COMMAND, "remember"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
+    attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        [*COMMAND, "remember"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=attentive,  # noqa: PLW1509
+    )
     assert process.stdin is not None
     assert process.stderr is not None
     while not (home / "memory.id").exists():
