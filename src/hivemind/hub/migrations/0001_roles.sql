@@ -36,3 +36,26 @@ RETURN strpos($1, $2);
 CREATE TEXT SEARCH DICTIONARY stem (TEMPLATE = snowball, Language = porter);
 CREATE TEXT SEARCH CONFIGURATION words (COPY = simple);
 ALTER TEXT SEARCH CONFIGURATION words ALTER MAPPING REPLACE simple WITH stem;
+
+-- Gives functions to a role that answers for them, and to the hub that calls them. Only whoever may become a role can
+-- give it something; afterwards the owner is not a member of it any more.
+CREATE PROCEDURE hand_over(new_owner text, VARIADIC functions text[]) LANGUAGE plpgsql AS $$
+DECLARE
+    name text;
+    is_super boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
+BEGIN
+    IF NOT is_super THEN
+        EXECUTE format('GRANT %I TO %I', new_owner, current_user);
+    END IF;
+    EXECUTE format('GRANT CREATE ON SCHEMA hivemind TO %I', new_owner);
+    FOREACH name IN ARRAY functions LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %I FROM PUBLIC', name);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %I TO hivemind_hub', name);
+        EXECUTE format('ALTER FUNCTION %I OWNER TO %I', name, new_owner);
+    END LOOP;
+    EXECUTE format('REVOKE CREATE ON SCHEMA hivemind FROM %I', new_owner);
+    IF NOT is_super THEN
+        EXECUTE format('REVOKE %I FROM %I', new_owner, current_user);
+    END IF;
+END $$;
+REVOKE EXECUTE ON PROCEDURE hand_over FROM PUBLIC;

@@ -54,22 +54,4 @@ BEGIN
     END IF;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION matching, saying, near FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION matching, saying, near TO hivemind_hub;
-
--- Only whoever may become a role can give it something; afterwards the owner is not a member any more.
-DO $$
-DECLARE is_super boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
-BEGIN
-    IF NOT is_super THEN
-        EXECUTE format('GRANT hivemind_index TO %I', current_user);
-    END IF;
-    GRANT CREATE ON SCHEMA hivemind TO hivemind_index;
-    ALTER FUNCTION matching OWNER TO hivemind_index;
-    ALTER FUNCTION saying OWNER TO hivemind_index;
-    ALTER FUNCTION near OWNER TO hivemind_index;
-    REVOKE CREATE ON SCHEMA hivemind FROM hivemind_index;
-    IF NOT is_super THEN
-        EXECUTE format('REVOKE hivemind_index FROM %I', current_user);
-    END IF;
-END $$;
+CALL hand_over('hivemind_index', 'matching', 'saying', 'near');

@@ -88,23 +88,4 @@ CREATE FUNCTION note_refusal(whose text, moment text, asker text, what text, why
 LANGUAGE sql SECURITY DEFINER SET search_path = hivemind, pg_temp
 AS $$ INSERT INTO refusals VALUES (moment, asker, what, why, nullif(whose, '')::uuid) $$;
 
-REVOKE EXECUTE ON FUNCTION token_of, team_named, has_teams, count_request, note_refusal FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION token_of, team_named, has_teams, count_request, note_refusal TO hivemind_hub;
-
-DO $$
-DECLARE is_super boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
-BEGIN
-    IF NOT is_super THEN
-        EXECUTE format('GRANT hivemind_door TO %I', current_user);
-    END IF;
-    GRANT CREATE ON SCHEMA hivemind TO hivemind_door;
-    ALTER FUNCTION token_of OWNER TO hivemind_door;
-    ALTER FUNCTION team_named OWNER TO hivemind_door;
-    ALTER FUNCTION has_teams OWNER TO hivemind_door;
-    ALTER FUNCTION count_request OWNER TO hivemind_door;
-    ALTER FUNCTION note_refusal OWNER TO hivemind_door;
-    REVOKE CREATE ON SCHEMA hivemind FROM hivemind_door;
-    IF NOT is_super THEN
-        EXECUTE format('REVOKE hivemind_door FROM %I', current_user);
-    END IF;
-END $$;
+CALL hand_over('hivemind_door', 'token_of', 'team_named', 'has_teams', 'count_request', 'note_refusal');

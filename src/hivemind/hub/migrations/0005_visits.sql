@@ -24,19 +24,4 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = hivemind, pg_temp AS $$
     WHERE v.hash = digest AND v.expires_at > moment
       AND (v.token IS NULL OR (t.revoked_at = '' AND t.expires_at > moment))
 $$;
-REVOKE EXECUTE ON FUNCTION visit_of FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION visit_of TO hivemind_hub;
-
-DO $$
-DECLARE is_super boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
-BEGIN
-    IF NOT is_super THEN
-        EXECUTE format('GRANT hivemind_door TO %I', current_user);
-    END IF;
-    GRANT CREATE ON SCHEMA hivemind TO hivemind_door;
-    ALTER FUNCTION visit_of OWNER TO hivemind_door;
-    REVOKE CREATE ON SCHEMA hivemind FROM hivemind_door;
-    IF NOT is_super THEN
-        EXECUTE format('REVOKE hivemind_door FROM %I', current_user);
-    END IF;
-END $$;
+CALL hand_over('hivemind_door', 'visit_of');
