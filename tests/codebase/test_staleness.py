@@ -8,33 +8,14 @@ import pytest
 from hivemind.codebase.index import Index
 from hivemind.codebase.judging import changes_between, judge
 from hivemind.model.code import Anchor, Change
+from tests.service import SERVICE as SIGNING_IN
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
 
-SERVICE = '''
-"""Who may come in."""
-
-import jwt
-
-
-def authenticate_user(user, pw):
-    """Give a token to who knows the password."""
-    attempts = 0
-    record = find_record(user)
-    while attempts < LIMIT:
-        token = jwt.sign(record.name, pw, algorithm="HS256")
-        if token and record.is_active and not record.is_locked:
-            log_success(record, token)
-            return token
-        attempts = attempts + 1
-        log_failure(record, attempts)
-    raise TooManyAttempts(user)
-
-
-def find_record(user):
-    return TABLE.lookup(user)
-
+SERVICE = (
+    SIGNING_IN
+    + '''
 
 class Session:
     """An open door."""
@@ -49,6 +30,7 @@ class Session:
         self.user = None
         self.ended = now()
 '''
+)
 PATH = "auth/service.py"
 BODY = SERVICE[SERVICE.index("def authenticate_user") : SERVICE.index("def find_record")]
 

@@ -18,32 +18,10 @@ from hivemind.model.recall import Signal
 from tests.conftest import Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.doors import run, run_json
+from tests.service import SERVICE
 
 Make = Callable[..., Path]
 
-SERVICE = '''
-"""Who may come in."""
-
-import jwt
-
-
-def authenticate_user(user, pw):
-    """Give a token to who knows the password."""
-    attempts = 0
-    record = find_record(user)
-    while attempts < LIMIT:
-        token = jwt.sign(record.name, pw, algorithm="HS256")
-        if token and record.is_active and not record.is_locked:
-            log_success(record, token)
-            return token
-        attempts = attempts + 1
-        log_failure(record, attempts)
-    raise TooManyAttempts(user)
-
-
-def find_record(user):
-    return TABLE.lookup(user)
-'''
 PATH = "auth/service.py"
 LINK = f"{PATH}::authenticate_user"
 JWT = "Auth uses a custom JWT library for reasons of HMAC"
