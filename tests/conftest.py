@@ -16,12 +16,10 @@ from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
-from tests import postgres
+from tests import postgres, searching
 from tests.browsing import CHROMIUM
 
-# A shared machine is slow at random; a property is not false for that.
-hypothesis.settings.register_profile("steady", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("steady")
+hypothesis.settings.load_profile(searching.PROFILE)
 
 PERSON = Writer(actor="ada", channel=Channel.PERSON)
 AGENT = Writer(actor="claude-code", channel=Channel.AGENT, session_id="s1")

@@ -4,13 +4,14 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
 from hivemind.agents.base import clean
 from hivemind.agents.calls import git_name
 from hivemind.model.session import Observation, Seen, Skipped
+from tests.searching import examples
 
 AT = "2026-03-01T10:00:00.000000Z"
 S = {"session_id": "s1", "cwd": "/repo"}
@@ -389,7 +390,7 @@ json_values = st.recursive(
 
 
 @pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_whatever_stands_in_a_field_nothing_is_raised(name: str, data: st.DataObject) -> None:
     event, payload = data.draw(st.sampled_from([table[name] for table in (EDITS, FAILURES, PROMPTS) if name in table]))

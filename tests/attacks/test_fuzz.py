@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
@@ -21,6 +21,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.session import Observation, Skipped
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally
+from tests.searching import examples
 
 EVENTS = (
     "SessionStart",
@@ -95,7 +96,7 @@ values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=20,
 )
 payloads = st.dictionaries(st.sampled_from(FIELDS), values, max_size=10)
-QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = examples(25)
 
 
 @pytest.mark.parametrize("agent", agents.NAMES)
@@ -264,7 +265,7 @@ def test_lines_of_an_import(held: dict[str, Any]) -> None:
     assert len(found) == 1
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20)
 @given(
     sources=st.lists(
         st.dictionaries(st.sampled_from(["channel", "actor", "file", "lines", "quote", "commit"]), values), max_size=2

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivemind.codebase.fingerprint import SAMPLE, pack, similarity, sketch
@@ -10,6 +10,7 @@ from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import compare
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import BROKEN, Change, Fingerprint
+from tests.searching import examples
 
 SAMPLES = {path.stem: path.read_text() for path in (Path(__file__).parent / "samples").glob("*.sample")}
 COMMENTS = {
@@ -37,7 +38,7 @@ def changes(name: str, before: str, after: str) -> dict[str, Change]:
 
 
 @given(name=names, where=places)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_blank_lines_never_make_anything_stale(name: str, where: list[int]) -> None:
     told = changes(name, SAMPLES[name], inserted(SAMPLES[name], where, ""))
 
@@ -46,7 +47,7 @@ def test_blank_lines_never_make_anything_stale(name: str, where: list[int]) -> N
 
 @given(name=commented, where=places)
 @example(name="shop.py", where=[0, 16])  # between a decorator and its method
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_comments_never_make_anything_stale(name: str, where: list[int]) -> None:
     mark = COMMENTS[name.rpartition(".")[2]]
     # Between lines of a literal or a declaration with its own layout a comment would be text.
@@ -56,7 +57,7 @@ def test_comments_never_make_anything_stale(name: str, where: list[int]) -> None
 
 
 @given(name=names, spaces=st.integers(min_value=1, max_value=3))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_spaces_at_the_end_of_lines_never_make_anything_stale(name: str, spaces: int) -> None:
     told = changes(name, SAMPLES[name], SAMPLES[name].replace("\n", " " * spaces + "\n"))
 
@@ -64,7 +65,7 @@ def test_spaces_at_the_end_of_lines_never_make_anything_stale(name: str, spaces:
 
 
 @given(name=names, cut=st.integers(min_value=0, max_value=2000))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_any_edit_and_its_revert_leave_everything_fresh(name: str, cut: int) -> None:
     text = SAMPLES[name]
     at = cut % len(text)
@@ -80,7 +81,7 @@ def test_any_edit_and_its_revert_leave_everything_fresh(name: str, cut: int) -> 
 
 @example(name="Shop.scala", cut=1020, size=21)  # an error elsewhere changes how a block is read
 @given(name=names, cut=st.integers(min_value=0, max_value=2000), size=st.integers(min_value=0, max_value=40))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_knowing_old_fingerprints_changes_no_outline(name: str, cut: int, size: int) -> None:
     text = SAMPLES[name]
     at = cut % len(text)
@@ -91,7 +92,7 @@ def test_knowing_old_fingerprints_changes_no_outline(name: str, cut: int, size: 
 
 
 @given(source=st.binary(max_size=400), name=names)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_any_bytes_can_be_outlined_in_any_language(source: bytes, name: str) -> None:
     symbols = outline(name, source).symbols
 

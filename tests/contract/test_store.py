@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from hivemind import Hivemind, Kind, Scope
 from hivemind.errors import NotFound, Refused
@@ -23,6 +23,7 @@ from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
 from tests.postgres import new_team
 from tests.property.test_log import histories
+from tests.searching import examples
 
 TEAM = Scope.TEAM
 ELSEWHERE = "remote:git.example/acme/web"
@@ -179,11 +180,7 @@ def test_the_order_of_arrival_does_not_matter_and_a_rebuild_changes_nothing(make
     assert log.verify(one.db) == log.verify(other.db) == []
 
 
-@settings(
-    max_examples=25,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(25, shrink=False)
 @given(history=histories())
 def test_both_engines_derive_the_same_from_the_same_history(hub: Hub, tmp_path: Path, history: list[Event]) -> None:
     shared = [replace(event, scope=TEAM) for event in history]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind.model.code import Anchor
@@ -47,6 +47,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.session import Seen
 from hivemind.store import Store, log, shared
 from hivemind.store.projector import OWNERS
+from tests.searching import examples
 
 memory_ids = st.sampled_from([MemoryId(letter * 32) for letter in "abc"])
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
@@ -129,7 +130,7 @@ erasures = st.builds(MemoryErased, memory_id=memory_ids, reason=texts, values=ta
 
 
 # Shrinking a history of ten events takes minutes and is worth it only to somebody who looks at it.
-quick = settings(max_examples=60, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+quick = examples(60, shrink=False)
 
 
 @st.composite

@@ -10,10 +10,11 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivemind.capture.redact import redact, secrets_in
+from tests.searching import examples
 
 ALPHABETS = {
     "A": string.ascii_letters + string.digits,
@@ -362,7 +363,7 @@ def test_redacting_twice_changes_nothing() -> None:
 
 
 @given(st.lists(st.sampled_from(SECRET_TEXTS + PIECES) | st.text(max_size=20), max_size=12).map("".join))
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @example("<pri<private>x</private>vate>secret")
 @example("\u0130password: \u0130abc123!")
 def test_redacting_twice_changes_nothing_whatever_the_text(text: str) -> None:
@@ -372,7 +373,7 @@ def test_redacting_twice_changes_nothing_whatever_the_text(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=())), st.sets(st.text(st.characters(exclude_categories=()))))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_any_text_with_any_known_values_can_be_redacted(text: str, known: set[str]) -> None:
     once = redact(text, known)
 

@@ -78,6 +78,18 @@ def member(held: Payload, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def members(held: Payload, name: str) -> list[dict[str, Any]]:
+    """The objects of the list under a name; none, if there is no such list."""
+    found = held.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def blocks(message: Payload) -> list[dict[str, Any]]:
+    """The content of a message, which is one text or a list of blocks."""
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else members(message, "content")
+
+
 def text(value: Any) -> str:
     """Free text out of a string, or out of a list of blocks or parts that hold some."""
     if isinstance(value, str):

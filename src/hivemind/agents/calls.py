@@ -57,9 +57,9 @@ def described(tool: str, given: Any, came_back: Any, *, failed: bool = False) ->
     return [call | (edits[0] if edits else {}), *({"tool": tool, **edit} for edit in edits[1:])]
 
 
-def git_name(content: str | None) -> str:
-    """The name git gives this content, so that an edit can be found again in a commit."""
-    if content is None:
+def git_name(content: Any) -> str:
+    """The name git gives this text, so that an edit can be found again in a commit."""
+    if not isinstance(content, str):
         return ""
     body = content.encode("utf-8", "surrogatepass")
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()

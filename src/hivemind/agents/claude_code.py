@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, moment, objects, text, touched_since, words, written
+from hivemind.agents.base import Told, blocks, moment, objects, text, touched_since, words, written
 from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Observation, Seen, Skipped
@@ -84,12 +84,12 @@ def read_transcript(path: Path) -> Told:
             subagent=str(line.get("agentId") or "") if line.get("isSidechain") else "",
             model=str(message.get("model") or ""),
         )
-        yield from _said(step, turn, line, _blocks(message))
-        yield from _called(step, line, _blocks(message), asked)
+        yield from _said(step, turn, line, blocks(message))
+        yield from _called(step, line, blocks(message), asked)
 
 
-def _said(step: Step, turn: str, line: dict[str, Any], blocks: list[dict[str, Any]]) -> Iterator[Observation]:
-    texts = [block for block in blocks if block.get("type") == "text"]
+def _said(step: Step, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Iterator[Observation]:
+    texts = [block for block in content if block.get("type") == "text"]
     if line["type"] == "assistant":
         for block in texts:
             yield from replied(step, turn, text(block))
@@ -102,10 +102,10 @@ def _said(step: Step, turn: str, line: dict[str, Any], blocks: list[dict[str, An
 
 
 def _called(
-    step: Step, line: dict[str, Any], blocks: list[dict[str, Any]], asked: dict[str, dict[str, Any]]
+    step: Step, line: dict[str, Any], content: list[dict[str, Any]], asked: dict[str, dict[str, Any]]
 ) -> Iterator[Observation]:
     """Calls are told in two lines; the result's line has it twice, once for the model and once in full."""
-    for block in blocks:
+    for block in content:
         if block.get("type") == "tool_use":
             asked[str(block.get("id"))] = block
         elif block.get("type") == "tool_result":
@@ -113,10 +113,3 @@ def _called(
             call = asked.pop(own_id, {})
             came_back = (not failed and line.get("toolUseResult")) or block.get("content")
             yield from called(step, own_id, str(call.get("name") or ""), call.get("input"), came_back, failed=failed)
-
-
-def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

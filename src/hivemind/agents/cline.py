@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Payload, Told, member, moment, text, touched_since, whole, written
+from hivemind.agents.base import Payload, Told, blocks, member, moment, text, touched_since, whole, written
 from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place, entry
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -130,7 +130,8 @@ def read_transcript(path: Path) -> Told:
     asked: dict[str, dict[str, Any]] = {}
     begun = moment(about.get("started_at"), written(path)) if isinstance(about, dict) else written(path)
     yield started(Step(agent=NAME, session=session, at=begun, directory=directory), "")
-    for message in held.get("messages") or ():
+    messages = held.get("messages")
+    for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
             yield Skipped(reason="a message that is neither the user's nor the assistant's")
             continue
@@ -145,12 +146,9 @@ def read_transcript(path: Path) -> Told:
 
 
 def _message(step: Step, message: dict[str, Any], asked: dict[str, dict[str, Any]]) -> Told:
-    content = message.get("content")
-    held = [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
-    blocks = [block for block in held if isinstance(block, dict)]
-    said = text([block for block in blocks if block.get("type") == "text"])
+    said = text([block for block in blocks(message) if block.get("type") == "text"])
     yield from replied(step, "", said) if message["role"] == "assistant" else prompted(step, "", said)
-    for block in blocks:
+    for block in blocks(message):
         if block.get("type") == "tool_use":
             asked[str(block.get("id"))] = block
         elif block.get("type") == "tool_result":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import Told, moment, objects, text, touched_since, words, written
+from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, words, written
 from hivemind.agents.changes import on_disk
 from hivemind.agents.pieces import SERVER, Files, Hooks, Launch, Piece, Place, TomlTable
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
@@ -202,13 +202,13 @@ def _line(rollout: _Rollout, kind: str, payload: dict[str, Any], at: str) -> Tol
 
 def _message(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
     step, turn = rollout.step(at), rollout.turn
-    match payload.get("type"):
+    match str(payload.get("type")):
         case "user_message":
             yield from prompted(step, turn, str(payload.get("message") or ""))
         case "agent_message":
             yield from replied(step, turn, str(payload.get("message") or ""))
         case "item_completed":
-            yield from _completed(rollout, payload.get("item") or {}, step)
+            yield from _completed(rollout, member(payload, "item"), step)
         case "patch_apply_end":
             call = str(payload.get("call_id"))
             rollout.told.add(call)
@@ -219,9 +219,9 @@ def _message(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
 
 def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
     call, failed = str(item.get("id")), item.get("status") == "failed"
-    said = text([{"text": part.get("text")} for part in item.get("content") or () if isinstance(part, dict)])
+    said = text([{"text": part.get("text")} for part in members(item, "content")])
     rollout.told.add(call)
-    match item.get("type"):
+    match str(item.get("type")):
         case "UserMessage":
             yield from prompted(step, rollout.turn, said)
         case "AgentMessage":
@@ -242,7 +242,7 @@ def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
 def _item(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
     """Calls and what came back, for the tools that no event told of in full."""
     call = str(payload.get("call_id"))
-    match payload.get("type"):
+    match str(payload.get("type")):
         case "function_call" | "custom_tool_call" | "local_shell_call":
             rollout.asked[call] = payload
         case "function_call_output" | "custom_tool_call_output":

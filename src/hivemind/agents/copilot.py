@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, moment, objects, touched_since, words, written
+from hivemind.agents.base import Payload, Told, member, moment, objects, touched_since, words, written
 from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -131,7 +131,7 @@ def read_transcript(path: Path) -> Told:
             continue
         if line.get("type") == "session.start":
             log.session = str(told.get("sessionId") or log.session)
-            log.directory = str((told.get("context") or {}).get("cwd") or "")
+            log.directory = str(member(told, "context").get("cwd") or "")
         step = Step(
             agent=NAME,
             session=log.session,
@@ -144,12 +144,12 @@ def read_transcript(path: Path) -> Told:
 
 
 def _line(log: _Log, step: Step, line: dict[str, Any], told: dict[str, Any]) -> Told:
-    match line.get("type"):
+    match str(line.get("type")):
         case "session.start":
             yield started(step, "new")
         case "hook.start":
-            if told.get("hookType") in REPEATED:
-                yield from _hooked(log, step, str(told["hookType"]), told.get("input") or {})
+            if (event := str(told.get("hookType"))) in REPEATED:
+                yield from _hooked(log, step, event, member(told, "input"))
         case "user.message":
             said = str(told.get("content") or "")
             # A hook is told the prompt with what other hooks put before it.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, digest, objects, text, touched_since, words
+from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, touched_since, words
 from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
@@ -117,9 +117,7 @@ def read_transcript(path: Path) -> Told:
 
 
 def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str, dict[str, Any]]]) -> Told:
-    content = (line.get("message") or {}).get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    for index, block in enumerate(blocks):
+    for index, block in enumerate(blocks(member(line, "message"))):
         match str(block.get("type")).replace("-", "_"):
             case "text":
                 says = replied if line["role"] == "assistant" else prompted

@@ -13,6 +13,8 @@ from hivemind.agents.base import (
     Told,
     clean,
     digest,
+    member,
+    members,
     moment,
     objects,
     text,
@@ -104,7 +106,7 @@ def read_transcript(path: Path) -> Told:
                     yield from prompted(step, "", told)
             case "gemini" | "model":
                 said += [told] if told else []
-                for call in message.get("toolCalls") or ():
+                for call in members(message, "toolCalls"):
                     yield from _called(step, call)
             case "info" | "error" | "warning":
                 continue
@@ -122,15 +124,16 @@ def _messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Sk
         found = whole(path)
         if isinstance(found, Skipped):
             return {}, [], [found]
-        return found, list(found.get("messages") or found.get("history") or ()), []
+        return found, members(found, "messages") or members(found, "history"), []
     for line in objects(path):
         if isinstance(line, Skipped):
             skipped.append(line)
         elif "$rewindTo" in line:
-            kept = list(held)[: list(held).index(line["$rewindTo"])] if line["$rewindTo"] in held else []
+            back_to = str(line["$rewindTo"])
+            kept = list(held)[: list(held).index(back_to)] if back_to in held else []
             held = {key: held[key] for key in kept}
         elif "$set" in line:
-            for message in line["$set"].get("messages") or ():
+            for message in members(member(line, "$set"), "messages"):
                 held[str(message.get("id"))] = message
         elif "id" in line:
             held[str(line["id"])] = line
@@ -142,8 +145,7 @@ def _messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Sk
 
 
 def _called(step: Step, call: dict[str, Any]) -> Told:
-    results = [part for part in call.get("result") or () if isinstance(part, dict)]
-    responses = [(part.get("functionResponse") or {}).get("response") or {} for part in results]
+    responses = [member(member(part, "functionResponse"), "response") for part in members(call, "result")]
     said = "\n".join(str(one.get("output") or one.get("error") or "") for one in responses)
     came_back = {"llmContent": said or text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
     tool, given = str(call.get("name")), call.get("args")

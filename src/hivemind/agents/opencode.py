@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from hivemind.agents.base import Payload, Told, member, moment, text, touched_since, whole, words
+from hivemind.agents.base import Payload, Told, member, members, moment, text, touched_since, whole, words
 from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -32,6 +32,7 @@ UNUSED = words(
     "session.compacted session.diff session.idle session.status session.updated session.deleted "
     "tool.execute.before experimental.chat.system.transform experimental.session.compacting"
 )
+STORAGE = "storage"
 UNUSED_PARTS = words("reasoning step-start step-finish patch snapshot file agent subtask retry")
 Row = tuple[str, dict[str, Any], list[dict[str, Any]]]
 """A message: its id, itself and its parts."""
@@ -59,7 +60,7 @@ def decode(event: str, payload: Payload, at: str) -> Told:
                 yield started(step, "" if name == "session.created" else "resume")
         case "chat.message":
             message = member(came_back, "message")
-            yield from _prompted(step, str(message.get("id")), came_back.get("parts") or ())
+            yield from _prompted(step, str(message.get("id")), members(came_back, "parts"))
         case "tool.execute.after":
             tool, call, failed = (
                 str(given.get("tool")),
@@ -116,10 +117,10 @@ def read_transcript(path: Path) -> Told:
     if isinstance(held, Skipped):
         yield held
     elif "messages" in held:
-        rows = ((str(one["info"].get("id")), one["info"], one.get("parts") or []) for one in held["messages"])
-        yield from _session(held.get("info") or {}, rows)
-    elif "id" in held:
-        yield from _session(held, _files(path, str(held["id"])))
+        told = ((member(one, "info"), members(one, "parts")) for one in members(held, "messages"))
+        yield from _session(member(held, "info"), ((str(info.get("id")), info, parts) for info, parts in told))
+    elif "id" in held and STORAGE in path.parts:
+        yield from _session(held, _files(path))
     else:
         yield Skipped(reason="not a session of OpenCode")
 
@@ -141,12 +142,20 @@ def _rows(database: apsw.Connection, session: str) -> Iterator[Row]:
     messages = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session,))
     for message, told in messages:
         parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
-        yield message, json.loads(told), [{**json.loads(part), "id": own_id} for own_id, part in parts]
+        yield str(message), _object(told), [{**_object(part), "id": own_id} for own_id, part in parts]
 
 
-def _files(path: Path, session: str) -> Iterator[Row]:
-    storage = next(parent for parent in path.parents if parent.name == "storage")
-    for message in sorted((storage / "message" / session).glob("*.json")):
+def _object(column: Any) -> dict[str, Any]:
+    try:
+        held = json.loads(column)
+    except (TypeError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def _files(path: Path) -> Iterator[Row]:
+    storage = next(parent for parent in path.parents if parent.name == STORAGE)
+    for message in sorted((storage / "message" / path.stem).glob("*.json")):
         parts = [whole(part) for part in sorted((storage / "part" / message.stem).glob("*.json"))]
         told = whole(message)
         if isinstance(told, dict):
@@ -174,7 +183,7 @@ def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
 
 
 def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
-    match part.get("type"):
+    match str(part.get("type")):
         case "text":
             if says:
                 yield from replied(step, str(part.get("id")), text(part))
@@ -192,8 +201,8 @@ def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
             yield Skipped(reason=f"a part of type {other!r}")
 
 
-def _prompted(step: Step, message: str, parts: Iterable[Any]) -> Told:
-    said = text([part for part in parts if isinstance(part, dict) and part.get("type") == "text"])
+def _prompted(step: Step, message: str, parts: list[dict[str, Any]]) -> Told:
+    said = text([part for part in parts if part.get("type") == "text"])
     # `opencode run "a b"` keeps the quotes.
     quoted = len(said) > 1 and said[0] == said[-1] == '"' and '"' not in said[1:-1]
     yield from prompted(step, message, said[1:-1] if quoted else said)

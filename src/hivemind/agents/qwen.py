@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, member, moment, objects, text, touched_since, written
+from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, written
 from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Seen, Skipped
@@ -74,9 +74,7 @@ def read_transcript(path: Path) -> Told:
 
 
 def _line(chat: _Chat, line: dict[str, Any], path: Path) -> Told:
-    message = line.get("message")
-    held = message.get("parts") if isinstance(message, dict) else None
-    parts = [part for part in held or () if isinstance(part, dict)]
+    parts = members(member(line, "message"), "parts")
     match line.get("type"):
         case "user":
             # Notifications come as if a person had said them.
