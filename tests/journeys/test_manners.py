@@ -1,5 +1,6 @@
 """How the command line behaves towards people and scripts, whatever the command."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -186,9 +188,11 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     assert (done.stdout, done.stderr) == ('{"hivemind ended with 141\n', "")
 
 
+# Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
+attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+
+
 def test_ctrl_c_is_quiet(home: Path) -> None:
-    # Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
-    attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*COMMAND, "remember"],
         stdin=subprocess.PIPE,
@@ -209,6 +213,57 @@ def test_ctrl_c_is_quiet(home: Path) -> None:
     assert told.strip() == ""
     process.stdin.close()
     process.stderr.close()
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.004, 0.016, 0.05])
+def test_ctrl_c_is_quiet_while_we_are_still_being_loaded(seconds: float) -> None:
+    hasty = (
+        "import os, signal; from hivemind.__main__ import main; "
+        "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT)); "
+        f"signal.setitimer(signal.ITIMER_REAL, {seconds}); main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", hasty, "remember"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=attentive,  # noqa: PLW1509
+    )
+    with process:
+        assert process.wait() == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [(["erase", "ID"], "Destroy"), (["login", "http://localhost:1"], "Token"), (["review"], "quit")],
+)
+def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str], asked: str) -> None:
+    run("remember", "API port is 8080")
+    run("remember", "API port is 9090")
+    known = run_json("list")[0]["id"]
+    screen, keyboard = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *(known if word == "ID" else word for word in question)],
+        stdin=keyboard, stdout=keyboard, stderr=keyboard, start_new_session=True,
+        preexec_fn=lambda: (attentive(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),  # noqa: PLW1509
+    )  # fmt: skip
+    os.close(keyboard)
+    seen = ""
+    while asked not in seen:
+        seen += os.read(screen, 65536).decode(errors="replace")
+
+    os.write(screen, b"\x03")
+    code = process.wait()
+    with suppress(OSError):
+        seen += os.read(screen, 65536).decode(errors="replace")
+    os.close(screen)
+
+    assert code == 130
+    assert "Traceback" not in seen
+    assert "Abort" not in seen
+    assert len(run_json("list")) == 2
 
 
 def test_colours_are_for_terminals_and_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +350,7 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     slowly = (
         "import time, hivemind.app as a; f = a.Hivemind.doctor; "
         "a.Hivemind.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
-        "from hivemind.entrypoints.cli import main; main()"
+        "from hivemind.__main__ import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
 

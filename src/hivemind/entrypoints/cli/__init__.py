@@ -78,8 +78,3 @@ def hivemind(ctx: click.Context, store_name: str | None) -> None:
         from hivemind.entrypoints.cli.commands import status
 
         ctx.invoke(status.command)
-
-
-def main() -> None:
-    """Run the command that was typed."""
-    hivemind(prog_name="hivemind")

@@ -138,9 +138,6 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(READER_LEFT)
-    except KeyboardInterrupt:
-        click.echo(err=True)
-        ctx.exit(INTERRUPTED)
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:

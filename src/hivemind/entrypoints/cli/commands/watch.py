@@ -1,6 +1,7 @@
 """``hivemind watch``."""
 
 import signal
+import sys
 from threading import Event
 
 import click
@@ -19,8 +20,15 @@ def command() -> None:
     hivemind watch &
     """
     stop = Event()
+    signs: list[int] = []
+
+    def end(sign: int, _: object) -> None:
+        signs.append(sign)
+        stop.set()
+
     for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, lambda *_: stop.set())
+        signal.signal(sign, end)
     with open_mind() as mind:
         note(f"Following {mind.repository.root}; stop with Ctrl-C.")
         mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
+    sys.exit(128 + signs[0])
