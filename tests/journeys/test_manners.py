@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -22,7 +23,7 @@ from hivemind import Hivemind
 from hivemind.entrypoints.cli import hivemind
 from hivemind.entrypoints.cli.manners import EXIT_CODES
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
-from tests.doors import run, run_json
+from tests.doors import residue, run, run_json
 
 COMMAND = [sys.executable, "-m", "hivemind"]
 
@@ -163,6 +164,26 @@ def test_an_error_nobody_foresaw_is_one_calm_line_and_the_details_are_kept(
     assert "ghp_x7Kq9Z" not in kept
     assert shown.exit_code == 70
     assert "Traceback" in shown.stderr
+
+
+def test_an_error_that_quoted_a_memory_goes_when_the_memory_is_erased(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    known = run_json("remember", "The customer Zaphod Beeblebrox pays by invoice")["id"]
+    listed = Hivemind.list
+
+    def fail(mind: Hivemind, **given: Any) -> None:
+        raise KeyError(listed(mind, **given)[0].text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Hivemind, "list", fail)
+        run("list")
+    assert "last-error.txt" in residue(home, b"Beeblebrox")
+
+    erased = run_json("erase", known)
+
+    assert residue(home, b"Beeblebrox") == []
+    assert ("last-error.txt", "done") in [(place["name"], place["state"]) for place in erased["places"]]
 
 
 def test_where_details_cannot_be_written_the_line_says_how_to_see_them(
