@@ -461,3 +461,30 @@ def test_a_memory_in_two_sorts_of_trouble_waits_for_review_once() -> None:
     assert [one["why"] for one in waiting_before] == ["to be verified by 2020-01-01"]
     assert sorted(one["memory"]["id"] for one in waiting) == sorted([first, second])
     assert {one["why"] for one in waiting} == {"disputed by what was said elsewhere"}
+
+
+@pytest.mark.parametrize("command", ["log", "audit"])
+def test_each_entry_of_the_log_says_what_it_is_about_and_an_erased_one_that_it_is(command: str) -> None:
+    run("remember", "Deploys run from main")
+    gone = run_json("remember", "The customer is Zaphod")["id"]
+    run("erase", gone, "--yes")
+
+    told, seen, piped = run_json(command), on_a_terminal(command, NO_COLOR="1"), run(command).stdout
+
+    assert {one["about"]: one["text"] for one in told if one["about"] == gone} == {gone: "(erased)"}
+    assert [one["text"] for one in told if one["fact"] == "memory.remembered"] == ["(erased)", "Deploys run from main"]
+    for shown in (seen, piped):
+        assert re.search(r"[0-9a-f]{8}\s+Deploys run from main", shown)
+        assert re.search(rf"{gone[:8]}\s+\(erased\)", shown)
+        assert "Zaphod" not in shown
+
+
+def test_a_shortened_id_of_what_was_erased_is_answered_with_when_that_was() -> None:
+    gone = run_json("remember", "The customer is Zaphod")["id"]
+    run("erase", gone, "--yes")
+
+    told = run("show", gone[:8])
+
+    assert told.exit_code == 3
+    assert f"{gone[:8]} was erased on" in told.stderr
+    assert "there is no memory" in run("show", "ffffffff").stderr
