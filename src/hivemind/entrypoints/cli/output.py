@@ -220,6 +220,11 @@ def heading(text: str) -> None:
     click.echo("\n" + click.style(text, bold=True))
 
 
+def still_true(memory: str) -> str:
+    """What to do about a memory that the code puts in doubt."""
+    return f"Still true? hivemind verify {memory}. Not any more? hivemind revise {memory} or hivemind retract {memory}."
+
+
 def life(steps: Sequence[Step]) -> None:
     """A memory's life, a paragraph for each change."""
     text = ""

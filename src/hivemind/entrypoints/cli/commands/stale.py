@@ -5,7 +5,7 @@ import sys
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import progress, tell_rows
+from hivemind.entrypoints.cli.output import progress, still_true, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.text import first_line
 
@@ -27,7 +27,6 @@ def command(since: str) -> None:
         for doubt in doubts
         for one in doubt.became
     ]
-    ask = "Still true? hivemind verify ID. Not any more? hivemind revise ID or hivemind retract ID."
     columns = ["id", "about", "what became of it", "text"]
-    tell_rows(doubts, columns, rows, after=ask, nothing="Nothing is in doubt.")
+    tell_rows(doubts, columns, rows, after=still_true("ID"), nothing="Nothing is in doubt.")
     sys.exit(1 if doubts else 0)
