@@ -20,7 +20,7 @@ import click
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli import CHAPTERS, hivemind
 from hivemind.entrypoints.cli.manners import EXIT_CODES
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.doors import residue, run, run_json
@@ -488,3 +488,24 @@ def test_a_shortened_id_of_what_was_erased_is_answered_with_when_that_was() -> N
     assert told.exit_code == 3
     assert f"{gone[:8]} was erased on" in told.stderr
     assert "there is no memory" in run("show", "ffffffff").stderr
+
+
+def test_every_command_stands_in_one_chapter_of_the_help() -> None:
+    told = run("--help").stdout.split("\n\n")
+    listed = [line.split()[0] for chapter in told for line in chapter.splitlines()[1:] if re.match(r"  \w", line)]
+    there = hivemind.list_commands(click.Context(hivemind))
+
+    assert {"ui", "remember", "sync-files"} <= set(there)
+    assert [name for name in there if listed.count(name) != 1] == []
+    assert sorted(" ".join(CHAPTERS.values()).split()) == there
+
+
+def test_settings_are_readable_at_a_narrow_terminal() -> None:
+    run("config", "set", "recall_limit", "7")
+
+    seen = on_a_terminal("config", lines=60, NO_COLOR="1").replace("\r", "")
+
+    assert "recall_limit = 7  (from the file)\n    How many memories a recall returns at most.\n" in seen
+    assert "\nkeep_days = 0\n" in seen
+    assert max(map(len, seen.splitlines())) <= 80
+    assert "recall_limit\t7\tfile\tHow many" in run("config").stdout

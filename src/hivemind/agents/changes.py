@@ -22,6 +22,8 @@ class Change:
     root: Path
     """Directories left empty are removed below this one."""
     executable: bool = False
+    what: tuple[str, ...] = ()
+    """What of ours it puts in or takes out: the server, hooks, instructions, trust."""
 
 
 def on_disk(path: Path) -> str | None:

@@ -294,6 +294,7 @@ def removing(pieces: Iterable[Piece], place: Place, read: Files = on_disk) -> Pl
 def _planned(pieces: Iterable[Piece], change: Callable[[Piece, str], str], place: Place, read: Files) -> Plan:
     before: dict[Path, str | None] = {}
     after: dict[Path, str] = {}
+    what: dict[Path, list[str]] = {}
     executable: set[Path] = set()
     notes: list[str] = []
     for piece in pieces:
@@ -304,10 +305,19 @@ def _planned(pieces: Iterable[Piece], change: Callable[[Piece, str], str], place
         except InvalidInput as problem:
             notes.append(f"{piece.path}: {problem}")
             after.setdefault(piece.path, text)
+        if after[piece.path] != text:
+            what.setdefault(piece.path, []).append(piece.what)
         if isinstance(piece, OwnFile) and piece.executable:
             executable.add(piece.path)
     changes = (
-        Change(path=path, before=before[path], after=text or None, root=place.root, executable=path in executable)
+        Change(
+            path=path,
+            before=before[path],
+            after=text or None,
+            root=place.root,
+            executable=path in executable,
+            what=tuple(what[path]),
+        )
         for path, text in after.items()
         if text != (before[path] or "")
     )

@@ -11,15 +11,15 @@ from hivemind.entrypoints.cli import manners
 
 COMMANDS = Path(__file__).parent / "commands"
 CHAPTERS = {
-    "Every day": "status remember recall list show revise brief review",
+    "Every day": "status remember recall list show revise tag brief review ui",
     "Decide and undo": "approve reject dispute verify retract restore rollback erase",
-    "Look into it": "explain history diff log audit receipts sql stats",
+    "Look into it": "explain history diff log audit receipts stats sql",
     "Code": "link stale related symbols index watch",
-    "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
+    "Agents and sessions": "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
     "Team": "login logout sync publish team hub",
+    "Look after it": "config doctor backup repair rebuild prune export import model completion",
 }
-"""How help groups the commands; one that is not named here stands under the last heading."""
-LAST_CHAPTER = "Look after it"
+"""How help groups the commands."""
 
 
 class Commands(manners.Family):
@@ -45,11 +45,8 @@ class Commands(manners.Family):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what they are for."""
-        left = self.list_commands(ctx)
-        chapters = {title: names.split() for title, names in CHAPTERS.items()}
-        chapters[LAST_CHAPTER] = [name for name in left if not any(name in names for names in chapters.values())]
-        for title, names in chapters.items():
-            self.write_chapter(ctx, formatter, title, names)
+        for title, names in CHAPTERS.items():
+            self.write_chapter(ctx, formatter, title, names.split())
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""

@@ -138,7 +138,9 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(READER_LEFT)
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except click.Abort as error:
+        raise Failed("stopped; nothing more was done", NO) from error
+    except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
         raise Failed(_unforeseen(ctx, error), UNFORESEEN) from error

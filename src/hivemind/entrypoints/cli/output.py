@@ -116,21 +116,22 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what a person should not miss, on standard error."""
-    click.echo(click.style(neutral(text), fg="yellow"), err=True)
+    click.echo(click.style(wrapped(neutral(text)), fg="yellow"), err=True)
 
 
 def indented(text: str) -> str:
     """Text a little to the right, wrapped so that it stays there."""
-    return "\n".join(wrapped(line, "    ", "    ") or "    " for line in neutral(text).split("\n"))
+    return wrapped(neutral(text), "    ", "    ")
 
 
 def wrapped(text: str, first: str = "", after: str = "") -> str:
     """Text broken between words where a person's terminal ends, with what stands before its first and later lines."""
     width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
-    return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=after,
+    lines = textwrap.TextWrapper(
+        width, initial_indent=first, subsequent_indent=after,
         break_on_hyphens=False, break_long_words=False, replace_whitespace=False,
     )  # fmt: skip
+    return "\n".join(lines.fill(line) or first for line in text.split("\n"))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -300,7 +301,7 @@ def _console(*, stderr: bool = False) -> Any:
     from rich.console import Console  # 90 ms that a pipe need not pay
 
     ctx = click.get_current_context(silent=True)
-    return Console(stderr=stderr, no_color=True if ctx and ctx.color is False else None, highlight=False)
+    return Console(stderr=stderr, color_system=None if ctx and ctx.color is False else "auto", highlight=False)
 
 
 def answer(found: Recall, *, why: bool) -> None:

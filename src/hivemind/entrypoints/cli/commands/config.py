@@ -1,5 +1,7 @@
 """``hivemind config list``, ``get``, ``set``, ``unset`` and ``path``."""
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -7,7 +9,9 @@ from click.shell_completion import CompletionItem
 
 from hivemind.app import configuring
 from hivemind.entrypoints.cli.manners import Family
-from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
+from hivemind.entrypoints.cli.output import indented, note, on_terminal, say, tell, tell_rows, warn
+from hivemind.model.text import neutral
+from hivemind.settings import Setting
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -42,8 +46,20 @@ def list_() -> None:
     hivemind config list
     """
     found = configuring.every()
+    if on_terminal():
+        tell(found, lambda: _listed(found))
+        return
     rows = [[one.name, _shown(one.value), one.origin, one.meaning] for one in found]
     tell_rows(found, ["setting", "value", "from", "meaning"], rows)
+
+
+def _listed(found: Sequence[Setting]) -> None:
+    for one in found:
+        origin = "" if one.origin == "default" else f"  (from the {one.origin})"
+        said = neutral(f"{one.name} = {json.dumps(one.value, ensure_ascii=False)}")
+        click.echo(click.style(said, bold=True) + origin)
+        say(indented(one.meaning.replace("``", "'")))
+    note("\nChange one: hivemind config set NAME VALUE")
 
 
 @command.command("get")

@@ -42,7 +42,7 @@ def command(
             tell([str(path) for path in written], "\n".join(["Written:", *(f"  {path}" for path in written)]))
             return
         planned = mind.connect_agents(agents, project=project, trust_codex_hooks=trust_codex_hooks)
-        show(planned, nothing="is connected already")
+        show(planned, nothing="is connected already", exactly=dry_run)
         if not dry_run and confirmed(planned, "Make these changes?", yes=yes):
             mind.make(planned)
             note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")

@@ -26,7 +26,7 @@ def command(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: b
     """
     with open_mind() as mind:
         planned = mind.disconnect_agents(agents, project=project)
-        show(planned, nothing="is not connected")
+        show(planned, nothing="is not connected", exactly=dry_run)
         if not planned:
             note("No agent is connected.")
         if not dry_run and confirmed(planned, "Take this back?", yes=yes):
