@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -47,6 +47,10 @@ class Commands(manners.Family):
         """The commands by what they are for."""
         for title, names in CHAPTERS.items():
             self.write_chapter(ctx, formatter, title, names.split())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, but what is mistyped gets one line."""
+        return cast(list[str], manners.calmly(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""

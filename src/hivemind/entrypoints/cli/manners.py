@@ -140,6 +140,10 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
         ctx.exit(READER_LEFT)
     except click.Abort as error:
         raise Failed("stopped; nothing more was done", NO) from error
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else ctx.command_path
+        hint = "" if "--help" in error.format_message() else f" See '{where} --help'."
+        raise Failed(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:

@@ -44,6 +44,8 @@ def command(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -
 
 
 def _told(done: Backfilled, *, dry_run: bool) -> str:
+    if not (done.commits or done.transcripts):
+        return "There is nothing to take in: no commit, and no transcript of an agent."
     would = "Would take in" if dry_run else "Took in"
     if done.commits:
         return f"{would} {many(done.commits, 'commit')}; {many(done.learned, 'new proposal')}."

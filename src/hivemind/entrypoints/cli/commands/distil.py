@@ -16,8 +16,9 @@ def command(session: str) -> None:
     """
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
-    proposed = many(done.proposed, "new proposal")
-    tell(done, f"Looked at {many(done.sessions, 'session')}: {proposed}, {done.known:,} known before.")
+    proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
+    looked = f"Looked at {many(done.sessions, 'session')}: {proposed}."
+    tell(done, looked if done.sessions else "No session has come to rest since the last time.")
     for detector, count in done.by_detector:
         note(f"{count:,} from {detector}")
     if done.refused:

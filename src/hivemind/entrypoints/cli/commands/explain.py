@@ -40,10 +40,10 @@ def _told(known: Explanation, code: Sequence[Behind]) -> None:
     heading("History")
     life(known.history)
     heading("Shown to")
-    rows = [[minute(r.at), r.actor, r.query, f"place {r.rank}", f"{r.tokens} tokens"] for r in known.receipts]
-    table(["when", "who", "question", "rank", "cost"], rows)
+    rows = [[minute(r.at), r.actor, r.query or "unasked", str(r.rank), str(r.tokens)] for r in known.receipts]
+    table(["when", "who", "question", "place", "tokens"], rows)
     if not rows:
-        note("nobody yet")
+        note("Nobody yet.")
 
 
 def _became(one: Behind) -> None:

@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import progress, tell
+from hivemind.entrypoints.cli.output import many, progress, tell
 
 
 @click.command("index")
@@ -17,4 +17,4 @@ def command() -> None:
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         done = mind.index(advance)
-    tell(done, f"{done.symbols:,} symbols in {done.files:,} files; {done.changed:,} files had changed.")
+    tell(done, f"{many(done.symbols, 'symbol')} in {many(done.files, 'file')}; {many(done.changed, 'file')} had changed.")

@@ -10,7 +10,9 @@ from hivemind.model.ids import short
 from hivemind.model.reports import Waiting
 from hivemind.model.text import first_line
 
-CHOICES = "a approve · o approve over what contradicts it · e edit · m merge with it · r reject · s skip · q quit"
+ALONE = "a approve · e edit · r reject · s skip · q quit"
+AGAINST = "a approve · o approve over it · e edit · m merge · r reject · s skip · q quit"
+"""With something it contradicts."""
 
 
 @click.command("review")
@@ -40,7 +42,9 @@ def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
     """Show one and do what the person says; false when they have had enough."""
     _shown(mind, waiting, place)
     memory = waiting.memory
-    match click.prompt(CHOICES, type=click.Choice(list("aoemrsq")), show_choices=False, default="s"):
+    choices = AGAINST if waiting.against else ALONE
+    keys = click.Choice([choice[0] for choice in choices.split(" · ")])
+    match click.prompt(choices, type=keys, show_choices=False, default="s"):
         case "a" if waiting.why.startswith(("to be", "in doubt")):
             mind.verify(memory.id)
         case "a":

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import tell_rows
+from hivemind.entrypoints.cli.output import many, tell_rows
 from hivemind.model.ids import short
 from hivemind.model.reports import Spent
 
@@ -32,8 +32,8 @@ def command(tokens: bool) -> None:
     rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
     total = sum(row[3] for row in stats.memories)
     summary = (
-        f"{total:,} memories · {stats.sessions:,} sessions with {stats.observations:,} observations"
-        f" · {stats.events:,} log entries · {stats.bytes / 1e6:.1f} MB"
+        f"{many(total, 'memory')} · {many(stats.sessions, 'session')} with {many(stats.observations, 'observation')}"
+        f" · {many(stats.events, 'log entry')} · {stats.bytes / 1e6:.1f} MB"
     )
     tell_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, nothing=summary)
 
@@ -44,7 +44,7 @@ def _spent(sessions: Sequence[Spent]) -> None:
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
     after = (
-        f"{total:,} tokens in {len(rows):,} sessions · {again:,} times something an earlier session had found"
-        f" (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
+        f"{many(total, 'token')} in {many(len(rows), 'session')} · {again:,} times something an earlier session had"
+        f" found (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
     )
     tell_rows(sessions, columns, rows, after=after, nothing="Nothing was shown yet.")

@@ -3,7 +3,7 @@
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind
-from hivemind.entrypoints.cli.output import tell
+from hivemind.entrypoints.cli.output import many, tell
 
 
 @click.command("sync-files")
@@ -23,4 +23,4 @@ def run(*, dry_run: bool = False) -> None:
     """The same for a command that takes in more than files."""
     with open_mind() as mind:
         synced = mind.sync_files(dry_run=dry_run)
-    tell(synced, f"{synced.said} points in the instruction files: {synced.new} new, {synced.gone} gone.")
+    tell(synced, f"{many(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")

@@ -30,7 +30,7 @@ def command(ctx: click.Context, port: int, no_open: bool) -> None:
 
     def ready(link: str) -> None:
         say(link)
-        note("Press Ctrl+C to stop.")
+        note("Stop with Ctrl-C.")
         if not no_open:
             webbrowser.open(link)
 

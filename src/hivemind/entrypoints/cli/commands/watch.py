@@ -29,6 +29,6 @@ def command() -> None:
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, end)
     with open_mind() as mind:
-        note(f"Following {mind.repository.root}; stop with Ctrl-C.")
+        note(f"Following {mind.repository.root}. Stop with Ctrl-C.")
         mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
     sys.exit(128 + signs[0])
