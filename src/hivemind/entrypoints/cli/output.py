@@ -50,12 +50,23 @@ def tell(value: Any, people: str | Callable[[], None]) -> None:
 
 
 def tell_rows(
-    value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str = "", after: str = ""
+    value: Any,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    nothing: str = "",
+    after: str = "",
+    seen: Callable[[], None] | None = None,
 ) -> None:
-    """Print a list: as JSON if asked; else as a table, with what to say if it is empty or behind it."""
+    """Print a list: as JSON if asked; else as a table, or as it is best seen on a terminal, with what to say if it is
+    empty or behind it.
+    """
 
     def show() -> None:
-        table(columns, rows)
+        if seen and on_terminal():
+            seen()
+        else:
+            table(columns, rows)
         if aside := after if rows else nothing:
             note(aside)
 
@@ -172,8 +183,9 @@ def memory_line(memory: Memory) -> list[str]:
     return [short(memory.id), day(memory.revised_at), memory.scope.value, memory.kind.value, text]
 
 
-def fields(memory: Memory) -> None:
-    """What is known about a memory, a line each, empty things left out."""
+def described(memory: Memory) -> None:
+    """What a memory says, and what is known about it, a line each, empty things left out."""
+    say(memory.text + "\n")
     sources = [_source(source) for source in memory.sources]
     rows = {
         "id": memory.id,
@@ -250,51 +262,37 @@ def patch(lines: Iterable[str], indent: str = "") -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal once work has taken a second; silence elsewhere."""
+    """A bar on a terminal once work has taken a second, because drawing takes a while itself; silence elsewhere."""
     # A dumb terminal cannot take a bar back.
     if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done, total: None
         return
-    bar = Bar(title)
-    late = Timer(PATIENCE_SECONDS, bar.draw)
-    late.daemon = True
-    late.start()
-    try:
-        yield bar.advance
-    finally:
-        late.cancel()
-        late.join()
-        bar.clear()
+    bars: list[Any] = []
+    reached: dict[str, int] = {}
 
+    def advance(done: int, total: int) -> None:
+        reached.update(completed=done, total=total)
+        for bar in bars:
+            bar.update(0, **reached)
 
-class Bar:
-    """How far work has come; drawn only if it takes long, because drawing takes a while itself."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._reached: tuple[int, int | None] = (0, None)
-        self._drawn: Any = None
-
-    def advance(self, done: int, total: int) -> None:
-        """So much of so much is done."""
-        self._reached = (done, total)
-        if self._drawn:
-            self._drawn.update(0, completed=done, total=total)
-
-    def draw(self) -> None:
-        """Show it from now on."""
+    def draw() -> None:
         from rich.progress import Progress
 
         bar = Progress(console=_console(stderr=True), transient=True)
-        done, total = self._reached
-        bar.add_task(self._title, completed=done, total=total)
+        bar.add_task(title, completed=reached.get("completed", 0), total=reached.get("total"))
         bar.start()
-        self._drawn = bar
+        bars.append(bar)
 
-    def clear(self) -> None:
-        """Leave nothing behind."""
-        if self._drawn:
-            self._drawn.stop()
+    late = Timer(PATIENCE_SECONDS, draw)
+    late.daemon = True
+    late.start()
+    try:
+        yield advance
+    finally:
+        late.cancel()
+        late.join()
+        for bar in bars:
+            bar.stop()
 
 
 def _console(*, stderr: bool = False) -> Any:

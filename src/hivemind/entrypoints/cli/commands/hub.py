@@ -21,8 +21,10 @@ database_option = click.option(
 team_option = click.option("--team", default="team", show_default=True, help="Which team, when asked by --database.")
 days_option = click.option("--days", default=90, show_default=True, help="How long it is good for.")
 
+chapter = click.Group()
 
-@click.group("hub", cls=Family)
+
+@chapter.group("hub", cls=Family)
 def command() -> None:
     """Where a team's memory is kept: a service over Postgres.
 
