@@ -37,7 +37,7 @@ class Commands(manners.Family):
         """The command of that name."""
         if cmd_name in MODULES and cmd_name not in self.commands:
             chapter = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}").chapter
-            self.add_command(manners.taught(chapter.commands[cmd_name]), cmd_name)
+            self.add_command(manners.taught(chapter.commands[cmd_name], f"hivemind {cmd_name}"), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

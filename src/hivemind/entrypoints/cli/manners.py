@@ -107,14 +107,17 @@ def common(*, hidden: bool) -> list[click.Parameter]:
     ]
 
 
-def taught(command: click.Command) -> click.Command:
-    """The command, and those below it, with what all commands can."""
+def taught(command: click.Command, path: str) -> click.Command:
+    """The command, and those below it, with what all commands can; one without an example gets the plain one."""
+    is_run = not isinstance(command, click.Group) or command.invoke_without_command
+    if is_run and "\b" not in (command.help or ""):
+        command.help = f"{command.help}\n\n\b\n{path}"
     for param in command.params:
         if isinstance(param.type, click.Choice):
             param.type = OneOf(param.type.choices)
     command.params += common(hidden=True)
-    for below in getattr(command, "commands", {}).values():
-        taught(below)
+    for name, below in getattr(command, "commands", {}).items():
+        taught(below, f"{path} {name}")
     return command
 
 

@@ -53,11 +53,7 @@ def config(ctx: click.Context) -> None:
 
 @config.command("list")
 def list_() -> None:
-    """Every setting with its value, where that comes from, and what it means.
-
-    \b
-    hivemind config list
-    """
+    """Every setting with its value, where that comes from, and what it means."""
     found = configuring.every()
     rows = [[one.name, _written(one.value), one.origin, one.meaning] for one in found]
     change = "Change one: hivemind config set NAME VALUE"
@@ -134,9 +130,6 @@ def doctor(quick: bool) -> None:
     """Look whether everything is well, and say what to do if not.
 
     The exit code is 1 if something is wrong.
-
-    \b
-    hivemind doctor
     """
     with progress("Looking"):
         findings = mending.doctor(store_name(), quick=quick)
@@ -183,11 +176,7 @@ def create(file: str) -> None:
 
 @backup.command("list")
 def listed() -> None:
-    """The copies that lie beside the store.
-
-    \b
-    hivemind backup list
-    """
+    """The copies that lie beside the store."""
     with open_mind() as mind:
         found = mind.backups()
     rows = [[Path(one.file).name, f"{one.entries:,} entries" if one.entries else "unreadable"] for one in found]
@@ -221,9 +210,6 @@ def repair() -> None:
 
     What is derived is derived again. If the log itself is damaged, every entry that verifies is saved, the damaged
     file is kept, and what was lost is told and recorded. The exit code is 1 if something was lost.
-
-    \b
-    hivemind repair
     """
     with progress("Repairing"):
         done = mending.repair(store_name())
@@ -239,11 +225,7 @@ def repair() -> None:
 
 @chapter.command("rebuild")
 def rebuild() -> None:
-    """Derive everything from the log again. No answer changes by it.
-
-    \b
-    hivemind rebuild
-    """
+    """Derive everything from the log again. No answer changes by it."""
     with open_mind() as mind, progress("Rebuilding") as advance:
         mind.rebuild(advance)
     tell({"rebuilt": True}, "Rebuilt.")
@@ -342,11 +324,7 @@ def use(name: str) -> None:
 
 @model.command("catch-up")
 def catch_up() -> None:
-    """Let everything remembered be found by meaning, now rather than little by little.
-
-    \b
-    hivemind model catch-up
-    """
+    """Let everything remembered be found by meaning, now rather than little by little."""
     with open_mind() as mind, progress("Embedding") as advance:
         done = mind.catch_up(advance)
     tell({"embedded": done}, f"Embedded {done:,} passages.")

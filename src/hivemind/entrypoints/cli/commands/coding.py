@@ -112,9 +112,6 @@ def index() -> None:
     """Look at the whole working tree, so that names and moves are found in it.
 
     A small tree is looked at when that is needed. What is kept of it can be deleted at any time.
-
-    \b
-    hivemind index
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         done = mind.index(advance)

@@ -1,7 +1,7 @@
 """Agents: connected, learned from, told; and what they did."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from hivemind.app.connecting import Connection
 from hivemind.entrypoints.cli.arguments import (
     dry_run_option,
     everywhere_option,
@@ -20,7 +21,6 @@ from hivemind.entrypoints.cli.arguments import (
     tags_option,
     yes_option,
 )
-from hivemind.entrypoints.cli.connections import confirmed, show
 from hivemind.entrypoints.cli.manners import Family, wants
 from hivemind.entrypoints.cli.output import (
     answer,
@@ -35,9 +35,12 @@ from hivemind.entrypoints.cli.output import (
     patch,
     progress,
     say,
+    say_json,
+    table,
     tell,
     tell_rows,
     unified,
+    warn,
 )
 from hivemind.model.moments import minute, read
 from hivemind.model.reports import Backfilled
@@ -45,16 +48,30 @@ from hivemind.model.session import Observation, Seen, SessionState
 from hivemind.model.text import first_line, neutral
 
 chapter = click.Group()
+LONGEST_PAUSE_SECONDS = 3.0
+one_session = options(
+    click.argument("session", default=""),
+    click.option("--everywhere", is_flag=True, help="Also look in other repositories."),
+)
+connecting_options = options(
+    click.argument("agents", nargs=-1),
+    click.option(
+        "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+        help="For this repository only, instead of everywhere.",
+    ),
+    dry_run_option,
+    yes_option,
+)  # fmt: skip
+WHAT = {
+    "server": "MCP server: ask and remember",
+    "hooks": "hooks: capture and brief",
+    "instructions": "rule: when to ask",
+    "trust": "your trust in our hooks",
+}
 
 
 @chapter.command("install")
-@click.argument("agents", nargs=-1)
-@click.option(
-    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-    help="For this repository only, instead of everywhere.",
-)  # fmt: skip
-@dry_run_option
-@yes_option
+@connecting_options
 @click.option(
     "--trust-codex-hooks", is_flag=True, help="Also tell Codex that you have looked at our hooks; else do so in /hooks."
 )
@@ -80,20 +97,14 @@ def install(
             tell([str(path) for path in written], "\n".join(["Written:", *(f"  {path}" for path in written)]))
             return
         planned = mind.connect_agents(agents, project=project, trust_codex_hooks=trust_codex_hooks)
-        show(planned, nothing="is connected already", exactly=dry_run)
-        if not dry_run and confirmed(planned, "Make these changes?", yes=yes):
+        _show(planned, nothing="is connected already", exactly=dry_run)
+        if not dry_run and _confirmed(planned, "Make these changes?", yes=yes):
             mind.make(planned)
             note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")
 
 
 @chapter.command("uninstall")
-@click.argument("agents", nargs=-1)
-@click.option(
-    "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-    help="What was connected for this repository.",
-)  # fmt: skip
-@dry_run_option
-@yes_option
+@connecting_options
 def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool) -> None:
     """Take back what 'install' added, from all agents or those named; what is remembered stays.
 
@@ -103,11 +114,61 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
     """
     with open_mind() as mind:
         planned = mind.disconnect_agents(agents, project=project)
-        show(planned, nothing="is not connected", exactly=dry_run)
+        _show(planned, nothing="is not connected", exactly=dry_run)
         if not planned:
             note("No agent is connected.")
-        if not dry_run and confirmed(planned, "Take this back?", yes=yes):
+        if not dry_run and _confirmed(planned, "Take this back?", yes=yes):
             mind.make(planned)
+
+
+def _show(planned: Sequence[Connection], *, nothing: str, exactly: bool) -> None:
+    """Which files would change and by what, or exactly how; and what to know about it."""
+    if wants("json"):
+        say_json([{"agent": one.agent, "diffs": one.diffs, "notes": one.plan.notes} for one in planned])
+        return
+    if exactly:
+        _details(planned)
+    else:
+        table(["agent", "file", "lines", "what"], [row for one in planned for row in _rows(one)])
+    for one in planned:
+        if not one.plan.changes:
+            note(f"{one.title} {nothing}.")
+        for remark in one.plan.notes:
+            warn(remark)
+
+
+def _details(planned: Sequence[Connection]) -> None:
+    """Every line that would change."""
+    for one in planned:
+        if one.diffs:
+            heading(one.title)
+        for diff in one.diffs:
+            patch(diff.splitlines())
+
+
+def _confirmed(planned: Sequence[Connection], question: str, *, yes: bool) -> bool:
+    """Whether there is something to change and the person wants it; they may look at every line first."""
+    if not any(one.plan.changes for one in planned):
+        return False
+    if yes:
+        return True
+    while (said := click.prompt(f"{question} (y yes, n no, d details)", default="y", err=True)[:1].lower()) == "d":
+        _details(planned)
+    if said != "y":
+        raise click.Abort
+    return True
+
+
+def _rows(one: Connection) -> Iterator[list[str]]:
+    for change, diff in zip(one.plan.changes, one.diffs, strict=True):
+        lines = diff.splitlines()[2:]
+        counts = [(sign, sum(line.startswith(sign) for line in lines)) for sign in "+-"]
+        size = " ".join(f"{sign}{count}" for sign, count in counts if count)
+        yield [one.title, _place(change.path), size, "; ".join(WHAT[what] for what in change.what)]
+
+
+def _place(path: Path) -> str:
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 @chapter.command("backfill")
@@ -161,11 +222,7 @@ def _taken_in(done: Backfilled, *, dry_run: bool) -> str:
 @chapter.command("distil")
 @click.argument("session", default="")
 def distil(session: str) -> None:
-    """Learn from a session, or from all that came to rest since last time. What is found waits for review.
-
-    \b
-    hivemind distil
-    """
+    """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.distil(session, progress=advance)
     proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
@@ -197,13 +254,6 @@ def sessions(agent: str, limit: int, everywhere: bool) -> None:
     tell_rows(found, ["session", "agent", "last seen", "steps", "task"], rows, nothing=nothing)
 
 
-LONGEST_PAUSE_SECONDS = 3.0
-one_session = options(
-    click.argument("session", default=""),
-    click.option("--everywhere", is_flag=True, help="Also look in other repositories."),
-)
-
-
 @chapter.group("session", cls=Family)
 def session() -> None:
     """One run of an agent: where it stands, what happened in it, how to go on from it."""
@@ -212,11 +262,7 @@ def session() -> None:
 @session.command("show")
 @one_session
 def show_session(session: str, everywhere: bool) -> None:
-    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here.
-
-    \b
-    hivemind session show
-    """
+    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
     with open_mind() as mind:
         state = mind.session_state(session, everywhere=everywhere)
     tell(state, lambda: _state(state))
@@ -347,9 +393,6 @@ def sync_files(dry_run: bool) -> None:
     Code, Windsurf, Cline and Continue, and Copilot's instructions.
 
     Each point is a convention with file and line as its source. What a file no longer says is taken back.
-
-    \b
-    hivemind sync-files
     """
     with open_mind() as mind:
         synced = mind.sync_files(dry_run=dry_run)

@@ -16,9 +16,6 @@ def command(home: str | None) -> None:
     """Serve agents over the Model Context Protocol, on standard input and output.
 
     Agents start this themselves once 'hivemind install' has connected them.
-
-    \b
-    hivemind mcp
     """
     if home:
         os.environ["HIVEMIND_HOME"] = home

@@ -34,11 +34,7 @@ def login(url: str, token: str, insecure: bool) -> None:
 
 @chapter.command("logout")
 def logout() -> None:
-    """Leave the team: its memories go from this machine; yours stay.
-
-    \b
-    hivemind logout
-    """
+    """Leave the team: its memories go from this machine; yours stay."""
     with open_mind() as mind:
         mind.logout()
     tell({"team": None}, "This store belongs to no team any more.")
@@ -46,11 +42,7 @@ def logout() -> None:
 
 @chapter.command("sync")
 def sync() -> None:
-    """Exchange with the team's hub what is new; it happens by itself when a session starts or ends.
-
-    \b
-    hivemind sync
-    """
+    """Exchange with the team's hub what is new; it happens by itself when a session starts or ends."""
     with open_mind() as mind, progress("Exchanging with the hub") as advance:
         done = mind.sync(progress=advance)
     tell(done, f"{many(done.pulled, 'entry')} came, {done.pushed:,} went, {many(done.erased, 'memory')} erased here.")
@@ -87,22 +79,14 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
 @chapter.group("team", cls=Family, invoke_without_command=True)
 @click.pass_context
 def team(ctx: click.Context) -> None:
-    """The team this store shares with: how it stands.
-
-    \b
-    hivemind team
-    """
+    """The team this store shares with: how it stands."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(team_status)
 
 
 @team.command("status")
 def team_status() -> None:
-    """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed.
-
-    \b
-    hivemind team status
-    """
+    """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed."""
     with open_mind() as mind:
         standing, hub = mind.team_status(), mind.hub
         devices = hub.ask("GET", "/v1/devices") if hub else []

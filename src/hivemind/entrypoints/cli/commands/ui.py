@@ -21,9 +21,6 @@ def command(port: int, no_open: bool) -> None:
     """See what your agents believe, in a browser.
 
     Answers on this machine alone. The link works once; the browser that opened it stays known for 30 days.
-
-    \b
-    hivemind ui
     """
     settings, store, directory = Settings.load(), store_name(), Path.cwd()
 
