@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.manners import store_name, wants
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import short
@@ -58,12 +58,6 @@ def memory_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
 maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
-
-
-def store_name() -> str | None:
-    """The store that was named before the command, if one was."""
-    named: str | None = click.get_current_context().find_root().obj
-    return named
 
 
 def open_mind() -> Hivemind:

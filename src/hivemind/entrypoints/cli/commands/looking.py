@@ -13,8 +13,8 @@ from hivemind.entrypoints.cli.arguments import (
     memory_argument,
     memory_ids,
     open_mind,
-    store_name,
 )
+from hivemind.entrypoints.cli.manners import store_name
 from hivemind.entrypoints.cli.output import (
     described,
     heading,
