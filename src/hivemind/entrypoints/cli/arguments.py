@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from functools import reduce
 from typing import Any
 
 import click
@@ -81,13 +82,7 @@ def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one."""
-
-    def decorate(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda made, decorate: decorate(made), reversed(decorators), function)
 
 
 filters = options(
