@@ -279,6 +279,8 @@ def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str],
     while process.poll() is None:
         time.sleep(0.3)
         os.write(screen, b"\x03")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=20)
     code = process.wait()
     with suppress(OSError):
         seen += os.read(screen, 65536).decode(errors="replace")
