@@ -102,7 +102,7 @@ class Played(Desk):
 
     def run(self, command: str) -> tuple[bool, str]:
         """Whether a command went well, and what it said."""
-        return self.shell(re.sub(r"^python\b", sys.executable, command))
+        return self.shell(re.sub(r"^python\b", "python3", command))
 
     def write(self, path: str, text: str) -> None:
         """Change a file."""
@@ -145,6 +145,7 @@ class Player(Model):
 
     def expect(self, prompt: str) -> None:
         """A conversation about this comes next."""
+        self.begin(())
         self.prompt, self.marker = prompt, json.dumps(prompt.partition("\n")[0], ensure_ascii=False)[1:-1]
         self.heard, self.alone, self.desk = {}, False, None
 

@@ -8,6 +8,7 @@ import pytest
 
 from hivemind.entrypoints.eval import ground
 from hivemind.entrypoints.eval.memory import Nothing
+from hivemind.entrypoints.eval.report import rows
 from hivemind.entrypoints.eval.running import Run, run_all
 from hivemind.entrypoints.eval.scripted import Desk, notes_in, work
 from hivemind.entrypoints.eval.tasks import TASKS
@@ -64,6 +65,7 @@ def test_a_broken_memory_loses() -> None:
 
     assert done_right(runs) == {"hivemind"}
     assert runs["broken"].memory_tokens == 0 < runs["hivemind"].memory_tokens
+    assert [row[-1] for row in rows(list(runs.values()))[:3]] == ["", "", "nothing was shown"]
 
 
 def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_path: Path) -> None:
