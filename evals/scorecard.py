@@ -65,6 +65,8 @@ def _done(condition: str) -> Callable[[Figures], str]:
 
 def _played(client: str) -> Callable[[Figures], str]:
     def says(figures: Figures) -> str:
+        if client not in figures:
+            return "not measured"
         right = {condition: one["success"] for condition, one in figures[client].items()}
         warm = figures[client]["hivemind"]
         others = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
