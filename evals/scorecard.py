@@ -154,7 +154,7 @@ tokens, as long as nothing in it goes stale or has to be forgotten.
 
 What to know before quoting us: the question sets are development parts, on which weights were chosen, not held-out ones.
 The scripted agent was written together with its five tasks and reads two shapes of notes, so 5 of 5 says that what was
-told arrives, labelled and obeyable. Six real clients were run on the same tasks with that script in their model's place: so
+told arrives, labelled and obeyable. Five real clients were run on the same tasks with that script in their model's place: so
 it arrives through their own hooks, tools and permissions too. No model has thought for this page, and how much a real one
 gains is not known. Checks are tests of our own suite, counted. Times were taken on a machine that was busy with other work.
 """
