@@ -16,6 +16,7 @@ from hivemind.agents.base import Told, member, members, moment, objects, text, t
 from hivemind.agents.changes import on_disk
 from hivemind.agents.pieces import SERVER, Files, Hooks, Launch, Piece, Place, TomlTable
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.errors import InvalidInput
 from hivemind.model.session import Seen, Skipped
 
 NAME = "codex"
@@ -110,14 +111,23 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
 def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str, str]]:
     """Our hooks as they stand: event, key and fingerprint."""
     path = place.root / ".codex" / "hooks.json"
-    held = jsonc.get(read(path) or "{}", ["hooks"])
+    try:
+        held = jsonc.get(read(path) or "{}", ["hooks"])
+    except InvalidInput:
+        # It holds no hook of ours; whoever is to change it says what is wrong with it.
+        return
     for event, groups in held.items() if isinstance(held, dict) else ():
-        for place_of_group, group in enumerate(groups):
-            for place_of_hook, hook in enumerate(group.get("hooks") or ()):
+        for place_of_group, group in _listed(groups):
+            for place_of_hook, hook in _listed(group.get("hooks")):
                 command = str(hook.get("command") or "")
                 if SERVER in command and command.endswith(f" {NAME} {event}"):
                     key = f"{path}:{_snake(event)}:{place_of_group}:{place_of_hook}"
                     yield event, key, fingerprint(event, group, hook)
+
+
+def _listed(held: Any) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a list with their places in it."""
+    return [(at, one) for at, one in enumerate(held if isinstance(held, list) else ()) if isinstance(one, dict)]
 
 
 def _state(config: str) -> dict[str, str]:
