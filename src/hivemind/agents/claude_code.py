@@ -9,7 +9,7 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Told, blocks, moment, objects, text, touched_since, words, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Observation, Seen, Skipped
 
@@ -19,17 +19,7 @@ HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 
-TIMEOUT_SECONDS = {
-    "SessionStart": 15,
-    "UserPromptSubmit": 10,
-    "PostToolUse": 10,
-    "PostToolUseFailure": 10,
-    "SubagentStop": 10,
-    "PostCompact": 10,
-    "Stop": 10,
-    "SessionEnd": 5,
-}
-"""SessionEnd has a second and a half unless the settings give it more."""
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop PostCompact Stop SessionEnd"
 
 UNUSED = words(
     "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
@@ -48,11 +38,10 @@ reply = claude_shape.reply
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, always loaded so that the model need not search for its tools, and the hooks."""
     servers = place.project / ".mcp.json" if place.project else place.home / ".claude.json"
-    server = entry(launch, type="stdio", alwaysLoad=True)
-    groups = claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)
     return (
-        Entry(path=servers, keys=("mcpServers", SERVER), value=server),
-        Hooks(path=place.root / ".claude" / "settings.json", agent=NAME, entries=groups),
+        Server(path=servers, value=launch.entry(type="stdio", alwaysLoad=True)),
+        # SessionEnd has a second and a half unless the settings give it more.
+        claude_shape.hooks(place.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
 
 

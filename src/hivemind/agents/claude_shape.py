@@ -5,11 +5,11 @@ lists, for each event, groups of commands.
 """
 
 import json
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hivemind.agents.base import Payload, Told, clean, moment, words
-from hivemind.agents.pieces import Launch
+from hivemind.agents.pieces import Hooks, Launch
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
@@ -79,12 +79,13 @@ def reply(event: str, context: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
 
 
-def groups(agent: str, launch: Launch, timeouts: Mapping[str, int], **group: Any) -> dict[str, dict[str, Any]]:
-    """A group of one command for each event, with the timeout in the unit this agent counts in."""
-    return {
-        event: {
-            **group,
-            "hooks": [{"type": "command", "command": launch.command(agent, event), "timeout": timeout}],
-        }
-        for event, timeout in timeouts.items()
-    }
+def hooks(
+    path: Path, agent: str, launch: Launch, events: str, *, second: int = 1, ending: int = 5, **group: Any
+) -> Hooks:
+    """A group of one command for each event, with the timeout in the unit this agent counts a second in."""
+    entries = {}
+    for event in events.split():
+        timeout = {"SessionStart": 15, "SessionEnd": ending}.get(event, 10) * second
+        command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
+        entries[event] = {**group, "hooks": [command]}
+    return Hooks(path=path, agent=agent, entries=entries)

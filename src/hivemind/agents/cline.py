@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.base import Payload, Told, blocks, member, moment, text, touched_since, whole, written
-from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place, entry
+from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
@@ -18,18 +18,9 @@ SAME_IDS = True
 ANSWERS = {"PreToolUse": "brief"}
 """Cline takes context at tool calls only: the brief goes in with the first of a session."""
 
-MARK = "Written by `hivemind install`"
-EVENTS = (
-    "TaskStart",
-    "TaskResume",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "TaskComplete",
-    "TaskError",
-    "TaskCancel",
-)
-EXTENSION = Path("globalStorage") / "saoudrizwan.claude-dev"
+EVENTS = "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete TaskError TaskCancel"
+EXTENSION = "globalStorage/saoudrizwan.claude-dev"
+SETTINGS = "settings/cline_mcp_settings.json"
 EDITORS = (".config/Code/User", "Library/Application Support/Code/User", ".config/Cursor/User")
 
 HOMES: tuple[str, ...] = (".cline", *(f"{editor}/{EXTENSION}" for editor in EDITORS))
@@ -84,28 +75,25 @@ def reply(event: str, context: str) -> str:
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, for the terminal and each editor with the extension, and a program for each event."""
-    own = place.root / ".cline"
-    servers: list[Piece] = []
-    if place.project is None:
-        command = {"transport": {"type": "stdio", **entry(launch)}}
-        settings = own / "data" / "settings" / "cline_mcp_settings.json"
-        servers.append(Entry(path=settings, keys=("mcpServers", SERVER), value=command))
-    for editor in EDITORS if place.project is None else ():
-        extension = place.home / editor / EXTENSION
-        if extension.is_dir():
-            settings = extension / "settings" / "cline_mcp_settings.json"
-            servers.append(Entry(path=settings, keys=("mcpServers", SERVER), value=entry(launch, disabled=False)))
-    programs = (
+    programs = tuple(
         OwnFile(
-            path=own / "hooks" / f"{event}.sh",
+            path=place.root / ".cline" / "hooks" / f"{event}.sh",
             text=f"#!/bin/sh\n# {MARK}.\nexec {launch.command(NAME, event)}\n",
             mark=MARK,
             what="hooks",
-            executable=True,
         )
-        for event in EVENTS
+        for event in EVENTS.split()
     )
-    return *servers, *programs
+    if place.project:
+        return programs
+    terminal = {"transport": {"type": "stdio", **launch.entry()}}
+    extensions = (place.home / editor / EXTENSION for editor in EDITORS)
+    in_editors = (extension / SETTINGS for extension in extensions if extension.is_dir())
+    return (
+        Server(path=place.home / ".cline" / "data" / SETTINGS, value=terminal),
+        *(Server(path=path, value=launch.entry(disabled=False)) for path in in_editors),
+        *programs,
+    )
 
 
 def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from typing import Any
 from hivemind.agents import claude_shape, jsonc
 from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, words, written
 from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import SERVER, Files, Hooks, Launch, Piece, Place, TomlTable
+from hivemind.agents.pieces import SERVER, Files, Launch, Lines, Piece, Place
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.errors import InvalidInput
 from hivemind.model.session import Seen, Skipped
@@ -25,16 +25,7 @@ HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 
-TIMEOUT_SECONDS = {
-    "SessionStart": 15,
-    "UserPromptSubmit": 10,
-    "PostToolUse": 10,
-    "SubagentStop": 10,
-    "PostCompact": 10,
-    "Stop": 10,
-    "SessionEnd": 3,
-}
-"""Codex allows SessionEnd three seconds at most."""
+EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT, SHORTEST_END, LONGEST_END = 600, 1, 3
 
 UNUSED = words("world_state token_usage_record turn_context additional_tools")
@@ -65,27 +56,29 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         f"args = {json.dumps(list(launch.server[1:]))}",
     )
     return (
-        TomlTable(path=own / "config.toml", text="\n".join(lines)),
-        Hooks(path=own / "hooks.json", agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)),
+        Lines(path=own / "config.toml", text="\n".join(lines)),
+        claude_shape.hooks(own / "hooks.json", NAME, launch, EVENTS, ending=LONGEST_END),
     )
 
 
-def trust(place: Place, read: Files = on_disk) -> Mapping[str, bool]:
-    """For each event we hook, whether Codex will run the hook; it says nothing where it does not."""
-    stated = _state(read(place.home / ".codex" / "config.toml") or "")
-    return {event: stated.get(key) == hashed for event, key, hashed in _hooks(place, read)}
+def are_trusted(place: Place) -> bool:
+    """Whether Codex will run all of our hooks; it says nothing where it does not."""
+    try:
+        config = tomllib.loads(on_disk(place.home / ".codex" / "config.toml") or "")
+    except tomllib.TOMLDecodeError:
+        return False
+    state = member(member(config, "hooks"), "state")
+    known = {key: held.get("trusted_hash") for key, held in state.items() if held.get("enabled", True)}
+    return all(known.get(key) == hashed for key, hashed in _hooks(place, on_disk))
 
 
-def trusting(place: Place, read: Files = on_disk) -> tuple[Piece, ...]:
+def trusting(place: Place, read: Files) -> tuple[Piece, ...]:
     """What trusting our hooks would write; that review is the user's, so only when they ask for it."""
-    return tuple(
-        TomlTable(
-            path=place.home / ".codex" / "config.toml",
-            text=f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}",
-            what="trust",
-        )
-        for _, key, hashed in _hooks(place, read)
+    config = place.home / ".codex" / "config.toml"
+    tables = (
+        f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}" for key, hashed in _hooks(place, read)
     )
+    return tuple(Lines(path=config, text=table, what="trust") for table in tables)
 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
@@ -108,8 +101,8 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str, str]]:
-    """Our hooks as they stand: event, key and fingerprint."""
+def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str]]:
+    """Our hooks as they stand: key and fingerprint."""
     path = place.root / ".codex" / "hooks.json"
     try:
         held = jsonc.get(read(path) or "{}", ["hooks"])
@@ -122,20 +115,12 @@ def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str, str]]:
                 command = str(hook.get("command") or "")
                 if SERVER in command and command.endswith(f" {NAME} {event}"):
                     key = f"{path}:{_snake(event)}:{place_of_group}:{place_of_hook}"
-                    yield event, key, fingerprint(event, group, hook)
+                    yield key, fingerprint(event, group, hook)
 
 
 def _listed(held: Any) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a list with their places in it."""
     return [(at, one) for at, one in enumerate(held if isinstance(held, list) else ()) if isinstance(one, dict)]
-
-
-def _state(config: str) -> dict[str, str]:
-    try:
-        state = tomllib.loads(config).get("hooks", {}).get("state", {})
-    except tomllib.TOMLDecodeError:
-        return {}
-    return {key: str(held.get("trusted_hash")) for key, held in state.items() if held.get("enabled", True)}
 
 
 def _snake(event: str) -> str:

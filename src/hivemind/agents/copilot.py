@@ -13,7 +13,7 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Payload, Told, member, moment, objects, touched_since, words, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
@@ -33,7 +33,6 @@ EVENTS = {
     "sessionEnd": "SessionEnd",
 }
 UNUSED = words("preToolUse permissionRequest userPromptTransformed subagentStart errorOccurred preCompact notification")
-TIMEOUT_SECONDS = {"sessionStart": 15, "sessionEnd": 5}
 
 REPEATED = words("userPromptSubmitted postToolUse postToolUseFailure subagentStop sessionEnd")
 """What the log says hooks were told, and we therefore read as if we had been the hook."""
@@ -85,19 +84,16 @@ def reply(event: str, context: str) -> str:
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, and hooks in a file of their own."""
-    server = {"type": "local", **entry(launch), "tools": ["*"]}
+    server = {"type": "local", **launch.entry(tools=["*"])}
+    timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
-        event: {
-            "type": "command",
-            "bash": launch.command(NAME, event),
-            "timeoutSec": TIMEOUT_SECONDS.get(event, 10),
-        }
-        for event in EVENTS
+        event: {"type": "command", "bash": launch.command(NAME, event), "timeoutSec": timeout}
+        for event, timeout in timeouts.items()
     }
     own = (place.project / ".github") if place.project else (place.home / ".copilot")
     servers = own / ("mcp.json" if place.project else "mcp-config.json")
     return (
-        Entry(path=servers, keys=("mcpServers", SERVER), value=server),
+        Server(path=servers, value=server),
         Hooks(path=own / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, touched_since, words
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
 from hivemind.model.session import Skipped
@@ -83,7 +83,7 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     own = place.root / ".cursor"
     hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in EVENTS}
     return (
-        Entry(path=own / "mcp.json", keys=("mcpServers", SERVER), value=entry(launch)),
+        Server(path=own / "mcp.json", value=launch.entry()),
         Hooks(path=own / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
 

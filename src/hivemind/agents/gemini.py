@@ -24,7 +24,7 @@ from hivemind.agents.base import (
     written,
 )
 from hivemind.agents.calls import described
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied, started
 from hivemind.model.session import Skipped
 
@@ -38,13 +38,7 @@ EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterA
 UNUSED = words("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
 """PreCompress comes before every call of the model, compressing or not."""
 
-TIMEOUT_MILLISECONDS = {
-    "SessionStart": 15_000,
-    "BeforeAgent": 10_000,
-    "AfterTool": 10_000,
-    "AfterAgent": 10_000,
-    "SessionEnd": 5_000,
-}
+HOOKED = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 
 def decode(event: str, payload: Payload, at: str) -> Told:
@@ -76,8 +70,8 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Server and hooks, both in settings.json; in folders the user does not trust Gemini runs neither."""
     settings = place.root / ".gemini" / "settings.json"
     return (
-        Entry(path=settings, keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=settings, agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_MILLISECONDS, matcher="*")),
+        Server(path=settings, value=launch.entry()),
+        claude_shape.hooks(settings, NAME, launch, HOOKED, second=1000, matcher="*"),
     )
 
 

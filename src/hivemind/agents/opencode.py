@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from hivemind.agents.base import Payload, Told, member, members, moment, text, touched_since, whole, words
-from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place
+from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
@@ -26,7 +26,6 @@ ANSWERS = {
     "chat.message": "recall",
 }
 
-MARK = "Written by `hivemind install`"
 UNUSED = words(
     "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
     "session.compacted session.diff session.idle session.status session.updated session.deleted "
@@ -85,19 +84,16 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, in the settings file there is, and the plugin."""
     settings = place.project or (place.home / ".config" / "opencode")
     plugins = (place.project / ".opencode" if place.project else settings) / "plugins"
-    commented = settings / "opencode.jsonc"
+    commented, plain = settings / "opencode.jsonc", settings / "opencode.json"
     server = {"type": "local", "command": list(launch.server), "enabled": True}
     return (
-        Entry(
-            path=commented if commented.exists() else settings / "opencode.json",
-            keys=("mcp", SERVER),
-            value=server,
-        ),
-        OwnFile(path=plugins / "hivemind.js", text=_plugin(launch), mark=MARK, what="hooks"),
+        Server(path=commented if commented.exists() else plain, value=server, under="mcp"),
+        OwnFile(path=plugins / "hivemind.js", text=plugin(launch), mark=MARK, what="hooks"),
     )
 
 
-def _plugin(launch: Launch) -> str:
+def plugin(launch: Launch) -> str:
+    """The module in which OpenCode runs our hook."""
     source = resources.files("hivemind.agents").joinpath("opencode_plugin.js").read_text("utf-8")
     return source.replace('["hivemind-hook"]', json.dumps(list(launch.hook)), 1)
 

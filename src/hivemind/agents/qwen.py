@@ -9,7 +9,7 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Seen, Skipped
 
@@ -19,16 +19,7 @@ HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 
-TIMEOUT_MILLISECONDS = {
-    "SessionStart": 15_000,
-    "UserPromptSubmit": 10_000,
-    "PostToolUse": 10_000,
-    "PostToolUseFailure": 10_000,
-    "SubagentStop": 10_000,
-    "Stop": 10_000,
-    "SessionEnd": 5_000,
-}
-
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # Its prompt event comes again, with no prompt, each time the agent continues by itself.
 decode = partial(claude_shape.decode, NAME)
@@ -39,8 +30,8 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Server and hooks, both in settings.json."""
     settings = place.root / ".qwen" / "settings.json"
     return (
-        Entry(path=settings, keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=settings, agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_MILLISECONDS, matcher="*")),
+        Server(path=settings, value=launch.entry()),
+        claude_shape.hooks(settings, NAME, launch, EVENTS, second=1000, matcher="*"),
     )
 
 

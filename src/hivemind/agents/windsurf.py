@@ -3,8 +3,7 @@
 import json
 
 from hivemind.agents.base import Payload, Told, digest, moment, no_transcripts, unreadable, words
-from hivemind.agents.instructions import RULE, TITLE_OF_RULE
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Lines, OwnFile, Piece, Place, entry
+from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model.session import Skipped
 
@@ -68,16 +67,14 @@ def reply(event: str, context: str) -> str:
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
     hooks = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
+    own = place.project / ".windsurf" if place.project else place.home / ".codeium" / "windsurf"
+    hooked = Hooks(path=own / "hooks.json", agent=NAME, entries=hooks)
     if place.project:
-        own = place.project / ".windsurf"
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
-        return Hooks(path=own / "hooks.json", agent=NAME, entries=hooks), OwnFile(
-            path=own / "rules" / "hivemind.md", text=rule, mark=TITLE_OF_RULE
-        )
-    own = place.home / ".codeium" / "windsurf"
+        return hooked, OwnFile(path=own / "rules" / "hivemind.md", text=rule)
     return (
-        Entry(path=own / "mcp_config.json", keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=own / "hooks.json", agent=NAME, entries=hooks),
+        Server(path=own / "mcp_config.json", value=launch.entry()),
+        hooked,
         Lines(path=own / "memories" / "global_rules.md", text=RULE, what="instructions"),
     )
 
