@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +30,8 @@ class Agent(Protocol):
     must not both be recorded."""
     ANSWERS: dict[str, str]
     """The events at which it takes context, and of which sort: ``brief`` or ``recall``."""
+    TRANSCRIPTS: tuple[str, ...]
+    """Below the user's home, the patterns of the files in which it keeps what happened."""
 
     def decode(self, event: str, payload: Payload, at: str) -> Told:
         """What a hook payload says happened."""
@@ -39,9 +41,6 @@ class Agent(Protocol):
 
     def pieces(self, place: Place, launch: Launch) -> tuple[Piece, ...]:
         """Everything that connects the agent, and can be taken back."""
-
-    def transcripts(self, home: Path, since: datetime | None) -> Iterator[Path]:
-        """The transcripts it keeps, leaving out those last touched before the moment."""
 
     def read_transcript(self, path: Path) -> Told:
         """What a transcript says happened, in order, one line at a time."""
@@ -134,19 +133,8 @@ def _objects(line: str, where: str) -> Iterator[dict[str, Any] | Skipped]:
         line = line[end:].lstrip()
 
 
-def touched_since(paths: Iterable[Path], since: datetime | None) -> Iterator[Path]:
-    """The files last written at or after the moment, oldest first, so that sessions come in their order."""
-    stamped = sorted((path.stat().st_mtime, path) for path in paths if path.is_file())
-    return (path for touched, path in stamped if since is None or touched >= since.timestamp())
-
-
-def no_transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """For agents whose transcripts nobody can read, or we do not."""
-    return iter(())
-
-
 def unreadable(path: Path) -> Told:
-    """For the same agents."""
+    """For agents whose transcripts nobody can read, or we do not."""
     yield Skipped(reason="transcripts of this agent are not read")
 
 

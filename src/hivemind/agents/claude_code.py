@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, blocks, moment, objects, text, touched_since, words, written
+from hivemind.agents.base import Told, blocks, moment, objects, text, words, written
 from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Observation, Seen, Skipped
@@ -18,6 +17,8 @@ TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
+"""One file for each session, and one for each subagent below it."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop PostCompact Stop SessionEnd"
 
@@ -43,11 +44,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         # SessionEnd has a second and a half unless the settings give it more.
         claude_shape.hooks(place.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent below it."""
-    return touched_since((home / ".claude" / "projects").glob("*/**/*.jsonl"), since)
 
 
 def read_transcript(path: Path) -> Told:

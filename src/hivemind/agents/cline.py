@@ -2,12 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Payload, Told, blocks, member, moment, text, touched_since, whole, written
+from hivemind.agents.base import Payload, Told, blocks, member, moment, text, whole, written
 from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -24,6 +22,11 @@ SETTINGS = "settings/cline_mcp_settings.json"
 EDITORS = (".config/Code/User", "Library/Application Support/Code/User", ".config/Cursor/User")
 
 HOMES: tuple[str, ...] = (".cline", *(f"{editor}/{EXTENSION}" for editor in EDITORS))
+TRANSCRIPTS: tuple[str, ...] = (
+    ".cline/data/sessions/*/*.messages.json",
+    *(f"{editor}/{EXTENSION}/tasks/*/api_conversation_history.json" for editor in EDITORS),
+)
+"""One file of messages for each session."""
 
 
 def decode(event: str, payload: Payload, at: str) -> Told:
@@ -94,14 +97,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         *(Server(path=path, value=launch.entry(disabled=False)) for path in in_editors),
         *programs,
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file of messages for each session."""
-    found = [*(home / ".cline" / "data" / "sessions").glob("*/*.messages.json")]
-    for editor in EDITORS:
-        found += (home / editor / EXTENSION / "tasks").glob("*/api_conversation_history.json")
-    return touched_since(found, since)
 
 
 def read_transcript(path: Path) -> Told:

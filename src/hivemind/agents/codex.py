@@ -6,13 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, words, written
+from hivemind.agents.base import Told, member, members, moment, objects, text, words, written
 from hivemind.agents.changes import on_disk
 from hivemind.agents.pieces import SERVER, Files, Launch, Lines, Piece, Place
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
@@ -24,6 +23,8 @@ TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
+"""One file for each session and each subagent, also those put aside."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT, SHORTEST_END, LONGEST_END = 600, 1, 3
@@ -125,13 +126,6 @@ def _listed(held: Any) -> list[tuple[int, dict[str, Any]]]:
 
 def _snake(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One rollout file for each session and each subagent, also those put aside."""
-    own = home / ".codex"
-    found = [*own.glob("sessions/**/rollout-*.jsonl"), *own.glob("archived_sessions/**/rollout-*.jsonl")]
-    return touched_since(found, since)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import no_transcripts, unreadable
+from hivemind.agents.base import unreadable
 from hivemind.agents.pieces import RULE, SERVER, Launch, OwnFile, Piece, Place, YamlItem
 
 NAME = "continue"
@@ -11,6 +11,7 @@ TITLE = "Continue"
 HOMES: tuple[str, ...] = (".continue",)
 SAME_IDS = False
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = ()
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd"
 
@@ -30,4 +31,4 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable

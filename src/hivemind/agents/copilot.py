@@ -5,14 +5,12 @@ Hooks get no id for a call, only a time; but the log repeats what each hook was 
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, member, moment, objects, touched_since, words, written
+from hivemind.agents.base import Payload, Told, member, moment, objects, words, written
 from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -22,6 +20,8 @@ TITLE = "Copilot CLI"
 HOMES: tuple[str, ...] = (".copilot",)
 SAME_IDS = True
 ANSWERS = {"sessionStart": "brief", "userPromptSubmitted": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".copilot/session-state/*/events.jsonl",)
+"""One log for each session."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -96,11 +96,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         Server(path=servers, value=server),
         Hooks(path=own / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One log for each session."""
-    return touched_since((home / ".copilot" / "session-state").glob("*/events.jsonl"), since)
 
 
 @dataclass(slots=True)

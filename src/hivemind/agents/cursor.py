@@ -1,14 +1,13 @@
 """Cursor: hooks and server in files of its own; it runs Claude Code's hooks too. No times in transcripts."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, touched_since, words
+from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, words
 from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
@@ -19,6 +18,8 @@ TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
 SAME_IDS = False
 ANSWERS = {"sessionStart": "brief", "beforeSubmitPrompt": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)
+"""One file for each session, and one for each subagent below it."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -86,11 +87,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         Server(path=own / "mcp.json", value=launch.entry()),
         Hooks(path=own / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent below it."""
-    return touched_since((home / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl"), since)
 
 
 def read_transcript(path: Path) -> Told:

@@ -1,9 +1,7 @@
 """Gemini CLI: Claude's hooks under names of its own and without ids, transcripts that repeat themselves."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from hivemind.agents.base import (
     moment,
     objects,
     text,
-    touched_since,
     whole,
     words,
     written,
@@ -33,6 +30,8 @@ TITLE = "Gemini CLI"
 HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json")
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".gemini/tmp/*/chats/session-*.json*",)
+"""One file for each session: a log of events, before 0.40 one object."""
 
 EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
 UNUSED = words("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
@@ -73,11 +72,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         Server(path=settings, value=launch.entry()),
         claude_shape.hooks(settings, NAME, launch, HOOKED, second=1000, matcher="*"),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session: a log of events, before 0.40 one object."""
-    return touched_since((home / ".gemini" / "tmp").glob("*/chats/session-*.json*"), since)
 
 
 def read_transcript(path: Path) -> Told:

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from hivemind.agents.base import Payload, Told, member, members, moment, text, touched_since, whole, words
+from hivemind.agents.base import Payload, Told, member, members, moment, text, whole, words
 from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -25,6 +24,8 @@ ANSWERS = {
     "session.compacted": "brief",
     "chat.message": "recall",
 }
+TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
+"""One database for all sessions; before 1.2, a file for each."""
 
 UNUSED = words(
     "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
@@ -96,12 +97,6 @@ def plugin(launch: Launch) -> str:
     """The module in which OpenCode runs our hook."""
     source = resources.files("hivemind.agents").joinpath("opencode_plugin.js").read_text("utf-8")
     return source.replace('["hivemind-hook"]', json.dumps(list(launch.hook)), 1)
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One database for all sessions; before 1.2, a file for each."""
-    own = home / ".local" / "share" / "opencode"
-    return touched_since([own / "opencode.db", *own.glob("storage/session/**/*.json")], since)
 
 
 def read_transcript(path: Path) -> Told:

@@ -1,14 +1,12 @@
 """Qwen Code: Claude's hooks with times in milliseconds, Gemini's message parts in its transcripts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, written
+from hivemind.agents.base import Told, member, members, moment, objects, text, written
 from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied
 from hivemind.model.session import Seen, Skipped
@@ -18,6 +16,8 @@ TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
+"""One file for each session, and one for each subagent."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
@@ -33,12 +33,6 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
         Server(path=settings, value=launch.entry()),
         claude_shape.hooks(settings, NAME, launch, EVENTS, second=1000, matcher="*"),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent."""
-    own = home / ".qwen" / "projects"
-    return touched_since([*own.glob("*/chats/*.jsonl"), *own.glob("*/subagents/**/*.jsonl")], since)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 import json
 
-from hivemind.agents.base import Payload, Told, digest, moment, no_transcripts, unreadable, words
+from hivemind.agents.base import Payload, Told, digest, moment, unreadable, words
 from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model.session import Skipped
@@ -12,6 +12,7 @@ TITLE = "Windsurf"
 HOMES: tuple[str, ...] = (".codeium/windsurf",)
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
+TRANSCRIPTS: tuple[str, ...] = ()
 
 EVENTS = (
     "pre_user_prompt",
@@ -79,4 +80,4 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable

@@ -1,6 +1,6 @@
 """Zed: the server in its settings and a skill; it has no hooks, and its threads are not read."""
 
-from hivemind.agents.base import Payload, Told, no_transcripts, unreadable
+from hivemind.agents.base import Payload, Told, unreadable
 from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, Server
 from hivemind.model.session import Skipped
 
@@ -9,6 +9,7 @@ TITLE = "Zed"
 HOMES: tuple[str, ...] = (".config/zed", ".local/share/zed")
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
+TRANSCRIPTS: tuple[str, ...] = ()
 
 SKILL = (
     "---\n"
@@ -39,4 +40,4 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable
