@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -71,16 +71,36 @@ def written(path: Path) -> str:
     return moment(path.stat().st_mtime * 1000)
 
 
+def named(held: Payload, *names: str) -> str:
+    """The first of these members that says anything, as text."""
+    return str(next(filter(None, map(held.get, names)), ""))
+
+
+def unpacked(value: Any) -> dict[str, Any]:
+    """An object, which may come as the text of one; an empty one, if it is none."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
 def member(held: Payload, name: str) -> dict[str, Any]:
     """The object under a name; an empty one, if there is none."""
     found = held.get(name)
     return found if isinstance(found, dict) else {}
 
 
+def listed(held: Payload, name: str) -> list[Any]:
+    """The list under a name; an empty one, if there is none."""
+    found = held.get(name)
+    return found if isinstance(found, list) else []
+
+
 def members(held: Payload, name: str) -> list[dict[str, Any]]:
     """The objects of the list under a name; none, if there is no such list."""
-    found = held.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in listed(held, name) if isinstance(one, dict)]
 
 
 def blocks(message: Payload) -> list[dict[str, Any]]:
@@ -131,6 +151,11 @@ def _objects(line: str, where: str) -> Iterator[dict[str, Any] | Skipped]:
         else:
             yield Skipped(reason=f"a {type(held).__name__} where an object belongs", where=where)
         line = line[end:].lstrip()
+
+
+def answering(answers: Mapping[str, str], form: Callable[[str, str], Any]) -> Callable[[str, str], str]:
+    """A ``reply``: the form as JSON, at the events that take an answer and if there is anything to say."""
+    return lambda event, context: json.dumps(form(event, context)) if context and event in answers else ""
 
 
 def unreadable(path: Path) -> Told:

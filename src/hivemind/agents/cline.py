@@ -1,14 +1,14 @@
 """Cline: hooks are programs in a directory, named after their event; sessions are files of messages."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Payload, Told, blocks, member, moment, text, whole, written
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, answering, blocks, listed, member, moment, named, text, whole, written
 from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
-from hivemind.model.session import Seen, Skipped
+from hivemind.agents.steps import Step, called, prompted, replied, started
+from hivemind.model.session import Skipped
 
 NAME = "cline"
 TITLE = "Cline"
@@ -16,7 +16,13 @@ SAME_IDS = True
 ANSWERS = {"PreToolUse": "brief"}
 """Cline takes context at tool calls only: the brief goes in with the first of a session."""
 
-EVENTS = "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete TaskError TaskCancel"
+HOOKED = "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete TaskError TaskCancel"
+EVENTS = {
+    "TaskStart": "SessionStart",
+    "TaskResume": "SessionStart",
+    "TaskComplete": "Stop",
+    **dict.fromkeys(("TaskError", "TaskCancel", "SessionShutdown"), "SessionEnd"),
+}
 EXTENSION = "globalStorage/saoudrizwan.claude-dev"
 SETTINGS = "settings/cline_mcp_settings.json"
 EDITORS = (".config/Code/User", "Library/Application Support/Code/User", ".config/Cursor/User")
@@ -30,50 +36,28 @@ TRANSCRIPTS: tuple[str, ...] = (
 
 
 def decode(event: str, payload: Payload, at: str) -> Told:
-    """What a hook payload says happened."""
-    session = str(member(payload, "sessionContext").get("rootSessionId") or payload.get("taskId") or "")
-    if not session:
-        yield Skipped(reason=f"{event} names no session")
-        return
-    roots = payload.get("workspaceRoots")
-    step = Step(
-        agent=NAME,
-        session=session,
-        at=moment(payload.get("timestamp"), at),
-        directory=str(roots[0]) if isinstance(roots, list) and roots else "",
-        subagent=str(payload.get("agent_id") or "") if payload.get("parent_agent_id") else "",
-    )
-    match event:
-        case "TaskStart" | "TaskResume":
-            yield started(step, "" if event == "TaskStart" else "resume")
-        case "UserPromptSubmit":
-            said = member(payload, "userPromptSubmit").get("prompt") or payload.get("prompt")
-            yield from prompted(step, "", str(said or ""))
-        case "PostToolUse":
-            yield from _used(step, payload)
-        case "TaskComplete":
-            yield from replied(step, "", str(member(payload, "turn").get("outputText") or ""))
-        case "TaskError" | "TaskCancel" | "SessionShutdown":
-            yield observed(step, Seen.ENDED, step.at, text=event)
-        case "PreToolUse" | "PreCompact":
-            return
-        case _:
-            yield Skipped(reason=f"{event} is not an event we know")
-
-
-def _used(step: Step, payload: Payload) -> Told:
-    """A call as the command line tells it, or as the editor's extension does, without an id."""
+    """What a hook payload says happened, by the command line or by an extension, which gives a call no id."""
     call, summary = member(payload, "tool_result"), member(payload, "postToolUse")
-    own_id, tool = str(call.get("id") or step.at), str(call.get("name") or summary.get("toolName") or "")
-    given = call.get("input") or summary.get("parameters")
     came_back = call.get("output") or summary.get("result")
-    failed = summary.get("success") is False or _failed(came_back)
-    yield from called(step, own_id, tool, given, came_back, failed=failed)
+    failed = event == "PostToolUse" and (summary.get("success") is False or _failed(came_back))
+    told = {
+        "session_id": named(member(payload, "sessionContext"), "rootSessionId") or payload.get("taskId"),
+        "timestamp": payload.get("timestamp"),
+        "cwd": next(iter(listed(payload, "workspaceRoots")), ""),
+        "agent_id": payload.get("agent_id") if payload.get("parent_agent_id") else "",
+        "source": "resume" if event == "TaskResume" else "",
+        "prompt": named(member(payload, "userPromptSubmit"), "prompt") or payload.get("prompt"),
+        "tool_use_id": call.get("id"),
+        "tool_name": named(call, "name") or summary.get("toolName"),
+        "tool_input": call.get("input") or summary.get("parameters"),
+        "error" if failed else "tool_response": came_back,
+        "last_assistant_message": member(payload, "turn").get("outputText"),
+        "reason": event,
+    }
+    return claude_shape.decode(NAME, "PostToolUseFailure" if failed else EVENTS.get(event, event), told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Cline takes it."""
-    return json.dumps({"context": context}) if context and event in ANSWERS else ""
+reply = answering(ANSWERS, lambda _, context: {"context": context})
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
@@ -85,7 +69,7 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
             mark=MARK,
             what="hooks",
         )
-        for event in EVENTS.split()
+        for event in HOOKED.split()
     )
     if place.project:
         return programs

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, member, moment, objects, words, written
+from hivemind.agents.base import Payload, Told, answering, member, moment, named, objects, words, written
 from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -47,7 +47,7 @@ UNUSED_LINES = words(
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened, in Copilot's own spelling or in Claude's."""
-    name = str(payload.get("hook_event_name") or payload.get("hookName") or event)
+    name = named(payload, "hook_event_name", "hookName") or event
     if name in UNUSED:
         return iter(())
     stamp = moment(payload.get("timestamp"), at)
@@ -77,9 +77,8 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     return claude_shape.decode(NAME, "", told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Copilot takes it: at the top, and never the way Claude takes it."""
-    return json.dumps({"additionalContext": context}) if context and event in ANSWERS else ""
+# Copilot takes it at the top, and never the way Claude does.
+reply = answering(ANSWERS, lambda _, context: {"additionalContext": context})
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:

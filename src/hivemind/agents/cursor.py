@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, words
+from hivemind.agents.base import Payload, Told, answering, blocks, digest, listed, member, named, objects, text, words
 from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
@@ -41,15 +41,14 @@ UNUSED = words(
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened, whether Cursor's own hook ran or one meant for Claude Code."""
-    name = str(payload.get("hook_event_name") or event)
+    name = named(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
-    roots = payload.get("workspace_roots")
     told = {
         **payload,
         "hook_event_name": EVENTS.get(name, name),
         "session_id": payload.get("conversation_id") or payload.get("session_id"),
-        "cwd": payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else ""),
+        "cwd": payload.get("cwd") or next(iter(listed(payload, "workspace_roots")), ""),
         "turn_id": payload.get("generation_id"),
         "tool_response": _plain(payload.get("tool_output")),
         "error": payload.get("error_message"),
@@ -74,9 +73,7 @@ def _plain(output: Any) -> Any:
         return output
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Cursor takes it."""
-    return json.dumps({"additional_context": context}) if context and event in ANSWERS else ""
+reply = answering(ANSWERS, lambda _, context: {"additional_context": context})
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:

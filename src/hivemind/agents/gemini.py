@@ -9,11 +9,13 @@ from hivemind.agents import claude_shape
 from hivemind.agents.base import (
     Payload,
     Told,
+    answering,
     clean,
     digest,
     member,
     members,
     moment,
+    named,
     objects,
     text,
     whole,
@@ -42,7 +44,7 @@ HOOKED = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened; steps without an id are known by what they said."""
-    name = str(payload.get("hook_event_name") or event)
+    name = named(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
     told = {**payload, "hook_event_name": EVENTS.get(name, name)}
@@ -58,11 +60,7 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     return claude_shape.decode(NAME, "", told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Gemini takes it: only as JSON, under its own name of the event."""
-    if not context or event not in ANSWERS:
-        return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+reply = answering(ANSWERS, claude_shape.form)
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:

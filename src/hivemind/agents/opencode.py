@@ -9,7 +9,8 @@ from typing import Any
 
 import apsw
 
-from hivemind.agents.base import Payload, Told, member, members, moment, text, whole, words
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, member, members, moment, named, text, unpacked, whole, words
 from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
@@ -27,6 +28,14 @@ ANSWERS = {
 TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
 """One database for all sessions; before 1.2, a file for each."""
 
+EVENTS = {
+    "session.created": "SessionStart",
+    "session.resumed": "SessionStart",
+    "chat.message": "UserPromptSubmit",
+    "tool.execute.after": "PostToolUse",
+    "experimental.text.complete": "Stop",
+    "message.part.updated": "PostCompact",
+}
 UNUSED = words(
     "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
     "session.compacted session.diff session.idle session.status session.updated session.deleted "
@@ -41,39 +50,29 @@ Row = tuple[str, dict[str, Any], list[dict[str, Any]]]
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What our plugin was told: a hook's input and output, or an event of the bus."""
     name = event.removeprefix("event.")
-    if name in UNUSED or _is_other_part(name, payload):
-        return
-    given, came_back = member(payload, "input"), member(payload, "output")
-    properties = member(payload, "properties")
-    child = str(given.get("sessionID") or properties.get("sessionID") or payload.get("sessionID") or "")
-    info = member(properties, "info")
-    parent = str(payload.get("parentID") or info.get("parentID") or "")
-    if not child:
-        yield Skipped(reason=f"{name} names no session")
-        return
-    session = parent or child
-    directory = str(payload.get("directory") or info.get("directory") or "")
-    step = Step(agent=NAME, session=session, at=at, directory=directory, subagent=child if parent else "")
-    match name:
-        case "session.created" | "session.resumed":
-            if not parent:
-                yield started(step, "" if name == "session.created" else "resume")
-        case "chat.message":
-            message = member(came_back, "message")
-            yield from _prompted(step, str(message.get("id")), members(came_back, "parts"))
-        case "tool.execute.after":
-            tool, call, failed = (
-                str(given.get("tool")),
-                str(given.get("callID")),
-                bool(came_back.get("isError")),
-            )
-            yield from called(step, call, tool, given.get("args"), came_back, failed=failed)
-        case "experimental.text.complete":
-            yield from replied(step, str(given.get("partID")), str(came_back.get("text") or ""))
-        case "message.part.updated":
-            yield observed(step, Seen.COMPACTED, str(member(properties, "part").get("id")))
-        case _:
-            yield Skipped(reason=f"{name} is not an event we know")
+    given, came_back, properties = (member(payload, part) for part in ("input", "output", "properties"))
+    info, part = member(properties, "info"), member(properties, "part")
+    child = named(given, "sessionID") or named(properties, "sessionID") or named(payload, "sessionID")
+    parent = named(payload, "parentID") or named(info, "parentID")
+    is_other_part = name == "message.part.updated" and part.get("type") != "compaction"
+    begins_inside = name in ("session.created", "session.resumed") and parent
+    if name in UNUSED or is_other_part or (begins_inside and child):
+        return iter(())
+    failed = name == "tool.execute.after" and came_back.get("isError")
+    told = {
+        "session_id": child and (parent or child),
+        "agent_id": child if parent else "",
+        "cwd": named(payload, "directory") or info.get("directory"),
+        "source": "resume" if name == "session.resumed" else "",
+        "turn_id": named(given, "partID") or named(member(came_back, "message"), "id") or part.get("id"),
+        "prompt": _said(members(came_back, "parts")),
+        "last_assistant_message": came_back.get("text"),
+        "tool_use_id": given.get("callID"),
+        "tool_name": given.get("tool"),
+        "tool_input": given.get("args"),
+        "error" if failed else "tool_response": came_back,
+    }
+    return claude_shape.decode(NAME, "PostToolUseFailure" if failed else EVENTS.get(name, name), told, at)
 
 
 def reply(event: str, context: str) -> str:
@@ -133,15 +132,7 @@ def _rows(database: apsw.Connection, session: str) -> Iterator[Row]:
     messages = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session,))
     for message, told in messages:
         parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
-        yield str(message), _object(told), [{**_object(part), "id": own_id} for own_id, part in parts]
-
-
-def _object(column: Any) -> dict[str, Any]:
-    try:
-        held = json.loads(column)
-    except (TypeError, ValueError):
-        return {}
-    return held if isinstance(held, dict) else {}
+        yield str(message), unpacked(told), [{**unpacked(part), "id": own_id} for own_id, part in parts]
 
 
 def _files(path: Path) -> Iterator[Row]:
@@ -154,21 +145,21 @@ def _files(path: Path) -> Iterator[Row]:
 
 
 def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
-    child, parent = str(info.get("id")), str(info.get("parentID") or "")
+    child, parent = str(info.get("id")), named(info, "parentID")
     step = Step(
         agent=NAME,
         session=parent or child,
         at=moment(member(info, "time").get("created")),
-        directory=str(info.get("directory") or ""),
+        directory=named(info, "directory"),
         subagent=child if parent else "",
     )
     if not parent:
         yield started(step, "")
     for message, told, parts in rows:
-        model = str(told.get("modelID") or member(told, "model").get("modelID") or "")
+        model = named(told, "modelID") or named(member(told, "model"), "modelID")
         step = replace(step, at=moment(member(told, "time").get("created"), step.at), model=model)
         if told.get("role") == "user":
-            yield from _prompted(step, message, parts)
+            yield from prompted(step, message, _said(parts))
         for part in parts:
             yield from _part(step, part, says=told.get("role") == "assistant")
 
@@ -192,13 +183,8 @@ def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
             yield Skipped(reason=f"a part of type {other!r}")
 
 
-def _prompted(step: Step, message: str, parts: list[dict[str, Any]]) -> Told:
+def _said(parts: list[dict[str, Any]]) -> str:
     said = text([part for part in parts if part.get("type") == "text"])
     # `opencode run "a b"` keeps the quotes.
     quoted = len(said) > 1 and said[0] == said[-1] == '"' and '"' not in said[1:-1]
-    yield from prompted(step, message, said[1:-1] if quoted else said)
-
-
-def _is_other_part(name: str, payload: Payload) -> bool:
-    part = member(member(payload, "properties"), "part")
-    return name == "message.part.updated" and part.get("type") != "compaction"
+    return said[1:-1] if quoted else said

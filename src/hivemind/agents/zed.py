@@ -1,6 +1,7 @@
 """Zed: the server in its settings and a skill; it has no hooks, and its threads are not read."""
 
-from hivemind.agents.base import Payload, Told, unreadable
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, answering, unreadable
 from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, Server
 from hivemind.model.session import Skipped
 
@@ -26,9 +27,7 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     yield Skipped(reason="Zed has no hooks")
 
 
-def reply(event: str, context: str) -> str:
-    """Nothing: Zed runs no hooks."""
-    return ""
+reply = answering(ANSWERS, claude_shape.form)
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
