@@ -127,6 +127,12 @@ def objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
             yield from _objects(line.strip(), f"line {number}")
 
 
+def lines(path: Path, read: Callable[[dict[str, Any]], Told]) -> Told:
+    """What the objects of such a file tell, each read by itself."""
+    for line in objects(path):
+        yield from (line,) if isinstance(line, Skipped) else read(line)
+
+
 def whole(path: Path, lists: str = "") -> dict[str, Any] | Skipped:
     """The one JSON object a file holds; a list is taken for its member of that name."""
     try:

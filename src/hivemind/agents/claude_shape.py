@@ -9,7 +9,7 @@ from typing import Any
 
 from hivemind.agents.base import Payload, Told, answering, clean, moment, named, words
 from hivemind.agents.pieces import Hooks, Launch
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
 UNUSED = words(
@@ -60,6 +60,17 @@ def decode(agent: str, event: str, payload: Payload, at: str) -> Told:
             yield observed(step, Seen.ENDED, step.at, text=named(payload, "reason"))
         case _ if name not in UNUSED:
             yield Skipped(reason=f"{name} is not an event we know")
+
+
+def step(reading: Reading, line: Payload, model: str) -> Step:
+    """Whose step a line of a transcript tells, in the shape Claude Code gave that."""
+    return reading.at(
+        line.get("timestamp"),
+        session=named(line, "sessionId") or reading.step.session,
+        directory=named(line, "cwd"),
+        model=model,
+        subagent=named(line, "agentId") if line.get("isSidechain") else "",
+    )
 
 
 def form(event: str, context: str) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Cline: hooks are programs in a directory, named after their event; sessions are files of messages."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, blocks, listed, member, moment, named, text, whole, written
+from hivemind.agents.base import Payload, Told, answering, blocks, listed, member, named, text, whole
 from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
-from hivemind.agents.steps import Step, called, prompted, replied, started
+from hivemind.agents.steps import Reading, called, prompted, replied, started
 from hivemind.model.session import Skipped
 
 NAME = "cline"
@@ -89,41 +90,29 @@ def read_transcript(path: Path) -> Told:
     if isinstance(held, Skipped):
         yield held
         return
-    session = str(held.get("sessionId") or path.parent.name)
+    session = named(held, "sessionId") or path.parent.name
     # The name is the transcript's own word: it may be no file's name, and must not lead to another folder.
     beside = path.parent / f"{Path(session).name}.json"
-    about = whole(beside) if os.path.isfile(beside) else {}
-    directory = str(about.get("cwd") or "") if isinstance(about, dict) else ""
-    asked: dict[str, dict[str, Any]] = {}
-    begun = moment(about.get("started_at"), written(path)) if isinstance(about, dict) else written(path)
-    yield started(Step(agent=NAME, session=session, at=begun, directory=directory), "")
-    messages = held.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+    found = whole(beside) if os.path.isfile(beside) else {}
+    about = found if isinstance(found, dict) else {}
+    reading = Reading.of(NAME, path, session)
+    reading.step = replace(reading.step, directory=named(about, "cwd"))
+    yield started(reading.at(about.get("started_at")), "")
+    for message in listed(held, "messages"):
+        if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
+            yield from _message(reading, message)
+        else:
             yield Skipped(reason="a message that is neither the user's nor the assistant's")
-            continue
-        step = Step(
-            agent=NAME,
-            session=session,
-            at=moment(message.get("ts"), written(path)),
-            directory=directory,
-            model=str(member(message, "modelInfo").get("id") or ""),
-        )
-        yield from _message(step, message, asked)
 
 
-def _message(step: Step, message: dict[str, Any], asked: dict[str, dict[str, Any]]) -> Told:
+def _message(reading: Reading, message: dict[str, Any]) -> Told:
+    step = reading.at(message.get("ts"), model=named(member(message, "modelInfo"), "id"))
     said = text([block for block in blocks(message) if block.get("type") == "text"])
     yield from replied(step, "", said) if message["role"] == "assistant" else prompted(step, "", said)
-    for block in blocks(message):
-        if block.get("type") == "tool_use":
-            asked[str(block.get("id"))] = block
-        elif block.get("type") == "tool_result":
-            own_id, came_back = str(block.get("tool_use_id")), block.get("content")
-            call = asked.pop(own_id, {})
-            failed = bool(block.get("is_error")) or _failed(came_back)
-            tool = str(call.get("name") or block.get("name") or "")
-            yield from called(step, own_id, tool, call.get("input"), came_back, failed=failed)
+    for own_id, call, block in reading.results(blocks(message)):
+        came_back, tool = block.get("content"), named(call, "name") or named(block, "name")
+        failed = bool(block.get("is_error")) or _failed(came_back)
+        yield from called(step, own_id, tool, call.get("input"), came_back, failed=failed)
 
 
 def _failed(came_back: Any) -> bool:

@@ -5,16 +5,16 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import Told, member, members, moment, objects, text, words, written
+from hivemind.agents.base import Told, lines, member, members, named, text, words
 from hivemind.agents.changes import on_disk
 from hivemind.agents.pieces import SERVER, Files, Launch, Lines, Piece, Place
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
 from hivemind.errors import InvalidInput
 from hivemind.model.session import Seen, Skipped
 
@@ -128,93 +128,63 @@ def _snake(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
-@dataclass(slots=True)
-class _Rollout:
-    """What has been read of a rollout so far."""
-
-    session: str
-    subagent: str = ""
-    directory: str = ""
-    model: str = ""
-    turn: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-
-    def step(self, at: str) -> Step:
-        return Step(
-            agent=NAME,
-            session=self.session,
-            at=at,
-            directory=self.directory,
-            model=self.model,
-            subagent=self.subagent,
-        )
-
-
 def read_transcript(path: Path) -> Told:
     """What a rollout says happened, from the oldest format to the newest."""
-    rollout = _Rollout(session=path.stem)
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        payload = line.get("payload")
-        if not isinstance(payload, dict):
-            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
-            continue
-        yield from _line(rollout, str(line.get("type")), payload, moment(line.get("timestamp"), written(path)))
+    return lines(path, partial(_line, Reading.of(NAME, path)))
 
 
-def _line(rollout: _Rollout, kind: str, payload: dict[str, Any], at: str) -> Told:
-    rollout.turn = str(payload.get("turn_id") or rollout.turn)
+def _line(reading: Reading, line: dict[str, Any]) -> Told:
+    kind, payload, step = str(line.get("type")), member(line, "payload"), reading.at(line.get("timestamp"))
+    reading.turn = named(payload, "turn_id") or reading.turn
     match kind:
+        case _ if not isinstance(line.get("payload"), dict):
+            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
         case "session_meta":
-            thread = str(payload.get("id") or rollout.session)
-            rollout.session = str(payload.get("session_id") or thread)
-            rollout.subagent = thread if thread != rollout.session else ""
-            rollout.directory = str(payload.get("cwd") or "")
-            if not rollout.subagent:
-                yield started(rollout.step(at), "startup")
+            thread = named(payload, "id") or step.session
+            session = named(payload, "session_id") or thread
+            subagent = thread if thread != session else ""
+            own = {"session": session, "subagent": subagent, "directory": named(payload, "cwd")}
+            reading.step = replace(reading.step, **own)
+            if not subagent:
+                yield started(replace(step, **own), "startup")
         case "turn_context":
-            rollout.directory = str(payload.get("cwd") or rollout.directory)
-            rollout.model = str(payload.get("model") or rollout.model)
+            directory, model = named(payload, "cwd") or step.directory, named(payload, "model") or step.model
+            reading.step = replace(reading.step, directory=directory, model=model)
         case "compacted":
-            summary = str(payload.get("message") or "")
-            yield observed(rollout.step(at), Seen.COMPACTED, rollout.turn or at, text=summary)
+            yield observed(step, Seen.COMPACTED, reading.turn or step.at, text=named(payload, "message"))
         case "event_msg":
-            yield from _message(rollout, payload, at)
+            yield from _message(reading, step, payload)
         case "response_item":
-            yield from _item(rollout, payload, at)
+            yield from _item(reading, step, payload)
         case _ if kind not in UNUSED:
             yield Skipped(reason=f"a line of type {kind!r}")
 
 
-def _message(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
-    step, turn = rollout.step(at), rollout.turn
+def _message(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
     match str(payload.get("type")):
         case "user_message":
-            yield from prompted(step, turn, str(payload.get("message") or ""))
+            yield from prompted(step, reading.turn, named(payload, "message"))
         case "agent_message":
-            yield from replied(step, turn, str(payload.get("message") or ""))
+            yield from replied(step, reading.turn, named(payload, "message"))
         case "item_completed":
-            yield from _completed(rollout, member(payload, "item"), step)
+            yield from _completed(reading, step, member(payload, "item"))
         case "patch_apply_end":
             call = str(payload.get("call_id"))
-            rollout.told.add(call)
+            reading.told[call] = 1
             yield from called(step, call, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout"))
         case other if other not in UNUSED_MESSAGES:
             yield Skipped(reason=f"a message of type {other!r}")
 
 
-def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
+def _completed(reading: Reading, step: Step, item: dict[str, Any]) -> Told:
     call, failed = str(item.get("id")), item.get("status") == "failed"
     said = text([{"text": part.get("text")} for part in members(item, "content")])
-    rollout.told.add(call)
+    reading.told[call] = 1
     match str(item.get("type")):
         case "UserMessage":
-            yield from prompted(step, rollout.turn, said)
+            yield from prompted(step, reading.turn, said)
         case "AgentMessage":
-            yield from replied(step, rollout.turn, said)
+            yield from replied(step, reading.turn, said)
         case "CommandExecution":
             came_back = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
             yield from called(step, call, "Bash", {"command": item.get("command")}, came_back, failed=failed)
@@ -225,20 +195,20 @@ def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
             given = {"changes": item.get("changes")}
             yield from called(step, call, "apply_patch", given, item.get("stdout"), failed=failed)
         case _:
-            rollout.told.discard(call)
+            del reading.told[call]
 
 
-def _item(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
+def _item(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
     """Calls and what came back, for the tools that no event told of in full."""
     call = str(payload.get("call_id"))
     match str(payload.get("type")):
         case "function_call" | "custom_tool_call" | "local_shell_call":
-            rollout.asked[call] = payload
+            reading.asked[call] = payload
         case "function_call_output" | "custom_tool_call_output":
-            asked = rollout.asked.pop(call, {})
-            if call not in rollout.told:
+            asked = reading.asked.pop(call, {})
+            if call not in reading.told:
                 given = asked.get("arguments") or asked.get("input") or asked.get("action")
-                yield from called(rollout.step(at), call, _name(asked), given, _reported(payload.get("output")))
+                yield from called(step, call, _name(asked), given, _reported(payload.get("output")))
         case other if other not in UNUSED_ITEMS:
             yield Skipped(reason=f"an item of type {other!r}")
 
@@ -254,7 +224,7 @@ def _reported(output: Any) -> Any:
 
 def _name(asked: Mapping[str, Any]) -> str:
     """The name hooks use for the tool."""
-    name, namespace = str(asked.get("name") or ""), str(asked.get("namespace") or "")
+    name, namespace = named(asked, "name"), named(asked, "namespace")
     if name in SHELLS or asked.get("type") == "local_shell_call":
         return "Bash"
     return f"{namespace}__{name}" if namespace.startswith("mcp__") else name

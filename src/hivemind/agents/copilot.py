@@ -4,15 +4,15 @@ Hooks get no id for a call, only a time; but the log repeats what each hook was 
 """
 
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, member, moment, named, objects, words, written
+from hivemind.agents.base import Payload, Told, answering, lines, member, moment, named, words
 from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
 NAME = "copilot"
@@ -97,90 +97,65 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-@dataclass(slots=True)
-class _Log:
-    """What has been read of a log so far."""
-
-    session: str
-    directory: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: Counter[str] = field(default_factory=Counter)
-    """Prompts and calls that a hook was told of, until the log tells of them itself."""
-
-
 def read_transcript(path: Path) -> Told:
     """What a session's log says happened."""
-    log = _Log(session=path.parent.name)
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        told = line.get("data")
-        if not isinstance(told, dict):
+    return lines(path, partial(_line, Reading.of(NAME, path, path.parent.name)))
+
+
+def _line(reading: Reading, line: dict[str, Any]) -> Told:
+    kind, told = str(line.get("type")), member(line, "data")
+    if kind == "session.start":
+        session, directory = named(told, "sessionId") or reading.step.session, named(member(told, "context"), "cwd")
+        reading.step = replace(reading.step, session=session, directory=directory)
+    step = reading.at(line.get("timestamp"), subagent=named(line, "agentId"), model=named(told, "model"))
+    match kind:
+        case _ if not isinstance(line.get("data"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without data")
-            continue
-        if line.get("type") == "session.start":
-            log.session = str(told.get("sessionId") or log.session)
-            log.directory = str(member(told, "context").get("cwd") or "")
-        step = Step(
-            agent=NAME,
-            session=log.session,
-            at=moment(line.get("timestamp"), written(path)),
-            directory=log.directory,
-            subagent=str(line.get("agentId") or ""),
-            model=str(told.get("model") or ""),
-        )
-        yield from _line(log, step, line, told)
-
-
-def _line(log: _Log, step: Step, line: dict[str, Any], told: dict[str, Any]) -> Told:
-    match str(line.get("type")):
         case "session.start":
             yield started(step, "new")
         case "hook.start":
             if (event := str(told.get("hookType"))) in REPEATED:
-                yield from _hooked(log, step, event, member(told, "input"))
+                yield from _hooked(reading, step, event, member(told, "input"))
         case "user.message":
-            said = str(told.get("content") or "")
+            said = named(told, "content")
             # A hook is told the prompt with what other hooks put before it.
-            hooked = next((prompt for prompt, times in log.told.items() if times and prompt.endswith(said)), None)
+            hooked = next((prompt for prompt, times in reading.told.items() if times and prompt.endswith(said)), None)
             if hooked is None:
-                yield from prompted(step, str(told.get("messageId") or line.get("id")), said)
+                yield from prompted(step, named(told, "messageId") or str(line.get("id")), said)
             else:
-                log.told[hooked] -= 1
+                reading.told[hooked] -= 1
         case "assistant.message":
-            yield from replied(step, str(told.get("interactionId") or ""), str(told.get("content") or ""))
+            yield from replied(step, named(told, "interactionId"), named(told, "content"))
         case "tool.execution_start":
-            log.asked[str(told.get("toolCallId"))] = told
+            reading.asked[str(told.get("toolCallId"))] = told
         case "tool.execution_complete":
-            yield from _completed(log, step, told)
+            yield from _completed(reading, step, told)
         case "session.compaction_complete":
-            summary = str(told.get("summaryContent") or "")
-            yield observed(step, Seen.COMPACTED, str(line.get("id")), text=summary)
+            yield observed(step, Seen.COMPACTED, str(line.get("id")), text=named(told, "summaryContent"))
         case other if other not in UNUSED_LINES:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _hooked(log: _Log, step: Step, event: str, payload: dict[str, Any]) -> Told:
+def _hooked(reading: Reading, step: Step, event: str, payload: dict[str, Any]) -> Told:
     """What a hook was told, as if it had told us; inside a subagent the log leaves out whose that is."""
-    inside = {"agentId": step.subagent, "parentAgentId": log.session} if step.subagent else {}
+    inside = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
     is_call = "toolName" in payload
-    log.told[_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))] += 1
+    reading.told[_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))] += 1
     return decode(event, {**payload, **inside}, step.at)
 
 
-def _completed(log: _Log, step: Step, told: dict[str, Any]) -> Told:
+def _completed(reading: Reading, step: Step, told: dict[str, Any]) -> Told:
     call = str(told.get("toolCallId"))
-    asked = log.asked.pop(call, {})
-    tool, given = str(asked.get("toolName") or ""), asked.get("arguments")
-    if log.told[_key(tool, given)] > 0:
-        log.told[_key(tool, given)] -= 1
+    asked = reading.asked.pop(call, {})
+    tool, given = named(asked, "toolName"), asked.get("arguments")
+    if reading.told[_key(tool, given)] > 0:
+        reading.told[_key(tool, given)] -= 1
         return
     result = told.get("result") or told.get("error") or {}
     shown = result if isinstance(result, dict) else {"content": result}
-    detailed = str(shown.get("detailedContent") or "")
+    detailed = named(shown, "detailedContent")
     diff = detailed if detailed.lstrip().startswith("diff --git") else ""
-    code = (told.get("shellExecution") or {}).get("exitCode")
+    code = member(told, "shellExecution").get("exitCode")
     came_back = {**shown, "exitCode": code, "metadata": {"diff": diff}}
     yield from called(step, call, tool, given, came_back, failed=told.get("success") is False)
 
