@@ -34,7 +34,7 @@ def skipped_in(name: str, path: Path) -> list[Skipped]:
 def hooked(name: str, event: str, payload: dict[str, Any]) -> set[str]:
     return {
         one.source_id
-        for one in agents.read(name, event, payload, "2026-03-01T10:00:00.000000Z")
+        for one in agents.of(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
         if isinstance(one, Observation)
     }
 

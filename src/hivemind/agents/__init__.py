@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hivemind.agents.asking import Asked
-    from hivemind.agents.base import Agent, Told
+    from hivemind.agents.base import Agent
 
-__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "who_calls"]
 
 MODULES = {
     "claude-code": "claude_code",
@@ -48,11 +48,6 @@ def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
     """Which session asks, where, and what the person said."""
     found: Asked = _module("asking").asked(of(name).decode(event, payload, ""), payload)
     return found
-
-
-def read(name: str, event: str, payload: Mapping[str, Any], at: str) -> Told:
-    """What a hook payload says happened, and what of it could not be read."""
-    return of(name).decode(event, payload, at)
 
 
 def _module(name: str) -> Any:

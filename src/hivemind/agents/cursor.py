@@ -65,10 +65,8 @@ def decode(event: str, payload: Payload, at: str) -> Told:
 
 def _plain(output: Any) -> Any:
     """A tool's output, which Cursor wraps in text."""
-    if not isinstance(output, str) or not output.startswith(("{", "[")):
-        return output
     try:
-        return json.loads(output)
+        return json.loads(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
     except ValueError:
         return output
 
@@ -97,7 +95,7 @@ def read_transcript(path: Path) -> Told:
         directory=_directory(path),
         subagent=path.stem if inside else "",
     )
-    waiting: list[tuple[str, dict[str, Any]]] = []
+    waiting: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(objects(path), 1):
         step = replace(step, at=moments.written(touched + timedelta(milliseconds=number)))
         if isinstance(line, Skipped):
@@ -109,7 +107,7 @@ def read_transcript(path: Path) -> Told:
     yield from _unanswered(step, waiting)
 
 
-def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str, dict[str, Any]]]) -> Told:
+def _line(step: Step, number: int, line: dict[str, Any], waiting: dict[str, dict[str, Any]]) -> Told:
     for index, block in enumerate(blocks(member(line, "message"))):
         match str(block.get("type")).replace("-", "_"):
             case "text":
@@ -117,9 +115,9 @@ def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str
                 yield from _unanswered(step, waiting)
                 yield from says(step, str(number), text(block))
             case "tool_use" | "tool_call":
-                waiting.append((f"{number}.{index}", block))
+                waiting[f"{number}.{index}"] = block
             case "tool_result" if waiting:
-                own_id, call = waiting.pop(0)
+                call = waiting.pop(own_id := next(iter(waiting)))
                 yield from called(step, own_id, str(call.get("name")), call.get("input"), block.get("content"))
             case "thinking" | "redacted_thinking" | "tool_result":
                 continue
@@ -127,9 +125,9 @@ def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str
                 yield Skipped(reason=f"a block of type {other!r}", where=f"line {number}")
 
 
-def _unanswered(step: Step, waiting: list[tuple[str, dict[str, Any]]]) -> Told:
+def _unanswered(step: Step, waiting: dict[str, dict[str, Any]]) -> Told:
     """Calls whose results Cursor did not write down, as it mostly does not."""
-    for own_id, call in waiting:
+    for own_id, call in waiting.items():
         yield from called(step, own_id, str(call.get("name")), call.get("input"), None)
     waiting.clear()
 
