@@ -64,7 +64,7 @@ def decode(agent: str, event: str, payload: Payload, at: str) -> Told:
 
 def step(reading: Reading, line: Payload, model: str) -> Step:
     """Whose step a line of a transcript tells, in the shape Claude Code gave that."""
-    return reading.at(
+    return reading.step.then(
         line.get("timestamp"),
         session=named(line, "sessionId") or reading.step.session,
         directory=named(line, "cwd"),

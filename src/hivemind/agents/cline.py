@@ -97,7 +97,7 @@ def read_transcript(path: Path) -> Told:
     about = found if isinstance(found, dict) else {}
     reading = Reading.of(NAME, path, session)
     reading.step = replace(reading.step, directory=named(about, "cwd"))
-    yield started(reading.at(about.get("started_at")), "")
+    yield started(reading.step.then(about.get("started_at")), "")
     for message in listed(held, "messages"):
         if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
             yield from _message(reading, message)
@@ -106,7 +106,7 @@ def read_transcript(path: Path) -> Told:
 
 
 def _message(reading: Reading, message: dict[str, Any]) -> Told:
-    step = reading.at(message.get("ts"), model=named(member(message, "modelInfo"), "id"))
+    step = reading.step.then(message.get("ts"), model=named(member(message, "modelInfo"), "id"))
     said = text([block for block in blocks(message) if block.get("type") == "text"])
     yield from replied(step, "", said) if message["role"] == "assistant" else prompted(step, "", said)
     for own_id, call, block in reading.results(blocks(message)):

@@ -51,13 +51,9 @@ reply = claude_shape.reply
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, and hooks, which stay asleep until the user trusts them in Codex."""
     own = place.root / ".codex"
-    lines = (
-        f"[mcp_servers.{SERVER}]",
-        f"command = {json.dumps(launch.server[0])}",
-        f"args = {json.dumps(list(launch.server[1:]))}",
-    )
+    members = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.entry().items())
     return (
-        Lines(path=own / "config.toml", text="\n".join(lines)),
+        Lines(path=own / "config.toml", text=f"[mcp_servers.{SERVER}]{members}"),
         claude_shape.hooks(own / "hooks.json", NAME, launch, EVENTS, ending=LONGEST_END),
     )
 
@@ -87,12 +83,7 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
     timeout = hook.get("timeout", SHORTEST_END if event == "SessionEnd" else DEFAULT_TIMEOUT)
     if event == "SessionEnd":
         timeout = min(max(timeout, SHORTEST_END), LONGEST_END)
-    known = {
-        "type": "command",
-        "command": hook["command"],
-        "timeout": timeout,
-        "async": hook.get("async", False),
-    }
+    known = {"type": "command", "command": hook["command"], "timeout": timeout, "async": hook.get("async", False)}
     if hook.get("statusMessage"):
         known["statusMessage"] = hook["statusMessage"]
     identity = {"event_name": _snake(event), "hooks": [known]}
@@ -134,7 +125,7 @@ def read_transcript(path: Path) -> Told:
 
 
 def _line(reading: Reading, line: dict[str, Any]) -> Told:
-    kind, payload, step = str(line.get("type")), member(line, "payload"), reading.at(line.get("timestamp"))
+    kind, payload, step = str(line.get("type")), member(line, "payload"), reading.step.then(line.get("timestamp"))
     reading.turn = named(payload, "turn_id") or reading.turn
     match kind:
         case _ if not isinstance(line.get("payload"), dict):

@@ -50,29 +50,24 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     name = named(payload, "hook_event_name", "hookName") or event
     if name in UNUSED:
         return iter(())
-    stamp = moment(payload.get("timestamp"), at)
-    session, parent = _either(payload, "sessionId"), _either(payload, "parentAgentId")
+    stamp, parent = moment(payload.get("timestamp"), at), _either(payload, "parentAgentId")
     result = _either(payload, "toolResult")
     outcome = _either(result, "resultType") if isinstance(result, dict) else ""
     failed = outcome in ("failure", "error", "denied", "rejected")
     name = EVENTS.get(name, name)
     told = {
+        **payload,
         "hook_event_name": "PostToolUseFailure" if failed and name == "PostToolUse" else name,
-        "session_id": parent or session,
+        "session_id": parent or _either(payload, "sessionId"),
         "agent_id": _either(payload, "agentId") if parent else "",
         "agent_type": _either(payload, "agentType"),
-        "cwd": payload.get("cwd"),
-        "timestamp": payload.get("timestamp"),
         "prompt_id": stamp,
-        "tool_use_id": stamp,
-        "source": payload.get("source"),
-        "prompt": payload.get("prompt"),
-        "reason": payload.get("reason"),
+        "tool_call_id": stamp,
         "tool_name": _either(payload, "toolName"),
         "tool_input": _either(payload, "toolArgs") or payload.get("tool_input"),
         "tool_response": result,
         "error": result or payload.get("error"),
-        "last_assistant_message": payload.get("response") or payload.get("last_assistant_message"),
+        "last_assistant_message": named(payload, "response", "last_assistant_message"),
     }
     return claude_shape.decode(NAME, "", told, at)
 
@@ -107,7 +102,7 @@ def _line(reading: Reading, line: dict[str, Any]) -> Told:
     if kind == "session.start":
         session, directory = named(told, "sessionId") or reading.step.session, named(member(told, "context"), "cwd")
         reading.step = replace(reading.step, session=session, directory=directory)
-    step = reading.at(line.get("timestamp"), subagent=named(line, "agentId"), model=named(told, "model"))
+    step = reading.step.then(line.get("timestamp"), subagent=named(line, "agentId"), model=named(told, "model"))
     match kind:
         case _ if not isinstance(line.get("data"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without data")

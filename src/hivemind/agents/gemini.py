@@ -1,7 +1,6 @@
 """Gemini CLI: Claude's hooks under names of its own and without ids, transcripts that repeat themselves."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hivemind.agents.base import (
     digest,
     member,
     members,
-    moment,
     named,
     objects,
     text,
@@ -50,10 +48,8 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     told = {**payload, "hook_event_name": EVENTS.get(name, name)}
     if name == "AfterTool":
         response = told.get("tool_response")
-        failed = isinstance(response, dict) and bool(response.get("error"))
-        tool, given = str(told.get("tool_name")), told.get("tool_input")
-        told["tool_use_id"] = _call_id(tool, given, response)
-        if failed:
+        told["tool_use_id"] = _call_id(str(told.get("tool_name")), told.get("tool_input"), response)
+        if member(told, "tool_response").get("error"):
             told |= {"hook_event_name": "PostToolUseFailure", "error": response}
     if name == "AfterAgent":
         told["last_assistant_message"] = told.get("prompt_response")
@@ -76,13 +72,15 @@ def read_transcript(path: Path) -> Told:
     """What a transcript says happened, each message as it stood last; hooks get a turn's replies as one."""
     header, messages, skipped = _messages(path)
     yield from skipped
-    began = moment(header.get("startTime") or header.get("start_time"), written(path))
-    step = Step(agent=NAME, session=str(header.get("sessionId") or path.stem), at=began, directory=_directory(path))
+    begun = Step(agent=NAME, session=named(header, "sessionId") or path.stem, at=written(path)).then(
+        header.get("startTime") or header.get("start_time"), directory=_directory(path)
+    )
+    step = begun
     said: list[str] = []
     if header:
         yield started(step, "startup")
     for message in messages:
-        step = replace(step, at=moment(message.get("timestamp"), began), model=str(message.get("model") or ""))
+        step = begun.then(message.get("timestamp"), model=named(message, "model"))
         told = text(message.get("content") or message.get("parts") or "")
         match message.get("type") or message.get("role"):
             case "user":
@@ -135,9 +133,8 @@ def _called(step: Step, call: dict[str, Any]) -> Told:
     said = "\n".join(str(one.get("output") or one.get("error") or "") for one in responses)
     came_back = {"llmContent": said or text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
     tool, given = str(call.get("name")), call.get("args")
-    step = replace(step, at=moment(call.get("timestamp"), step.at))
-    own_id = _call_id(tool, given, came_back)
-    yield from called(step, own_id, tool, given, came_back, failed=call.get("status") == "error")
+    own_id, failed = _call_id(tool, given, came_back), call.get("status") == "error"
+    yield from called(step.then(call.get("timestamp")), own_id, tool, given, came_back, failed=failed)
 
 
 def _call_id(tool: str, given: Any, came_back: Any) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,9 @@ NAME = "opencode"
 TITLE = "OpenCode"
 HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
 SAME_IDS = True
-ANSWERS = {
-    "session.created": "brief",
-    "session.resumed": "brief",
-    "session.compacted": "brief",
-    "chat.message": "recall",
-}
+ANSWERS = {"chat.message": "recall"} | dict.fromkeys(
+    ("session.created", "session.resumed", "session.compacted"), "brief"
+)
 TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
 """One database for all sessions; before 1.2, a file for each."""
 
@@ -157,7 +153,7 @@ def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
         yield started(step, "")
     for message, told, parts in rows:
         model = named(told, "modelID") or named(member(told, "model"), "modelID")
-        step = replace(step, at=moment(member(told, "time").get("created"), step.at), model=model)
+        step = step.then(member(told, "time").get("created"), model=model)
         if told.get("role") == "user":
             yield from prompted(step, message, _said(parts))
         for part in parts:
@@ -173,7 +169,7 @@ def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
             state = member(part, "state")
             if state.get("status") in ("completed", "error"):
                 failed = state["status"] == "error"
-                step = replace(step, at=moment(member(state, "time").get("end"), step.at))
+                step = step.then(member(state, "time").get("end"))
                 call, tool = str(part.get("callID")), str(part.get("tool"))
                 came_back = state.get("error") if failed else state
                 yield from called(step, call, tool, state.get("input"), came_back, failed=failed)

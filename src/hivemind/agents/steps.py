@@ -27,6 +27,10 @@ class Step:
     model: str = ""
     subagent: str = ""
 
+    def then(self, stamp: Any, **more: str) -> Self:
+        """The same at another moment, where one is told."""
+        return replace(self, at=moment(stamp, self.at), **more)
+
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
@@ -44,10 +48,6 @@ class Reading:
     def of(cls, agent: str, path: Path, session: str = "") -> Self:
         """Before the first line; the file's name is the session's, unless that is said."""
         return cls(step=Step(agent=agent, session=session or path.stem, at=written(path)))
-
-    def at(self, stamp: Any, **more: str) -> Step:
-        """The step at this moment."""
-        return replace(self.step, at=moment(stamp, self.step.at), **more)
 
     def results(self, content: Iterable[Payload]) -> Iterator[tuple[str, Payload, Payload]]:
         """The calls that came back among blocks of content: the id, what was asked and what came."""
