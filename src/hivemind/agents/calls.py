@@ -79,48 +79,49 @@ def _edits(tool: str, asked: dict[str, Any], came_back: Any) -> Iterator[dict[st
     elif "structuredPatch" in answer or "originalFile" in answer:
         yield _replaced(file, answer.get("originalFile"), asked)
     elif diff := shown.get("fileDiff") or shown.get("diff"):
-        names = {"before": git_name(shown.get("originalContent")), "after": git_name(shown.get("newContent"))}
-        yield {"file": str(shown.get("filePath") or file), "diff": str(diff), **names}
+        where = named(shown, "filePath") or file
+        yield _edit(where, shown.get("originalContent"), shown.get("newContent"), str(diff))
     elif _pairs(asked) or (WRITERS.search(tool) and file and _first(asked, CONTENT)):
         yield _replaced(file, None, asked)
 
 
+def _edit(file: str, before: Any, after: Any, diff: str | None = None) -> dict[str, Any]:
+    """An edit by both sides of the whole file, as far as they are known, or by its diff."""
+    if diff is None:
+        diff = _diff(file, before or "", after or "")
+    return {"file": file, "diff": diff, "before": git_name(before), "after": git_name(after)}
+
+
 def _replaced(file: str, original: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """An edit told as old and new text; only where the whole original is known are both sides known."""
-    pairs = _pairs(asked)
+    pairs, known = _pairs(asked), original if isinstance(original, str) else None
     if not pairs:
-        content = _first(asked, CONTENT)
-        known = original if isinstance(original, str) else None
-        names = {"before": git_name(known), "after": git_name(content)}
-        return {"file": file, "diff": _diff(file, known or "", content), **names}
-    if not isinstance(original, str):
-        return {"file": file, "diff": "".join(_diff(file, old, new) for old, new in pairs)}
-    edited = original
+        return _edit(file, known, _first(asked, CONTENT))
+    if known is None:
+        return _edit(file, None, None, "".join(_diff(file, old, new) for old, new in pairs))
+    edited = known
     for old, new in pairs:
         edited = edited.replace(old, new, -1 if asked.get("replace_all") else 1)
-    names = {"before": git_name(original), "after": git_name(edited)}
-    return {"file": file, "diff": _diff(file, original, edited), **names}
+    return _edit(file, known, edited)
 
 
 def _changed(file: str, change: dict[str, Any]) -> dict[str, Any]:
     content = change.get("content")
     match change.get("type"):
         case "add" if isinstance(content, str):
-            return {"file": file, "diff": _diff(file, "", content), "after": git_name(content)}
+            return _edit(file, None, content)
         case "delete" if isinstance(content, str):
-            return {"file": file, "diff": _diff(file, content, ""), "before": git_name(content)}
+            return _edit(file, content, None)
         case _:
-            return {"file": named(change, "move_path") or file, "diff": named(change, "unified_diff")}
+            return _edit(named(change, "move_path") or file, None, None, named(change, "unified_diff"))
 
 
 def _patched(patch: str) -> Iterator[dict[str, Any]]:
     heads = list(PATCH.finditer(patch))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         body = PATCH_END.sub("", patch[head.end() + 1 : following.start() if following else None])
-        edit = {"file": head[2].strip(), "diff": body}
-        if head[1] == "Add":
-            edit["after"] = git_name("".join(f"{line[1:]}\n" for line in body.splitlines()))
-        yield edit
+        added = "".join(f"{line[1:]}\n" for line in body.splitlines()) if head[1] == "Add" else None
+        yield _edit(head[2].strip(), None, added, body)
 
 
 def _pairs(asked: dict[str, Any]) -> list[tuple[str, str]]:
