@@ -19,28 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "who_calls"]
 
-MODULES = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "cursor": "cursor",
-    "windsurf": "windsurf",
-    "gemini": "gemini",
-    "copilot": "copilot",
-    "opencode": "opencode",
-    "qwen": "qwen",
-    "cline": "cline",
-    "continue": "continue_",
-    "zed": "zed",
-}
-NAMES = tuple(MODULES)
+NAMES = (
+    *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
+    *("opencode", "qwen", "cline", "continue", "zed"),
+)
 
 
 def of(name: str) -> Agent:
     """The agent of this name."""
-    if name not in MODULES:
+    if name not in NAMES:
         meant = did_you_mean(name, NAMES) or f" These are: {', '.join(NAMES)}."
         raise InvalidInput(f"{name!r} is not an agent we know.{meant}")
-    agent: Agent = _module(MODULES[name])
+    # One of them has the name of a statement.
+    agent: Agent = _module("continue_" if name == "continue" else name.replace("-", "_"))
     return agent
 
 
