@@ -435,6 +435,15 @@ def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected
     assert agent.reply("Stop", "C") == ""
 
 
+@pytest.mark.parametrize("roots", [1, True, None, "x", [None], [["x"]]])
+def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: object) -> None:
+    asked = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
+    placed = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
+
+    assert (asked.session, asked.directory) == ("s1", None)
+    assert str(placed.directory) == "/"
+
+
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
     answers = agents.of(name).ANSWERS
