@@ -7,7 +7,7 @@ from math import sqrt
 
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module
-from hivemind.codebase.index import SELECT, Index, symbol_of
+from hivemind.codebase.index import SELECT, Index, mended, symbol_of
 from hivemind.codebase.links import find
 from hivemind.model.code import Callers, Related, Symbol
 
@@ -32,12 +32,9 @@ def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
+@mended
 def related(index: Index, targets: Sequence[str], limit: int = 10) -> list[Related]:
     """The files that bear most on files, folders or symbols."""
-    return index.mended(lambda: _related(index, targets, limit))
-
-
-def _related(index: Index, targets: Sequence[str], limit: int) -> list[Related]:
     seeds = _files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
     for seed in seeds:
@@ -67,12 +64,9 @@ def children(index: Index, folder: str) -> list[tuple[str, int]]:
     return sorted(found.items(), key=lambda one: (not one[1], one[0]))
 
 
+@mended
 def callers(index: Index, symbol: Symbol) -> Callers:
     """The symbols that call or inherit this one: in its file, or in files that import its file."""
-    return index.mended(lambda: _callers(index, symbol))
-
-
-def _callers(index: Index, symbol: Symbol) -> Callers:
     row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
     if row is None:
         return Callers(symbols=(), unresolved=0, namesakes=0)
