@@ -34,11 +34,13 @@ def module(path: str) -> Words:
 
 
 def link(db: apsw.Connection, changed: Iterable[str], appeared: Collection[str]) -> None:
-    """Resolve the imports of changed files, and those of others that a new or removed file may answer."""
-    rows = {row for path in changed for row in select(db, f"{_SELECT} WHERE f.path = ?", path)}
-    words = {module(path)[-1] for path in appeared}
-    if words:
-        rows.update(row for row in select(db, _SELECT) if not words.isdisjoint(_SEPARATOR.split(row[2])))
+    """Resolve the imports of changed files, and of others for which a new or removed file makes a difference."""
+    importers = set(changed)
+    if words := {module(path)[-1] for path in appeared}:
+        told = select(db, _SELECT)
+        importers.update(path for _, path, name in told if not words.isdisjoint(_SEPARATOR.split(name)))
+    rows = [row for path in importers for row in select(db, f"{_SELECT} WHERE f.path = ?", path)]
+    db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
     memo: dict[tuple[object, ...], list[int]] = {}
     uses: list[tuple[int, int]] = []
     for file, importer, name in rows:
