@@ -37,9 +37,11 @@ def link(db: apsw.Connection, changed: Iterable[str], appeared: Collection[str])
     """Resolve the imports of changed files, and of others for which a new or removed file makes a difference."""
     importers = set(changed)
     if words := {module(path)[-1] for path in appeared}:
-        told = select(db, _SELECT)
-        importers.update(path for _, path, name in told if not words.isdisjoint(_SEPARATOR.split(name)))
-    rows = [row for path in importers for row in select(db, f"{_SELECT} WHERE f.path = ?", path)]
+        rows = list(select(db, _SELECT))
+        importers.update(path for _, path, name in rows if not words.isdisjoint(_SEPARATOR.split(name)))
+        rows = [row for row in rows if row[1] in importers]
+    else:
+        rows = [row for path in importers for row in select(db, f"{_SELECT} WHERE f.path = ?", path)]
     db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
     memo: dict[tuple[object, ...], list[int]] = {}
     uses: list[tuple[int, int]] = []
