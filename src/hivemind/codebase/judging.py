@@ -1,9 +1,8 @@
 """Whether memories still fit the code: their anchors against the working tree as it is now."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from hivemind.codebase import git
 from hivemind.codebase.fingerprint import digest
@@ -63,17 +62,16 @@ def _followed(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Sy
     state = f"{commit}\0{index.generation}\0"
     answer = index.fact(question)
     if index.generation and answer.startswith(state):
-        path, _, rest = answer.removeprefix(state).partition("\0")
-        return next((symbol for symbol in index.symbols_of(path) if "\0".join(_place(symbol)) == rest), None)
+        place = answer.removeprefix(state)
+        return next((one for one in index.symbols_of(place.partition("\0")[0]) if _place(one) == place), None)
     found = _search(index, anchor, commit)
-    place = f"{found.path}\0" + "\0".join(_place(found)) if found else ""
     with suppress(StoreBusy):
-        index.note(question, f"{commit}\0{index.generation}\0{place}")
+        index.note(question, f"{commit}\0{index.generation}\0{_place(found) if found else ''}")
     return found
 
 
-def _place(symbol: Symbol) -> tuple[str, str, str]:
-    return (symbol.qualified, symbol.kind, str(symbol.ordinal))
+def _place(symbol: Symbol) -> str:
+    return "\0".join((symbol.path, symbol.qualified, symbol.kind, str(symbol.ordinal)))
 
 
 def _search(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
@@ -109,34 +107,16 @@ def _symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Symbol]
         sources = git.contents(index.root, [f"{commit}:{path}" for path in paths])
     except Unavailable:
         return []
-    return [*_outlined(sources, commit, paths)]
+    found = ((path, sources.get(f"{commit}:{path}")) for path in paths)
+    return [symbol for path, source in found if source is not None for symbol in outline(path, source).symbols]
 
 
 def changed_since(index: Index, one: Staleness, commit: str) -> bool:
     """Whether any of what became of an anchor's symbol was done after this commit."""
     places = [one.anchor, *([one.now] if one.now else [])]
     known = _symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
-    then = next((found for place in places if (found := _at(place, known))), None)
+    there = ((place, [symbol for symbol in known if symbol.path == place.path]) for place in places)
+    then = next((found for place, symbols in there if (found := _in_place(place, symbols))), None)
     if then is None or one.now is None:
         return then is not None or one.now is not None
     return compare(then, one.now.symbol) not in (Change.FRESH, Change.COSMETIC)
-
-
-def _at(place: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
-    return _in_place(place, [symbol for symbol in symbols if symbol.path == place.path])
-
-
-def changes_between(root: Path, since: str, until: str) -> list[Staleness]:
-    """What became of every symbol that a span of commits touched; those left fresh are left out."""
-    paths, moves = git.changed(root, since, until)
-    known = [path for path in dict.fromkeys(paths) if language_of(path)]
-    sources = git.contents(root, [f"{commit}:{path}" for path in known for commit in (since, until)])
-    old, new = ([*_outlined(sources, commit, known)] for commit in (since, until))
-    judged = (staleness(Anchor.of(pair.old, since), pair.new, until) for pair in match(old, new, moves))
-    return [one for one in judged if one.change is not Change.FRESH]
-
-
-def _outlined(sources: dict[str, bytes], commit: str, paths: Iterable[str]) -> Iterator[Symbol]:
-    for path in paths:
-        if (source := sources.get(f"{commit}:{path}")) is not None:
-            yield from outline(path, source).symbols

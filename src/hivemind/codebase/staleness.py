@@ -10,6 +10,14 @@ REWRITTEN = 0.5
 """A container that keeps less than this of itself is another thing, even if only its members changed."""
 
 _SHOWN = 160
+_SAID = {
+    Change.FRESH: "unchanged",
+    Change.COSMETIC: "only layout or comments changed",
+    Change.DOCS: "documentation changed",
+    Change.MEMBERS: "some of its members changed ({share})",
+    Change.BODY_MINOR: "body changed a little ({share})",
+    Change.BODY_MAJOR: "body changed ({share})",
+}
 
 
 def compare(old: Symbol, new: Symbol) -> Change:
@@ -36,7 +44,9 @@ def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness
         return Staleness(anchor=anchor, change=Change.GONE, edit=Change.GONE, text=text, now=None)
     edit = compare(old, new)
     change = _journey(old, new) or edit
-    text = _sentence(old, new, edit)
+    text = _signature(old, new) if edit is Change.SIGNATURE else _SAID[edit]
+    if "{share}" in text:
+        text = text.format(share=_share(old, new))
     if change is not edit:
         text = f"{change} to {new.label}" + ("" if edit in (Change.FRESH, Change.COSMETIC) else f"; {text}")
     if change is not Change.FRESH:
@@ -58,24 +68,6 @@ def _journey(old: Symbol, new: Symbol) -> Change | None:
     return Change.RENAMED if old.name != new.name else Change.MOVED
 
 
-def _sentence(old: Symbol, new: Symbol, edit: Change) -> str:
-    match edit:
-        case Change.FRESH:
-            return "unchanged"
-        case Change.COSMETIC:
-            return "only layout or comments changed"
-        case Change.DOCS:
-            return "documentation changed"
-        case Change.MEMBERS:
-            return f"some of its members changed ({_share(old, new)})"
-        case Change.BODY_MINOR:
-            return f"body changed a little ({_share(old, new)})"
-        case Change.SIGNATURE:
-            return _signature(old, new)
-        case _:
-            return f"body changed ({_share(old, new)})"
-
-
 def _share(old: Symbol, new: Symbol) -> str:
     if not old.fingerprint.sketch:
         return "how much is not known"
@@ -86,7 +78,8 @@ def _share(old: Symbol, new: Symbol) -> str:
 def _signature(old: Symbol, new: Symbol) -> str:
     if old.family != new.family:
         return f"signature changed: was a {old.kind}, is a {new.kind}"
-    (head, before), (new_head, after) = _cut(old), _cut(new)
+    head, _, before = old.signature.partition(old.name)
+    new_head, _, after = new.signature.partition(new.name)
     if head != new_head or not (before and after):
         before, after = old.signature, new.signature
     text = "signature changed"
@@ -95,12 +88,6 @@ def _signature(old: Symbol, new: Symbol) -> str:
     if old.fingerprint.body != new.fingerprint.body:
         text += f"; body changed too ({_share(old, new)})"
     return text
-
-
-def _cut(symbol: Symbol) -> tuple[str, str]:
-    """The header before and after the name."""
-    head, _, tail = symbol.signature.partition(symbol.name)
-    return head, tail
 
 
 def _short(text: str) -> str:
