@@ -26,9 +26,8 @@ from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import Index
-from hivemind.codebase.judging import judge
 from hivemind.codebase.matching import match
-from hivemind.codebase.staleness import staleness
+from hivemind.codebase.staleness import judge, staleness
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import BROKEN, FILE, Anchor, Change, Staleness, Symbol
 

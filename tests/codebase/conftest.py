@@ -10,8 +10,8 @@ import pytest
 
 from hivemind.codebase import git
 from hivemind.codebase.index import Index
-from hivemind.codebase.judging import judge
 from hivemind.codebase.links import find
+from hivemind.codebase.staleness import judge
 from hivemind.model.code import Anchor, Staleness
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.codebase.index import Index
-from hivemind.codebase.judging import judge
+from hivemind.codebase.staleness import judge
 from hivemind.model.code import Anchor, Change
 from tests.service import SERVICE as SIGNING_IN
 

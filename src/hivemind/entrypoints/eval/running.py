@@ -94,8 +94,7 @@ def _total(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     root, other, home = top / "shop", top / "garden", top / "memory"
-    ground.build(root)
-    ground.build_other(other)
+    ground.build(root, other)
     notes = task.told(condition)
     has_memory = condition not in ("none", "file")
     if has_memory:
