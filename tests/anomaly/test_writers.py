@@ -45,6 +45,11 @@ def start_writer(home: Path, name: str, how_many: int, seconds: float = 0) -> su
         )
 
 
+def shares(home: Path) -> list[int]:
+    """How many writes each writer got in, fewest first."""
+    return sorted(len(file.read_text().splitlines()) for file in home.glob("*.acknowledged"))
+
+
 def acknowledged(home: Path) -> set[str]:
     """Ids that a writer printed whole, which it does only after the memory was committed."""
     lines = [line for file in home.glob("*.acknowledged") for line in file.read_text().split("\n")]
@@ -73,6 +78,8 @@ def test_thirty_two_agents_write_at_once_and_none_is_turned_away(tmp_path: Path,
     assert [writer.returncode for writer in writers] == [0] * AGENTS
     assert len(written) >= AGENTS * WRITES
     assert stored(store) == written
+    # Turns are fair: in ten minutes nobody waits while others write a hundred times.
+    assert shares(tmp_path)[0] * 20 >= shares(tmp_path)[-1]
     assert log.verify(store.db) == []
     tally(f"writes of {AGENTS} agents at once", len(written), len(stored(store) & written))
     store.close()
