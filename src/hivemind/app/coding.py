@@ -46,7 +46,7 @@ class Coding(Reading):
 
     def stale(self, *, since: str = "") -> tuple[Doubt, ...]:
         """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that."""
-        from hivemind.codebase import git, judging
+        from hivemind.codebase import git, staleness
 
         commit = git.commit(self._index.root, since) if since else ""
         standing = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
@@ -54,12 +54,12 @@ class Coding(Reading):
         found = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
         if not found:
             return ()
-        judged = iter(judging.judge(self._index, [anchor for one in found for anchor in one.anchors]))
+        judged = iter(staleness.judge(self._index, [anchor for one in found for anchor in one.anchors]))
         doubts = []
         for memory in found:
             became = [one for one in (next(judged) for _ in memory.anchors) if one.must_verify]
             if commit:
-                became = [one for one in became if judging.changed_since(self._index, one, commit)]
+                became = [one for one in became if staleness.changed_since(self._index, one, commit)]
             if became:
                 doubts.append(Doubt(memory=memory, became=tuple(became)))
         return tuple(doubts)

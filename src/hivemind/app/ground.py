@@ -61,7 +61,7 @@ class Grounded(Core):
 
     def _became(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
         """What became of code since memories took hold of it; nothing where that cannot be told."""
-        from hivemind.codebase.judging import judge
+        from hivemind.codebase.staleness import judge
 
         if not self.repository.root:
             return ()
