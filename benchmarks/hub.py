@@ -96,7 +96,7 @@ def minded(store: Store, folder: str) -> Hivemind:
     """A team's memory with made-up vectors."""
     settings = Settings(home=Path(folder), person="ada")
     mind = Hivemind.at_hub(store, HERE, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON))
-    mind.__dict__["_meaning"] = Meaning(Drawn())
+    mind._model.meaning = Meaning(Drawn())
     return mind
 
 

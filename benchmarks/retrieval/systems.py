@@ -203,7 +203,7 @@ def _opened(home: Path, name: str) -> Hivemind:
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind.__dict__["_meaning"] = Meaning(model())
+    mind._model.meaning = Meaning(model())
     return mind
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from hivemind.app.briefing import Briefing
-from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
+from hivemind.app.core import Clock, Model, client_of, utc_now, when_called, who_calls
 from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
@@ -61,9 +61,12 @@ class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
         return mind
 
     @classmethod
-    def at_hub(cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now) -> Self:
+    def at_hub(
+        cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now,
+        model: Model | None = None,
+    ) -> Self:  # fmt: skip
         """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
-        return cls(store, settings, Repository(id=repo, root=""), writer, clock)
+        return cls(store, settings, Repository(id=repo, root=""), writer, clock, model)
 
     def __enter__(self) -> "Hivemind":
         return self

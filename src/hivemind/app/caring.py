@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.core import Core, Progress, quietly
+from hivemind.app.core import Core, Model, Progress, quietly
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.reports import Compared, ModelState, Stats
@@ -62,7 +62,7 @@ class Caring(Core):
             dimension=loaded.dimension if loaded else 0,
             embedded=embedded,
             waiting=waiting,
-            without=self.without_model,
+            without=self._model.without,
         )
 
     def use_model(self, named: str) -> ModelState:
@@ -71,7 +71,7 @@ class Caring(Core):
             importlib.import_module("hivemind.recall.models").load(named)
         write(self._settings.home, "model", named)
         self._settings = replace(self._settings, model=named)
-        self.__dict__.pop("_meaning", None)
+        self._model = Model(named)
         return self.model()
 
     def compare_models(self, named: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:

@@ -44,17 +44,41 @@ def quietly(done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
+class Model:
+    """What searches by meaning, loaded when a question first needs it; the requests to a hub share one."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self.without = ""
+        """Why there is none, if there is none."""
+
+    @cached_property
+    def meaning(self) -> "Meaning | None":
+        """The model in use; nothing where it is not installed."""
+        # Numbers and weights take longer to load than all other commands to run; only questions pay for it.
+        # Its threads spin while they wait, and take the processor from the agent whose guest we are.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._named)
+        except Unavailable as error:
+            self.without = str(error)
+            return None
+        return loaded
+
+
 class Core:
     """A person's memory, held open, seen from one working tree."""
 
-    def __init__(self, store: Store, settings: Settings, repository: Repository, writer: Writer, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, repository: Repository, writer: Writer, clock: Clock,
+        model: Model | None = None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._settings = settings
         self._writer = writer
         self._clock = clock
         self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
-        self.without_model = ""
-        """Why recall goes by words alone, if it does."""
+        self._model = model or Model(settings.model)
         names = repositories.names_of(store.db, repository.root) if repository.root else ()
         earlier = repositories_on_disk.earlier_names(repository, names) if names else ()
         self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
@@ -96,18 +120,9 @@ class Core:
         if self._writer.channel is not Channel.PERSON and not self._settings.agents_may_review:
             refuse(self._store, self._pen, what, "only a person may do that; the setting agents_may_review changes it")
 
-    @cached_property
+    @property
     def _meaning(self) -> "Meaning | None":
-        """The model, loaded when a question first needs it; nothing where it is not installed."""
-        # Numbers and weights take longer to load than all other commands to run; only questions pay for it.
-        # Its threads spin while they wait, and take the processor from the agent whose guest we are.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        try:
-            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._settings.model)
-        except Unavailable as error:
-            self.without_model = str(error)
-            return None
-        return loaded
+        return self._model.meaning
 
     def _query(
         self,

@@ -6,12 +6,11 @@ Nothing is kept in the process but the model, so any number of hubs may stand be
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 
-from hivemind.app.core import Clock, utc_now
+from hivemind.app.core import Clock, Model, utc_now
 from hivemind.app.team import TeamMind
 from hivemind.codebase.repository import normalised
-from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
+from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
@@ -20,8 +19,6 @@ from hivemind.model.memory import Channel
 from hivemind.model.moments import written
 from hivemind.model.team import Admitted, Member, Page, Pushed, Role, Welcome
 from hivemind.model.writer import Writer
-from hivemind.recall import meaning
-from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
 from hivemind.store.database import Database
 
@@ -37,6 +34,7 @@ class Host:
     def __init__(self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now) -> None:
         self._hub = hub
         self._settings = settings
+        self._model = Model(settings.model)
         self._issuer = issuer
         self._clock = clock
 
@@ -110,10 +108,9 @@ class Host:
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
         settings = replace(self._settings, person=who.member.person)
         with self._store(who) as store:
-            mind = TeamMind.at_hub(store, _repository(repo), settings=settings, writer=writer, clock=self._clock)
-            # Loading it takes longer than answering; all requests share one.
-            mind.__dict__["_meaning"] = self._meaning
-            yield mind
+            yield TeamMind.at_hub(
+                store, _repository(repo), settings=settings, writer=writer, clock=self._clock, model=self._model
+            )
 
     def hello(self, who: Admitted, device: str) -> Welcome:
         """What a device must know before it begins."""
@@ -132,10 +129,10 @@ class Host:
 
     def catch_up(self, who: Admitted) -> int:
         """Let some of what was just pushed be found by its meaning."""
-        if not self._meaning:
+        if not self._model.meaning:
             return 0
         with self._store(who) as store:
-            return self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
+            return self._model.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def owner_of(self, team: str) -> Admitted:
         """Whoever holds the database's own address may do what a team's admin may."""
@@ -156,13 +153,6 @@ class Host:
 
     def _store(self, who: Admitted) -> HubStore:
         return self._hub.team(who.team, who.member)
-
-    @cached_property
-    def _meaning(self) -> Meaning | None:
-        try:
-            return meaning.load(self._settings.model)
-        except Unavailable:
-            return None
 
 
 def _repository(written_as: str) -> str:

@@ -126,8 +126,8 @@ class Reading(Grounded):
         member = self._store.membership
         if member and not member.synchronised_at:
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
-        if self.without_model:
-            return f"searched by words alone: {self.without_model}"
+        if self._model.without:
+            return f"searched by words alone: {self._model.without}"
         waiting = vectors.waiting(self._store.db)
         return (
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
