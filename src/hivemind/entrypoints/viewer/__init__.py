@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.door import Door, Right, Visitor
-from hivemind.entrypoints.viewer.guard import Guard
+from hivemind.entrypoints.viewer.guard import guarded
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
 from hivemind.entrypoints.viewer.visit import Page, Visit
@@ -67,8 +67,7 @@ def build(door: Door, more: Iterable[Address] = ()) -> ASGIApp:
             Exception: _nobodys,
         },
     )
-    # Around everything, so that even the page that says something broke passes it.
-    return Guard(pages, door)
+    return guarded(pages, door)
 
 
 def _visited(door: Door, page: Page) -> Callable[[Request], Response]:
