@@ -50,10 +50,10 @@ def revoke(visit: Visit) -> Response:
 
 
 PAGES: tuple[Address, ...] = (
-    ("GET", "/team", page),
-    ("POST", "/team/create", create),
-    ("POST", "/team/rotate", rotate),
-    ("POST", "/team/revoke", revoke),
+    ("GET", "/team", page, None),
+    ("POST", "/team/create", create, None),
+    ("POST", "/team/rotate", rotate, None),
+    ("POST", "/team/revoke", revoke, None),
 )
 
 
