@@ -8,7 +8,6 @@ below.
 
 import errno
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from hivemind.app.briefing import Briefing
@@ -67,14 +66,6 @@ class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
     ) -> Self:  # fmt: skip
         """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
         return cls(store, settings, Repository(id=repo, root=""), writer, clock, model)
-
-    def __enter__(self) -> "Hivemind":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connect(name: str | None = None) -> Reader:

@@ -26,6 +26,7 @@ from hivemind.model.text import tags as tags_from
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log
+from hivemind.store.database import Held
 from hivemind.store.projections import memories, repositories
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Model:
         return loaded
 
 
-class Core:
+class Core(Held):
     """A person's memory, held open, seen from one working tree."""
 
     def __init__(

@@ -19,7 +19,7 @@ from psycopg import errors
 
 from hivemind.errors import InvalidInput, Refused, StoreBusy, StoreError, StoreTooNew, Unavailable
 from hivemind.hub.search import Search
-from hivemind.store.database import Row
+from hivemind.store.database import Database, Row
 
 SCHEMA, ROLE = "hivemind", "hivemind_hub"
 PATIENCE_SECONDS = 60
@@ -40,7 +40,7 @@ PLACEHOLDER = re.compile(r"'[^']*'|\?|(?<!:):([a-z_]+)")
 Connection = psycopg.Connection[Row]
 
 
-class Postgres:
+class Postgres(Database):
     """A connection, held for one team."""
 
     def __init__(self, connection: Connection, team: str) -> None:
@@ -60,16 +60,6 @@ class Postgres:
                 self.connection.execute(ENTER, [self.team])
                 done = self._run(sql, values)
             return _rows(done)
-
-    def one(self, sql: str, *values: Any) -> Row | None:
-        """The first row, if there is one."""
-        rows = self.execute(sql, *values)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, *values: Any) -> Any:
-        """The only value of the only row."""
-        row = self.one(sql, *values)
-        return row[0] if row else None
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Rows one by one; the server keeps what was not fetched yet, and no transaction stays open for it."""
@@ -123,9 +113,6 @@ class Postgres:
         with _translated():
             for table in tables:
                 self.connection.execute(f"VACUUM {SCHEMA}.{table}")
-
-    def close(self) -> None:
-        """Give the connection back; who lent it takes it."""
 
     @contextmanager
     def _entered(self) -> Iterator[None]:

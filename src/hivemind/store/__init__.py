@@ -14,7 +14,7 @@ from hivemind.model.reports import Place
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import ballast, log, projector, team
-from hivemind.store.database import Database
+from hivemind.store.database import Database, Held
 from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
@@ -31,7 +31,7 @@ CREATE TABLE identity (
 """
 
 
-class Store:
+class Store(Held):
     """An open store."""
 
     def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:

@@ -6,7 +6,6 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -153,7 +152,7 @@ def _derived_damage(db: Sqlite, directory: Path) -> list[str]:
     """Derives all tables again in a copy, and compares."""
     with tempfile.TemporaryDirectory(dir=directory, prefix="checkup-") as folder:
         db.copy_to(Path(folder) / FILE)
-        with closing(Sqlite.open(Path(folder) / FILE)) as copy:
+        with Sqlite.open(Path(folder) / FILE) as copy:
             before = {table: _digest(copy, sql) for table, sql in DERIVED.items()}
             projector.rebuild(copy)
             changed = [table for table, sql in DERIVED.items() if _digest(copy, sql) != before[table]]

@@ -29,7 +29,6 @@ from hivemind.model.events import (
     encode,
 )
 from hivemind.model.ids import EventId, MemoryId, derived, short
-from hivemind.model.memory import Channel
 from hivemind.model.plain import from_row, plain
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
@@ -467,15 +466,5 @@ def _lost(db: Database) -> set[tuple[str, int]]:
 
 
 def _event(row: Row) -> Event:
-    identifier, at, actor, channel, scope, repo, session, batch, fact, content = row
-    return Event(
-        id=EventId(identifier),
-        at=at,
-        actor=actor,
-        channel=Channel(channel),
-        scope=Scope(scope),
-        repo=repo,
-        fact=decode(fact, unpacked(content)),
-        session=session,
-        batch=batch,
-    )
+    *told, content = row
+    return Event.read(unpacked(content), *told)

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class Repaired:
 
 def repair(directory: Path, stamp: str, lost: Callable[[EntriesLost], Event]) -> Repaired:
     """Derive again what is derived; if the log itself is damaged, save what verifies and record what is lost."""
-    with suppress(StoreDamaged, *checkup.UNREADABLE), closing(Store.open(directory)) as store:
+    with suppress(StoreDamaged, *checkup.UNREADABLE), Store.open(directory) as store:
         if not all(finding.is_well for finding in checkup.examine(store)):
             store.rebuild()
         if all(finding.is_well for finding in checkup.examine(store)):
@@ -63,7 +63,7 @@ def in_place_of(directory: Path) -> Iterator[Store]:
     """A new store that takes the place of a damaged one when all went well."""
     beside = directory / f"fresh-{secrets.token_hex(4)}"
     try:
-        with closing(Store.open(beside)) as fresh:
+        with Store.open(beside) as fresh:
             yield fresh
             name = identity(fresh.db)[0]
             fresh.fold_in_log()
@@ -103,7 +103,7 @@ def set_aside(directory: Path, stamp: str) -> str:
 def _put(fresh: Store, made: Path, file: Path) -> None:
     """Under the locks of those who have the file open, or by its name where it is no database any more."""
     try:
-        with closing(Sqlite.open(file)) as damaged:
+        with Sqlite.open(file) as damaged:
             assert isinstance(fresh.db, Sqlite)
             damaged.overwrite_with(fresh.db)
     except StoreError:

@@ -3,7 +3,6 @@
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ def read(directory: Path) -> Salvage | None:
     if not (directory / FILE).exists():
         return None
     try:
-        with closing(Sqlite.open(directory / FILE)) as db:
+        with Sqlite.open(directory / FILE) as db:
             name, _, secret = identity(db)
             return _saved(db, name, secret)
     except (StoreError, *UNREADABLE):
