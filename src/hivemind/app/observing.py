@@ -29,7 +29,7 @@ from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
-from hivemind.store import followers, log
+from hivemind.store import log, projector
 from hivemind.store.projections import sessions
 
 Thing = TypeVar("Thing")
@@ -145,7 +145,7 @@ class Observing(Grounded):
 
     def waits_to_learn(self) -> bool:
         """Whether a session came to rest that nobody has learned from."""
-        waiting = log.observed_after(self._store.db, followers.position(self._store.db, DISTILLING, detectors.VERSION))
+        waiting = log.observed_after(self._store.db, projector.position(self._store.db, DISTILLING, detectors.VERSION))
         going_on = sessions.heard_of_since(self._store.db, moments.written(self._clock() - RESTED)) if waiting else ()
         return any(session not in going_on for session, _ in waiting)
 
@@ -153,14 +153,14 @@ class Observing(Grounded):
         """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
         db = self._store.db
         end = log.end(db)
-        waiting = log.observed_after(db, followers.position(db, DISTILLING, detectors.VERSION))
+        waiting = log.observed_after(db, projector.position(db, DISTILLING, detectors.VERSION))
         rested = moments.written(self._clock() - RESTED)
         going_on = sessions.heard_of_since(db, rested)
         resting = [session for session, _ in waiting if session not in going_on]
         done = self._distilled(resting, pen, progress)
         begun = [position for session, position in waiting if session in going_on]
         with db.transaction():
-            followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+            projector.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
         self.prune()
         return done
 

@@ -23,7 +23,6 @@ from hivemind.store import (
     name_beside,
     projector,
     repair,
-    salvage,
 )
 from hivemind.store.repair import FOLDER
 from hivemind.store.sqlite import Sqlite
@@ -129,7 +128,7 @@ def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Res
 
 def _in_place_of_a_wreck(directory: Path, source: Sqlite, stamp: str, why: str) -> Restored:
     before = repair.set_aside(directory, stamp)
-    found = salvage.read(directory)
+    found = repair.saved_from(directory)
     kept_out: list[Event] = []
     whole = False
     with repair.in_place_of(directory) as fresh, fresh.db.transaction():

@@ -55,7 +55,8 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     if isinstance(db, Sqlite) and store.directory:
         yield Finding(what="store", is_well=True, detail=str(store.directory))
         room = "free some space; erasing still works"
-        yield _looked("disk", partial(_crowded, store.directory), "there is room", room)
+        is_full = ballast.is_needed(store.directory)
+        yield _looked("disk", lambda: ["the disk is full"] * is_full, "there is room", room)
         file = store.directory / FILE
         yield _looked("file", lambda: damage(db) or stray_bits(store, file), "every page reads", mend)
     yield _looked("log", partial(_broken, db), f"{log.end(db):,} entries, the chain verifies", mend)
@@ -99,10 +100,6 @@ def _looked(what: str, look: Callable[[], list[str]], when_well: str, remedy: st
         problems = [str(error)]
     detail = "; ".join(problems[:3]) if problems else when_well
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
-
-
-def _crowded(directory: Path) -> list[str]:
-    return ["the disk is full"] if ballast.is_needed(directory) else []
 
 
 def _broken(db: Database) -> list[str]:

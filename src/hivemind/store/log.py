@@ -143,14 +143,14 @@ class Entry:
 
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
     """Add what is new at the end of this device's chains; return it with its positions, less what stays erased."""
-    tips = {device: _tip(db, device, shared=False)}
+    tips = {device: tip(db, device, shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
         if db.one("SELECT 1 FROM events WHERE id = ?", event.id):
             continue
         chain = _chain_for(db, device, tips[device][0], event)
         if chain not in tips:
-            tips[chain] = _tip(db, chain, shared=True)
+            tips[chain] = tip(db, chain, shared=True)
         key, seq, last_hash = tips[chain]
         fact, content = encode(event.fact)
         salt = secrets.token_bytes(16)
@@ -362,15 +362,8 @@ def shared_chain(device: str) -> str:
     return derived("shared", device)
 
 
-def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
-    """What is the team's goes into the shared chain, unless its memory began before there was one."""
-    if event.scope is not Scope.TEAM:
-        return device
-    began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
-    return device if db.one(began_here, event.about, key) else shared_chain(device)
-
-
-def _tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+def tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+    """The key of a chain, which begins here if it is new, and the number and hash of its newest entry."""
     db.execute(
         "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
         device, START, int(shared),
@@ -378,6 +371,14 @@ def _tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
     row = db.one("SELECT key, last_seq, last_hash FROM devices WHERE id = ?", device)
     assert row is not None
     return row[0], row[1], row[2]
+
+
+def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
+    """What is the team's goes into the shared chain, unless its memory began before there was one."""
+    if event.scope is not Scope.TEAM:
+        return device
+    began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
+    return device if db.one(began_here, event.about, key) else shared_chain(device)
 
 
 def _add(db: Database, key: int, header: Header) -> int:
@@ -391,7 +392,7 @@ def _add(db: Database, key: int, header: Header) -> int:
 
 def _continue(db: Database, header: Header) -> int:
     """Put a header that came from elsewhere at the end of its chain."""
-    key, seq, last_hash = _tip(db, header.device, shared=True)
+    key, seq, last_hash = tip(db, header.device, shared=True)
     if header.seq > seq + 1:
         raise OutOfStep(f"entry {seq + 1} of device {short(header.device)} is expected, not {header.seq}", seq + 1)
     if header.seq <= seq or header.prev_hash != last_hash:

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from hivemind.app.core import utc_now
-from hivemind.app.team import TeamMind
+from hivemind.app.hosting import TeamMind
 from hivemind.entrypoints.viewer import Address, Right
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.errors import InvalidInput
