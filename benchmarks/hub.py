@@ -146,7 +146,7 @@ def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
     for what, works in (
         ("recall", [partial(mind.recall, question) for question in asked]),
         ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in said]),
-        ("embed", [partial(mind._meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
+        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
     ):
         before = cpu(server)
         walls = []

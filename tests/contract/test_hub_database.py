@@ -104,7 +104,7 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
             text = said if store is ours else "Nothing of interest"
             mind.remember(text, scope=Scope.TEAM)
             mind.catch_up()
-            asked = mind._meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
+            asked = mind._model.meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
 
             near = store.db.index.likely(asked, Sight(repos=(), everywhere=True), 200)
 

@@ -2,7 +2,7 @@
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
 ``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``sharing``, ``connecting``,
-``observing``, ``caring`` and ``standing``; if a method needs a second paragraph, that paragraph belongs in a package
+``observing`` and ``caring``; if a method needs a second paragraph, that paragraph belongs in a package
 below.
 """
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Self
 
 from hivemind.app.briefing import Briefing
+from hivemind.app.caring import Caring
 from hivemind.app.core import Clock, Model, client_of, utc_now, when_called, who_calls
 from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
-from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.errors import StoreFull
@@ -32,7 +32,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
+class Hivemind(Writing, Briefing, Looking, Caring, Sharing, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

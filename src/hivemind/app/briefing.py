@@ -32,7 +32,7 @@ class Briefing(Reading):
     def brief(self) -> Recall:
         """What holds here; nothing if this session has it before its eyes already."""
         query = self._query(limit=1, max_tokens=max(self._settings.brief_tokens, 1))
-        if self._settings.brief_tokens < 1 or self._was_briefed():
+        if self._settings.brief_tokens < 1 or any(not line.query for line in self._lines_in_session()):
             return Recall(query=query, hits=(), text="")
         holding = self._verified(briefs.standing(self._store.db, query), query)
         shown = {hit.memory.id for hit in holding}
@@ -106,9 +106,6 @@ class Briefing(Reading):
         mark = hmac.new(self._store.secret, said.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:8]
         frame = briefs.Frame(mark=mark, receipt=found.receipt or "")
         return replace(found, text=briefs.rendered(hits, frame, asked=asked))
-
-    def _was_briefed(self) -> bool:
-        return any(not line.query for line in self._lines_in_session())
 
     def _given(self) -> tuple[str, ...]:
         return tuple(line.memory_id for line in self._lines_in_session())

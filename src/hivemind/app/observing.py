@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from hivemind import agents
 from hivemind.agents.steps import without_secrets
-from hivemind.app.core import Progress, quietly
-from hivemind.app.ground import Grounded
+from hivemind.app.core import Core, Progress, quietly
 from hivemind.capture import backfill, intake, spool, unread
 from hivemind.codebase import git
 from hivemind.codebase.repository import identify
@@ -41,7 +40,7 @@ EVENTS_AT_ONCE = 500
 """How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
-class Observing(Grounded):
+class Observing(Core):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:

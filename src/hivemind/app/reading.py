@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hivemind import recall
-from hivemind.app.ground import Grounded
+from hivemind.app.core import Core
 from hivemind.curate import transfer
 from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
@@ -21,7 +21,7 @@ EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
 
 
-class Reading(Grounded):
+class Reading(Core):
     """What a person or agent can ask."""
 
     def recall(
@@ -150,10 +150,10 @@ class Reading(Grounded):
 
     def _answer(self, query: Query) -> Recall:
         """By words and meaning, which is let catch up a little first."""
-        if self._meaning:
-            self._meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
+        if self._model.meaning:
+            self._model.meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
         with self._store.db.reading():
-            return recall.answer(self._store.db, query, self._meaning, self._became)
+            return recall.answer(self._store.db, query, self._model.meaning, self._became)
 
     def _with_receipt(self, found: Recall) -> Recall:
         if not found.hits:

@@ -21,6 +21,7 @@ from hivemind.model.text import first_line, neutral
 
 LARGEST_WORD_DIFF = 8_000
 """Characters; longer texts are compared line by line."""
+WORDS, LINES = re.compile(r"\s+|\w+|[^\w\s]"), re.compile(r"[^\n]*\n|[^\n]+")
 STATUS: dict[type[HivemindError], int] = {
     InvalidInput: 400, NotFound: 404, Unknown: 401, TooOften: 429, Refused: 403, StoreError: 503, Unavailable: 503,
     HivemindError: 500,
@@ -74,7 +75,7 @@ def place(repo: str) -> str:
 
 def changed(before: str, after: str) -> Iterator[tuple[str, str]]:
     """Two wordings as one text: what stayed, what went, what came."""
-    cut = (lambda text: re.findall(r"\s+|\w+|[^\w\s]", text)) if _is_short(before, after) else _by_lines
+    cut = (WORDS if max(len(before), len(after)) <= LARGEST_WORD_DIFF else LINES).findall
     old, new = cut(before), cut(after)
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -104,14 +105,6 @@ def excerpt(text: str, lines: int = 14) -> tuple[str, int]:
         return text, 0
     left = len(every) - lines
     return "\n".join([*every[: lines // 2], f"… {left} lines …", *every[-(lines - lines // 2) :]]), left
-
-
-def _by_lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
-
-
-def _is_short(*texts: str) -> bool:
-    return all(len(text) <= LARGEST_WORD_DIFF for text in texts)
 
 
 def _environment() -> Environment:
