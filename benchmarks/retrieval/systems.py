@@ -24,10 +24,9 @@ from hivemind import Hivemind
 from hivemind.model.claim import Claim
 from hivemind.model.ids import short
 from hivemind.model.memory import Channel
-from hivemind.model.passages import passages
 from hivemind.model.recall import Recall
 from hivemind.model.text import LONGEST_TEXT, neutral
-from hivemind.model.words import terms
+from hivemind.model.words import passages, terms
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
 from hivemind.recall.budget import tokens

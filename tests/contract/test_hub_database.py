@@ -14,8 +14,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hub import access
-from hivemind.hub.migrating import migrate
-from hivemind.hub.postgres import Postgres, connected, translated
+from hivemind.hub.postgres import Postgres, connected, migrate, translated
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import Query

@@ -1,7 +1,7 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``sharing``, ``connecting``,
+``writing``, ``reading``, ``coding``, ``judging``, ``looking``, ``sharing``, ``connecting``,
 ``observing`` and ``caring``; if a method needs a second paragraph, that paragraph belongs in a package
 below.
 """
@@ -10,7 +10,6 @@ import errno
 from pathlib import Path
 from typing import Self
 
-from hivemind.app.briefing import Briefing
 from hivemind.app.caring import Caring
 from hivemind.app.core import Clock, Model, client_of, utc_now, when_called, who_calls
 from hivemind.app.looking import Looking
@@ -32,7 +31,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Looking, Caring, Sharing, Observing):
+class Hivemind(Writing, Looking, Caring, Sharing, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod

@@ -31,15 +31,12 @@ def issue(db: Database, now: datetime, *, name: str, role: Role, is_agent: bool 
     if days < 1:
         raise InvalidInput("a token must be good for at least a day")
     secret = PREFIX + secrets.token_urlsafe(32)
-    row = (
-        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _digest(secret),
-        written(now), written(now + timedelta(days=days)),
-    )  # fmt: skip
     db.execute(
         "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-        *row,
-    )
+        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _digest(secret),
+        written(now), written(now + timedelta(days=days)),
+    )  # fmt: skip
     return secret
 
 

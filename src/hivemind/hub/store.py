@@ -11,8 +11,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
 from hivemind.hub import exchange
-from hivemind.hub.migrating import migrate
-from hivemind.hub.postgres import Connection, Postgres
+from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model import moments
 from hivemind.model.events import Event
 from hivemind.model.reports import Place

@@ -24,7 +24,6 @@ from hivemind.store import (
     projector,
     repair,
 )
-from hivemind.store.repair import FOLDER
 from hivemind.store.sqlite import Sqlite
 
 
@@ -72,7 +71,7 @@ def create(store: Store, file: Path) -> Backup:
 
 def listed(directory: Path) -> Iterator[Backup]:
     """The copies beside the store, oldest first."""
-    for file in sorted((directory / FOLDER).glob("*.db"), key=lambda one: one.stat().st_mtime):
+    for file in sorted((directory / repair.FOLDER).glob("*.db"), key=lambda one: one.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
                 entries = log.end(copy)
@@ -108,7 +107,7 @@ def keep_out(file: Path, events: list[Event]) -> bool:
 
 def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Restored:
     with Store.open(directory) as store:
-        before = create(store, directory / FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
+        before = create(store, directory / repair.FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
         with store.db.transaction():
             if before and log.end(store.db) != before.entries:
                 raise StoreError("somebody wrote to the store meanwhile; try again")

@@ -7,8 +7,10 @@ verifies and nothing is left to guess the content from.
 A device writes two chains: what is the team's into the one it shares, whole; everything else into its own.
 """
 
+import base64
 import json
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -34,7 +36,6 @@ from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import packed, unpacked
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -113,6 +114,11 @@ ENTRIES = (
     " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
 )
 NAMED = "(SELECT value FROM json_each(?))"
+
+MARK = "z:"
+"""JSON never begins with it."""
+SHORTEST = 512
+"""Below this there is little to gain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,3 +475,18 @@ def _lost(db: Database) -> set[tuple[str, int]]:
 def _event(row: Row) -> Event:
     *told, content = row
     return Event.read(unpacked(content), *told)
+
+
+def packed(content: str) -> str:
+    """The content as it is kept: small, for build logs repeat themselves; as text, which every engine keeps alike."""
+    if len(content) < SHORTEST:
+        return content
+    small = MARK + base64.b64encode(zlib.compress(content.encode())).decode()
+    return small if len(small) < len(content) else content
+
+
+def unpacked(kept: str) -> str:
+    """The content that was kept."""
+    if kept.startswith(MARK):
+        return zlib.decompress(base64.b64decode(kept[len(MARK) :])).decode()
+    return kept

@@ -17,7 +17,7 @@ import apsw
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE
 from hivemind.store.database import Held, Row
-from hivemind.store.packing import unpacked
+from hivemind.store.log import unpacked
 from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"

@@ -16,7 +16,7 @@ from hivemind.model.ids import EventId
 from hivemind.model.wire import START, Header, digest
 from hivemind.store import FILE, ID_FILE, Store, checkup, identify, identity, log, name_beside, projector
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import unpacked
+from hivemind.store.log import unpacked
 from hivemind.store.sqlite import Sqlite
 
 FOLDER = "backups"

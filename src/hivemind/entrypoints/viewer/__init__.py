@@ -16,11 +16,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from hivemind.entrypoints.viewer.door import Door, Right, Visitor
 from hivemind.entrypoints.viewer.guard import guarded
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
-from hivemind.entrypoints.viewer.visit import Page, Visit
+from hivemind.entrypoints.viewer.visit import Door, Page, Right, Visit, Visitor
 from hivemind.errors import HivemindError, Refused
 
 __all__ = ["Address", "Door", "Right", "Visitor", "build"]

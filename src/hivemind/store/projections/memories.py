@@ -323,9 +323,9 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    held = {name: getattr(memory, name) for name in NAMES if name not in derived}
-    lists = {name: as_json(held[name]) for name in LISTS if name in held}
-    return tuple((held | lists | derived)[name] for name in NAMES)
+    lists = {name: as_json(getattr(memory, name)) for name in LISTS if name not in derived}
+    told = lists | derived
+    return tuple(told[name] if name in told else getattr(memory, name) for name in NAMES)
 
 
 def _memory(row: Row) -> Memory:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.door import Right
 from hivemind.entrypoints.viewer.looks import unified
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection

@@ -33,7 +33,7 @@ def page(visit: Visit) -> Response:
         },
         now=now,
         waiting=len(deck),
-        queue=deck[:WAITING],
+        queue=sorted(deck, key=lambda one: one.memory.recorded_at, reverse=True)[:WAITING],
         doubts=doubts,
         learned=mind.list(statuses=(Status.ACTIVE, Status.DISPUTED), limit=LEARNED),
         shown=_recalls(visit)[:REACHED],
