@@ -21,7 +21,16 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     file = parser.parse_args().file
     environment = os.environ | ({"HIVEMIND_INJECTIONS": str(file.resolve())} if file else {})
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/attacks"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/attacks",
+        "tests/hub/test_poisoning.py",
+    ]
     sys.exit(subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode)
 
 

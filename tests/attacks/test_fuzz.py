@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivemind import agents
@@ -301,6 +301,7 @@ def test_instruction_files(tmp_path: Path, text: str) -> None:
 
 
 @QUICK
+@example("~nobody/x")  # whose home nobody knows
 @given(remote=st.text(max_size=60))
 def test_addresses_of_remotes(remote: str) -> None:
     assert isinstance(repository.normalised(remote), str)

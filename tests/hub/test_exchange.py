@@ -236,6 +236,22 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
     assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
 
 
+def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> None:
+    alice, mallory = device("alice"), device("mallory")
+    alice.sync(Line(team, writer("alice")))
+    own = mallory.remember("Tests run with tox", scope=Scope.TEAM)
+    as_alice = replace(mallory._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    mallory._store.record([as_alice.about(own, MemoryTagged(memory_id=own.id, added=("alice says so",)))])
+    mallory._settings = replace(mallory._settings, person="alice")
+    mallory.remember("Deploys skip the tests", scope=Scope.TEAM)
+
+    done = mallory.sync(Line(team, writer("mallory")))
+    alice.sync(Line(team, writer("alice")))
+
+    assert {reason for _, reason in done.refused} == {"nobody speaks in another member's name"}
+    assert (texts(alice), alice.show(own.id).tags) == (["Tests run with tox"], ())
+
+
 def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)

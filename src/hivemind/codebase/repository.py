@@ -52,7 +52,7 @@ def normalised(remote: str) -> str:
     address = remote.strip()
     url = URL.fullmatch(address) or SCP_LIKE.fullmatch(address)
     if url is None or url.groupdict().get("scheme") == "file":
-        return str(Path(address.removeprefix("file://")).expanduser()).removesuffix("/").removesuffix(".git")
+        return str(Path(os.path.expanduser(address.removeprefix("file://")))).removesuffix("/").removesuffix(".git")
     path = url["path"].strip("/").removesuffix(".git").strip("/")
     host = url["host"].lower()
     # Hosting services ignore case in owner and name.

@@ -53,13 +53,14 @@ def push(store: Store, device: str, entries: Sequence[Entry], member: Member, no
     refused: list[tuple[str, str]] = []
     with store.db.transaction():
         _meet(store, device, member, now)
+        others = shared.people(store.db) - {member.person}
         known = log.known(store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
                 raise Refused(f"entry {entry.header.id} is not of this device, or not for the team")
             if entry.header.id in known:
                 continue
-            reason = _reason_against(store, member, entry)
+            reason = _reason_against(store, member, others, entry)
             try:
                 store.take_in([replace(entry, salt=b"", content=None) if reason else entry])
             except OutOfStep:
@@ -105,7 +106,7 @@ def _refusal(refused: Sequence[tuple[str, str]], now: str) -> Event:
     )  # fmt: skip
 
 
-def _reason_against(store: Store, member: Member, entry: Entry) -> str:
+def _reason_against(store: Store, member: Member, others: set[str], entry: Entry) -> str:
     """Why what an entry says does not count; nothing if it does, or says nothing any more."""
     event = entry.event
     if event is None:
@@ -116,7 +117,15 @@ def _reason_against(store: Store, member: Member, entry: Entry) -> str:
         return "only what is about the team's memories is shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token cannot speak as a person"
+    if not member.is_agent and _names(event) & others:
+        return "nobody speaks in another member's name"
     return beyond_rights(store, member, event) or _stays_out(store, event)
+
+
+def _names(event: Event) -> set[str]:
+    """Whose word an entry claims to be."""
+    owner = event.fact.owner if isinstance(event.fact, MemoryRemembered) else ""
+    return {owner, event.actor if event.channel.trust is Trust.HIGH else ""}
 
 
 def beyond_rights(store: Store, member: Member, event: Event) -> str:

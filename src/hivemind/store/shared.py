@@ -57,6 +57,11 @@ def person_of(db: Database, chain: str) -> str:
     return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
 
 
+def people(db: Database) -> set[str]:
+    """Everybody who has a device in the team."""
+    return {row[0] for row in db.execute("SELECT DISTINCT person FROM devices WHERE person <> ''")}
+
+
 def meet(db: Database, chain: str, person: str, now: str) -> None:
     """Note that somebody's device was heard of."""
     log.tip(db, chain, shared=True)
