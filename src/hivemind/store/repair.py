@@ -1,4 +1,4 @@
-"""Makes a damaged store whole again, from what it still gives."""
+"""Makes a damaged store whole again, from what it still gives: the entries whose chain and content verify."""
 
 import secrets
 import shutil
@@ -21,6 +21,9 @@ from hivemind.store.sqlite import Sqlite
 
 FOLDER = "backups"
 KEEPING_OUT = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
+ROWS_ON_A_PAGE = 100
+LOST = (StoreDamaged, UnicodeDecodeError)
+"""What comes of reading rows that a damaged file no longer gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +131,6 @@ def hollow(db: Database) -> list[EventId]:
     return [EventId(row[0]) for row in rows if row[0] not in erased]
 
 
-ROWS_ON_A_PAGE = 100
-UNREADABLE = (StoreDamaged, UnicodeDecodeError)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvage:
     """The rows that could be saved, and what could not."""
@@ -153,7 +152,7 @@ def saved_from(directory: Path) -> Salvage | None:
         with Sqlite.open(directory / FILE) as db:
             name, _, secret = identity(db)
             return _saved(db, name, secret)
-    except (StoreError, *UNREADABLE):
+    except (StoreError, *LOST):
         return None
 
 
@@ -186,7 +185,7 @@ def _rows(db: Sqlite, table: str, low: int, high: int) -> Iterator[Row]:
         yield from db.execute(
             f"SELECT * FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid", low, high
         )
-    except UNREADABLE:
+    except LOST:
         if low < high:
             middle = (low + high) // 2
             yield from _rows(db, table, low, middle)
@@ -206,7 +205,7 @@ def _end(db: Sqlite) -> int:
 def _whole(db: Sqlite, sql: str) -> list[Row]:
     try:
         return db.execute(sql)
-    except UNREADABLE:
+    except LOST:
         return []
 
 

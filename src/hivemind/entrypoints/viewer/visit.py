@@ -35,6 +35,13 @@ class Right(StrEnum):
     """Say who else comes in; on a hub."""
 
 
+BEYOND = {
+    Right.FILES: "this is on each member's own machine; 'hivemind ui' shows it there",
+    Right.SHARE: "this is the team's already",
+}
+"""What a hub has not to give, whoever asks."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
     """Who is asking."""
@@ -75,13 +82,6 @@ class Door:
 def is_same(given: str, ours: str) -> bool:
     """Whether a secret was given right, in a time that does not tell how far it was right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), ours.encode())
-
-
-BEYOND = {
-    Right.FILES: "this is on each member's own machine; 'hivemind ui' shows it there",
-    Right.SHARE: "this is the team's already",
-}
-"""What a hub has not to give, whoever asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
