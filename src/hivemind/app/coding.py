@@ -7,8 +7,7 @@ from threading import Event as Stop
 from threading import Thread
 
 from hivemind import recall
-from hivemind.app.core import Progress, head_commit, quietly
-from hivemind.app.ground import index_at, is_under_git
+from hivemind.app.core import Progress, index_at, is_under_git, quietly
 from hivemind.app.reading import Reading
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, Callers, Related, Symbol
@@ -38,7 +37,7 @@ class Coding(Reading):
         known = self._known(memory)
         if not self._is_of_here(known):
             raise InvalidInput(f"{known.id[:8]} does not belong to this repository; link it where it does")
-        commit = head_commit(self.repository)
+        commit = self._head()
         found = [one for written in links for one in self._meant(checked_label(written, "a link"), commit)]
         anchors = anchor.distinct([*(() if instead else known.anchors), *found])
         self._record([self._pen.about(known, MemoryAnchored(memory_id=known.id, anchors=anchors))])
