@@ -21,6 +21,8 @@ class Change:
     after: str | None
     root: Path
     """Directories left empty are removed below this one."""
+    what: tuple[str, ...] = ()
+    """What of ours it puts in or takes out: the server, hooks, instructions, trust."""
 
 
 def on_disk(path: Path) -> str | None:

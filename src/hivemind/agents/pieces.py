@@ -282,6 +282,7 @@ def planned(pieces: Sequence[Piece], place: Place, read: Files, *, back: bool = 
     """The changes that put the pieces in, or take them back, and files with them that then hold nothing."""
     before: dict[Path, str | None] = {}
     after: dict[Path, str] = {}
+    what: dict[Path, list[str]] = {}
     notes: list[str] = []
     # What went in last comes out first: only so each finds the text as it left it.
     for piece in reversed(pieces) if back else pieces:
@@ -291,8 +292,10 @@ def planned(pieces: Sequence[Piece], place: Place, read: Files, *, back: bool = 
             after[piece.path] = piece.removed(text) if back else piece.added(text)
         except InvalidInput as problem:
             notes.append(f"{piece.path}: {problem}")
+        if after[piece.path] != text:
+            what.setdefault(piece.path, []).append(piece.what)
     changes = (
-        Change(path=path, before=before[path], after=text or None, root=place.root)
+        Change(path=path, before=before[path], after=text or None, root=place.root, what=tuple(what[path]))
         for path, text in after.items()
         if text != (before[path] or "")
     )

@@ -137,7 +137,7 @@ def _next(
     if not seen:
         yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
     if waiting:
-        yield NextStep(command="hivemind review", why=f"decide about {waiting:,}")
+        yield NextStep(command="hivemind review", why="decide, one by one")
     if doubted:
         yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
     if known:

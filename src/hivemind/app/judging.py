@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from hivemind.app import trouble
 from hivemind.app.coding import Coding
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
@@ -113,7 +114,8 @@ class Judging(Coding):
     def erase(self, memory: str, *, reason: str = "") -> Erasure:
         """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
         self._must_be_a_person("an erasure")
-        return erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
+        receipt = erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
+        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hivemind.app import trouble
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.learn import fit_to_leave, learn, stays_out
@@ -68,10 +69,13 @@ class Sharing(Core):
         transport = transport or self.hub
         if transport is None:
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
-        return sync.synchronise(
+        done = sync.synchronise(
             self._store, transport, now=moments.written(self._clock()),
             follow=partial(erase.follow, self._store, self._pen), progress=progress,
         )  # fmt: skip
+        if done.erased:
+            trouble.let_go(self._settings.home)
+        return done
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""

@@ -316,9 +316,10 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def erasure_of(db: Database, thing: str) -> Event | None:
-    """The entry that says a memory was erased, if it was."""
-    return next((event for event in about(db, thing) if isinstance(event.fact, MemoryErased)), None)
+def erasure_of(db: Database, prefix: str) -> Event | None:
+    """The entry that says a memory was erased whose id begins so, if there is one."""
+    alike = f"{EVENTS} e.about >= ? AND e.about < ? AND e.about <> '' AND e.fact = 'memory.erased' LIMIT 1"
+    return next((_event(row) for row in db.execute(alike, prefix, prefix + "g")), None) if prefix else None
 
 
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
