@@ -25,7 +25,7 @@ PAYLOAD += (
     b'"tool_input":{"command":"pytest -q"},"tool_response":{"stdout":"' + b"ok " * 1200 + b'"},"tool_use_id":"t1"}'
 )
 HOOK = str(Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py")
-CLI = "from hivemind.entrypoints.cli import main; main()"
+CLI = "from hivemind.__main__ import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
 STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'
 PROMPT = b'{"session_id":"p","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"when do the deploys run?"}'

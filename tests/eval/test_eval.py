@@ -74,7 +74,7 @@ def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_pa
             return "- Errors are raised as `KeyError` instead of `ValueError`"
 
     root = tmp_path / "shop"
-    ground.build(root)
+    ground.build(root, tmp_path / "garden")
 
     work(Desk(root=root, memory=Liar()), TASKS["convention"].prompt)
 

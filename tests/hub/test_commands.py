@@ -167,7 +167,7 @@ def test_a_member_sees_how_the_team_stands_and_leaves_it(served: Served, team: s
 def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, person: Person) -> None:
     alice = person("alice")
     nobody_there = f"http://127.0.0.1:{free_port()}"
-    script = "import sys; sys.modules['psycopg'] = None; from hivemind.entrypoints.cli import main; main()"
+    script = "import sys; sys.modules['psycopg'] = None; from hivemind.__main__ import main; main()"
 
     wrong = alice("login", served.url, "--token", "hm_wrong", codes=(4,))
     down = alice("login", nobody_there, "--token", "hm_any", codes=(6,))

@@ -12,6 +12,7 @@ from threading import Event, Thread
 import pytest
 
 from hivemind import Hit, Hivemind, Scope
+from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Kind
 from hivemind.model.recall import Signal
@@ -393,6 +394,24 @@ def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_one
     assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
     assert unknown.exit_code == 2
     assert "that file has authenticate_user, find_record" in unknown.stderr
+
+
+def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, shop: Path) -> None:
+    known = next(one.id for one in asked.list() if one.text == JWT)
+    before = run("explain", known)
+    swap(shop, "def authenticate_user(", "def authenticate_user(request, ")
+
+    after, told, to_an_agent = run("explain", known), run_json("explain", known), calls.explain(asked, {"id": known})
+
+    assert f"{LINK}: unchanged" in before.stdout
+    assert "+def authenticate_user(request, " not in before.stdout
+    assert f"{LINK}: signature changed" in after.stdout
+    assert "Verify before acting." in after.stdout
+    assert "+def authenticate_user(request, " in after.stdout
+    assert f"hivemind verify {known[:8]}" in after.stderr
+    assert [one["staleness"]["change"] for one in told["code"]] == ["signature"]
+    assert told["memory"]["text"] == JWT
+    assert f"code: {LINK}: signature changed" in to_an_agent
 
 
 def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:

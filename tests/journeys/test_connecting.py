@@ -50,6 +50,26 @@ def test_agents_on_the_machine_are_connected_shown_first_and_taken_back(user: Pa
     assert files(user) == before
 
 
+def test_a_summary_is_shown_first_and_every_line_to_who_asks(user: Path) -> None:
+    calm = run("install", stdin="n\n")
+    curious = run("install", stdin="d\nn\n")
+    told = run_json("install", "--dry-run")
+
+    rows = [line.split("\t") for line in calm.stdout.splitlines()]
+    assert [(agent, file, what.partition(":")[0]) for agent, file, _, what in rows] == [
+        ("Claude Code", "~/.claude.json", "MCP server"),
+        ("Claude Code", "~/.claude/settings.json", "hooks"),
+        ("Codex", "~/.codex/config.toml", "MCP server"),
+        ("Codex", "~/.codex/hooks.json", "hooks"),
+    ]
+    assert all(size.startswith("+") for _, _, size, _ in rows)
+    assert '+    "hivemind": {' in curious.stdout
+    assert [one["agent"] for one in told] == ["claude-code", "codex"]
+    assert '+    "hivemind": {' in told[0]["diffs"][0]
+    assert (calm.exit_code, curious.exit_code) == (1, 1)
+    assert ".claude.json" not in files(user)
+
+
 def test_nothing_is_changed_without_a_yes(user: Path) -> None:
     before = files(user)
 

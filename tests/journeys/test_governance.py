@@ -563,6 +563,18 @@ def in_a_repository(make_repository: Make, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.usefixtures("in_a_repository")
+def test_a_rollback_tells_a_script_what_it_changed_and_how_to_undo_it() -> None:
+    known = run_json("remember", "Deploys run on Fridays")["id"]
+
+    planned, done = run_json("rollback", "--since", "1h", "--dry-run"), run_json("rollback", "--since", "1h")
+
+    assert [one["memory_id"] for one in planned] == [known]
+    assert done["changes"] == planned
+    assert run_json("list") == []
+    assert run_json("rollback", "--undo", done["rollback"]) == {"undone": 1}
+    assert [one["id"] for one in run_json("list")] == [known]
+
+
 def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rolled_back_and_erased(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path
 ) -> None:

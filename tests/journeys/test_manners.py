@@ -1,5 +1,6 @@
 """How the command line behaves towards people and scripts, whatever the command."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,20 +8,22 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.cli import hivemind
+from hivemind.entrypoints.cli import CHAPTERS, hivemind
 from hivemind.entrypoints.cli.manners import EXIT_CODES
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
-from tests.doors import run, run_json
+from tests.doors import residue, run, run_json
 
 COMMAND = [sys.executable, "-m", "hivemind"]
 
@@ -163,6 +166,26 @@ def test_an_error_nobody_foresaw_is_one_calm_line_and_the_details_are_kept(
     assert "Traceback" in shown.stderr
 
 
+def test_an_error_that_quoted_a_memory_goes_when_the_memory_is_erased(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    known = run_json("remember", "The customer Zaphod Beeblebrox pays by invoice")["id"]
+    listed = Hivemind.list
+
+    def fail(mind: Hivemind, **given: Any) -> None:
+        raise KeyError(listed(mind, **given)[0].text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Hivemind, "list", fail)
+        run("list")
+    assert "last-error.txt" in residue(home, b"Beeblebrox")
+
+    erased = run_json("erase", known)
+
+    assert residue(home, b"Beeblebrox") == []
+    assert ("last-error.txt", "done") in [(place["name"], place["state"]) for place in erased["places"]]
+
+
 def test_where_details_cannot_be_written_the_line_says_how_to_see_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -186,9 +209,11 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     assert (done.stdout, done.stderr) == ('{"hivemind ended with 141\n', "")
 
 
+# Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
+attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+
+
 def test_ctrl_c_is_quiet(home: Path) -> None:
-    # Whoever runs the suite in the background has Ctrl-C switched off, and so would the command.
-    attentive = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*COMMAND, "remember"],
         stdin=subprocess.PIPE,
@@ -209,6 +234,60 @@ def test_ctrl_c_is_quiet(home: Path) -> None:
     assert told.strip() == ""
     process.stdin.close()
     process.stderr.close()
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.004, 0.016, 0.05])
+def test_ctrl_c_is_quiet_while_we_are_still_being_loaded(seconds: float) -> None:
+    hasty = (
+        "import os, signal; from hivemind.__main__ import main; "
+        "signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT)); "
+        f"signal.setitimer(signal.ITIMER_REAL, {seconds}); main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", hasty, "remember"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=attentive,  # noqa: PLW1509
+    )
+    with process:
+        assert process.wait() == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [(["erase", "ID"], "Destroy"), (["login", "http://localhost:1"], "Token"), (["review"], "quit")],
+)
+def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str], asked: str) -> None:
+    run("remember", "API port is 8080")
+    run("remember", "API port is 9090")
+    known = run_json("list")[0]["id"]
+    screen, keyboard = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *(known if word == "ID" else word for word in question)],
+        stdin=keyboard, stdout=keyboard, stderr=keyboard, start_new_session=True,
+        preexec_fn=lambda: (attentive(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),  # noqa: PLW1509
+    )  # fmt: skip
+    os.close(keyboard)
+    seen = ""
+    while asked not in seen:
+        seen += os.read(screen, 65536).decode(errors="replace")
+
+    # A key pressed between the question and the reading of its answer is seen with the next one.
+    while process.poll() is None:
+        time.sleep(0.3)
+        os.write(screen, b"\x03")
+    code = process.wait()
+    with suppress(OSError):
+        seen += os.read(screen, 65536).decode(errors="replace")
+    os.close(screen)
+
+    assert code == 130
+    assert "Traceback" not in seen
+    assert "Abort" not in seen
+    assert len(run_json("list")) == 2
 
 
 def test_colours_are_for_terminals_and_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +374,7 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     slowly = (
         "import time, hivemind.app as a; f = a.Hivemind.doctor; "
         "a.Hivemind.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
-        "from hivemind.entrypoints.cli import main; main()"
+        "from hivemind.__main__ import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])
 
@@ -385,3 +464,51 @@ def test_a_memory_in_two_sorts_of_trouble_waits_for_review_once() -> None:
     assert [one["why"] for one in waiting_before] == ["to be verified by 2020-01-01"]
     assert sorted(one["memory"]["id"] for one in waiting) == sorted([first, second])
     assert {one["why"] for one in waiting} == {"disputed by what was said elsewhere"}
+
+
+@pytest.mark.parametrize("command", ["log", "audit"])
+def test_each_entry_of_the_log_says_what_it_is_about_and_an_erased_one_that_it_is(command: str) -> None:
+    run("remember", "Deploys run from main")
+    gone = run_json("remember", "The customer is Zaphod")["id"]
+    run("erase", gone, "--yes")
+
+    told, seen, piped = run_json(command), on_a_terminal(command, NO_COLOR="1"), run(command).stdout
+
+    assert {one["about"]: one["text"] for one in told if one["about"] == gone} == {gone: "(erased)"}
+    assert [one["text"] for one in told if one["fact"] == "memory.remembered"] == ["(erased)", "Deploys run from main"]
+    for shown in (seen, piped):
+        assert re.search(r"[0-9a-f]{8}\s+Deploys run from main", shown)
+        assert re.search(rf"{gone[:8]}\s+\(erased\)", shown)
+        assert "Zaphod" not in shown
+
+
+def test_a_shortened_id_of_what_was_erased_is_answered_with_when_that_was() -> None:
+    gone = run_json("remember", "The customer is Zaphod")["id"]
+    run("erase", gone, "--yes")
+
+    told = run("show", gone[:8])
+
+    assert told.exit_code == 3
+    assert f"{gone[:8]} was erased on" in told.stderr
+    assert "there is no memory" in run("show", "ffffffff").stderr
+
+
+def test_every_command_stands_in_one_chapter_of_the_help() -> None:
+    told = run("--help").stdout.split("\n\n")
+    listed = [line.split()[0] for chapter in told for line in chapter.splitlines()[1:] if re.match(r"  \w", line)]
+    there = hivemind.list_commands(click.Context(hivemind))
+
+    assert {"ui", "remember", "sync-files"} <= set(there)
+    assert [name for name in there if listed.count(name) != 1] == []
+    assert sorted(name for _, names in CHAPTERS.values() for name in names.split()) == there
+
+
+def test_settings_are_readable_at_a_narrow_terminal() -> None:
+    run("config", "set", "recall_limit", "7")
+
+    seen = on_a_terminal("config", lines=60, NO_COLOR="1").replace("\r", "")
+
+    assert "recall_limit = 7  (from the file)\n    How many memories a recall returns at most.\n" in seen
+    assert "\nkeep_days = 0\n" in seen
+    assert max(map(len, seen.splitlines())) <= 80
+    assert "recall_limit\t7\tfile\tHow many" in run("config").stdout

@@ -11,6 +11,8 @@ from hivemind.app.judging import Judging
 from hivemind.errors import NotFound
 from hivemind.model import moments
 from hivemind.model.code import Related, Staleness
+from hivemind.model.events import MemoriesRecalled, MemoryErased
+from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import Behind, Day, Near, Stock, Tie
@@ -90,13 +92,15 @@ class Looking(Judging):
         in_order = sorted(found, key=lambda repo: newest[repo], reverse=True)
         return tuple(Stock(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
 
-    def waiting(self, *, limit: int = 20) -> tuple[Memory, ...]:
-        """Proposals and disputes, newest first; ``review`` has all that waits."""
-        return tuple(memories.waiting(self._store.db, self._query(limit=limit, statuses=())))
-
     def log_length(self) -> int:
         """How many entries the log has."""
         return log.count(self._store.db)
+
+    def log_told(self, entries: Iterable[log.Entry]) -> tuple[str, ...]:
+        """For each entry of the log what the memory says that it is about, or what was asked; erased ones say so."""
+        entries = tuple(entries)
+        known = {one.id: one.text for one in self.those({entry.about for entry in entries})}
+        return tuple(known.get(MemoryId(one.about)) or _told(one) for one in entries)
 
     def learned_in(self, session: str) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""
@@ -162,3 +166,12 @@ class Looking(Judging):
             Tie(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=one)
             for (memory, anchor), one in zip_longest(held, became)
         )
+
+
+def _told(entry: log.Entry) -> str:
+    match entry.event and entry.event.fact:
+        case None | MemoryErased():
+            return "(erased)"
+        case MemoriesRecalled(query=asked):
+            return asked
+    return ""

@@ -23,6 +23,8 @@ def plain(value: Any, *, terse: bool = False) -> Any:
         return str(value)
     if isinstance(value, list | tuple):
         return [plain(item, terse=terse) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(held, terse=terse) for name, held in value.items()}
     return value
 
 

@@ -1,55 +1,53 @@
-"""The command line: ``hivemind COMMAND``. A command is a file in ``commands/``, loaded when it is asked for."""
+"""The command line: ``hivemind COMMAND``. ``commands/`` has them by chapters, loaded when asked for."""
 
 import importlib
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from hivemind import __version__
 from hivemind.entrypoints.cli import manners
 
-COMMANDS = Path(__file__).parent / "commands"
 CHAPTERS = {
-    "Every day": "status remember recall list show revise brief review",
-    "Decide and undo": "approve reject dispute verify retract restore rollback erase",
-    "Look into it": "explain history diff log audit receipts sql stats",
-    "Code": "link stale related symbols index watch",
-    "Agents and sessions": "install uninstall mcp backfill distil sessions session trace",
-    "Team": "login logout sync publish team hub",
+    "Every day": ("daily", "status remember recall list show revise tag brief review ui"),
+    "Decide and undo": ("judging", "approve reject dispute verify retract restore rollback erase"),
+    "Look into it": ("looking", "explain history diff log audit receipts stats sql"),
+    "Code": ("coding", "link stale related symbols index watch"),
+    "Agents and sessions": (
+        "connecting",
+        "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
+    ),
+    "Team": ("sharing", "login logout sync publish team hub"),
+    "Look after it": ("caring", "config doctor backup repair rebuild prune export import model completion"),
 }
-"""How help groups the commands; one that is not named here stands under the last heading."""
-LAST_CHAPTER = "Look after it"
+"""How help groups the commands, and the module in ``commands/`` that has a group's."""
+ALONE = ("eval", "hub", "mcp", "ui")
+"""Commands in modules of their own names: what they load is heavy and nobody else's."""
+MODULES = {name: name if name in ALONE else module for module, names in CHAPTERS.values() for name in names.split()}
 
 
 class Commands(manners.Family):
-    """Finds commands by their file names and imports only the one that is run."""
+    """Finds commands by their chapters and imports only the one that holds what is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command there is."""
-        files = (file.stem for file in COMMANDS.glob("*.py") if file.stem != "__init__")
-        return sorted(name.rstrip("_").replace("_", "-") for name in files)
+        return sorted(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
-        if cmd_name in self.commands:
-            return self.commands[cmd_name]
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = cmd_name.replace("-", "_")
-        if not (COMMANDS / f"{module}.py").exists():
-            module += "_"
-        loaded = importlib.import_module(f"{__name__}.commands.{module}")
-        self.add_command(manners.taught(loaded.command), cmd_name)
-        return self.commands[cmd_name]
+        if cmd_name in MODULES and cmd_name not in self.commands:
+            chapter = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}").chapter
+            self.add_command(manners.taught(chapter.commands[cmd_name], f"hivemind {cmd_name}"), cmd_name)
+        return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what they are for."""
-        left = self.list_commands(ctx)
-        chapters = {title: names.split() for title, names in CHAPTERS.items()}
-        chapters[LAST_CHAPTER] = [name for name in left if not any(name in names for names in chapters.values())]
-        for title, names in chapters.items():
-            self.write_chapter(ctx, formatter, title, names)
+        for title, (_, names) in CHAPTERS.items():
+            self.write_chapter(ctx, formatter, title, names.split())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, but what is mistyped gets one line."""
+        return cast(list[str], manners.calmly(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""
@@ -75,11 +73,6 @@ def hivemind(ctx: click.Context, store_name: str | None) -> None:
     ctx.obj = store_name
     ctx.color = manners.colour_wanted() if ctx.color is None else ctx.color
     if ctx.invoked_subcommand is None:
-        from hivemind.entrypoints.cli.commands import status
-
-        ctx.invoke(status.command)
-
-
-def main() -> None:
-    """Run the command that was typed."""
-    hivemind(prog_name="hivemind")
+        status = hivemind.get_command(ctx, "status")
+        assert status is not None
+        ctx.invoke(status)

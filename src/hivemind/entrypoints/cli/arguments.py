@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.manners import wants
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import short
@@ -38,6 +39,9 @@ def labels(meaning: str) -> Callable[[Any], Any]:
 
 scope_option = choice("--scope", among=Scope, default=Scope.PROJECT.value, help="Whose it is: user, project or team.")
 tags_option = labels("Labels, separated by commas.")
+reason_option = click.option("--reason", default="", help="Why.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also what was learned in other repositories.")
 
 
@@ -56,9 +60,15 @@ memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_i
 maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
 
 
+def store_name() -> str | None:
+    """The store that was named before the command, if one was."""
+    named: str | None = click.get_current_context().find_root().obj
+    return named
+
+
 def open_mind() -> Hivemind:
     """The memory as seen from the current directory."""
-    return Hivemind.open(click.get_current_context().find_root().obj)
+    return Hivemind.open(store_name())
 
 
 def text_or_standard_input(text: str | None, what: str = "the text") -> str:
@@ -68,6 +78,11 @@ def text_or_standard_input(text: str | None, what: str = "the text") -> str:
     if sys.stdin.isatty():
         raise InvalidInput(f"{what} is missing; give it as an argument or pipe it in")
     return decoded(sys.stdin.buffer.read(), what)
+
+
+def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
+    """An option for how many there may be."""
+    return click.option("--limit", type=int, default=default, show_default=default is not None, help=meaning)
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -87,6 +102,20 @@ filters = options(
     labels("Only with one of these tags."),
     everywhere_option,
 )
+
+
+when_options = options(
+    click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date."),
+    click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then."),
+    click.option("--valid-from", default="", metavar="DATE", help="True since."),
+    click.option("--valid-to", default="", metavar="DATE", help="True until."),
+)
+
+
+def make_sure(question: str, *, yes: bool) -> None:
+    """Go on only if the person wants it; a script that asked for JSON has said so."""
+    if not yes and not wants("json"):
+        click.confirm(question, abort=True)
 
 
 def act(verb: Callable[..., Memory], done: str, *given: Any, **named: Any) -> None:

@@ -107,14 +107,17 @@ def common(*, hidden: bool) -> list[click.Parameter]:
     ]
 
 
-def taught(command: click.Command) -> click.Command:
-    """The command, and those below it, with what all commands can."""
+def taught(command: click.Command, path: str) -> click.Command:
+    """The command, and those below it, with what all commands can; one without an example gets the plain one."""
+    is_run = not isinstance(command, click.Group) or command.invoke_without_command
+    if is_run and "\b" not in (command.help or ""):
+        command.help = f"{command.help}\n\n\b\n{path}"
     for param in command.params:
         if isinstance(param.type, click.Choice):
             param.type = OneOf(param.type.choices)
     command.params += common(hidden=True)
-    for below in getattr(command, "commands", {}).values():
-        taught(below)
+    for name, below in getattr(command, "commands", {}).items():
+        taught(below, f"{path} {name}")
     return command
 
 
@@ -138,10 +141,13 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(READER_LEFT)
-    except KeyboardInterrupt:
-        click.echo(err=True)
-        ctx.exit(INTERRUPTED)
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except click.Abort as error:
+        raise Failed("stopped; nothing more was done", NO) from error
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else ctx.command_path
+        hint = "" if "--help" in error.format_message() else f" See '{where} --help'."
+        raise Failed(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
+    except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
         raise Failed(_unforeseen(ctx, error), UNFORESEEN) from error

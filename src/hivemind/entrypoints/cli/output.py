@@ -50,12 +50,23 @@ def tell(value: Any, people: str | Callable[[], None]) -> None:
 
 
 def tell_rows(
-    value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str = "", after: str = ""
+    value: Any,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    nothing: str = "",
+    after: str = "",
+    seen: Callable[[], None] | None = None,
 ) -> None:
-    """Print a list: as JSON if asked; else as a table, with what to say if it is empty or behind it."""
+    """Print a list: as JSON if asked; else as a table, or as it is best seen on a terminal, with what to say if it is
+    empty or behind it.
+    """
 
     def show() -> None:
-        table(columns, rows)
+        if seen and on_terminal():
+            seen()
+        else:
+            table(columns, rows)
         if aside := after if rows else nothing:
             note(aside)
 
@@ -116,21 +127,22 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what a person should not miss, on standard error."""
-    click.echo(click.style(neutral(text), fg="yellow"), err=True)
+    click.echo(click.style(wrapped(neutral(text)), fg="yellow"), err=True)
 
 
 def indented(text: str) -> str:
     """Text a little to the right, wrapped so that it stays there."""
-    return "\n".join(wrapped(line, "    ", "    ") or "    " for line in neutral(text).split("\n"))
+    return wrapped(neutral(text), "    ", "    ")
 
 
 def wrapped(text: str, first: str = "", after: str = "") -> str:
     """Text broken between words where a person's terminal ends, with what stands before its first and later lines."""
     width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
-    return textwrap.fill(
-        text, width, initial_indent=first, subsequent_indent=after,
+    lines = textwrap.TextWrapper(
+        width, initial_indent=first, subsequent_indent=after,
         break_on_hyphens=False, break_long_words=False, replace_whitespace=False,
     )  # fmt: skip
+    return "\n".join(lines.fill(line) or first for line in text.split("\n"))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -171,8 +183,9 @@ def memory_line(memory: Memory) -> list[str]:
     return [short(memory.id), day(memory.revised_at), memory.scope.value, memory.kind.value, text]
 
 
-def fields(memory: Memory) -> None:
-    """What is known about a memory, a line each, empty things left out."""
+def described(memory: Memory) -> None:
+    """What a memory says, and what is known about it, a line each, empty things left out."""
+    say(memory.text + "\n")
     sources = [_source(source) for source in memory.sources]
     rows = {
         "id": memory.id,
@@ -220,6 +233,11 @@ def heading(text: str) -> None:
     click.echo("\n" + click.style(text, bold=True))
 
 
+def still_true(memory: str) -> str:
+    """What to do about a memory that the code puts in doubt."""
+    return f"Still true? hivemind verify {memory}. Not any more? hivemind revise {memory} or hivemind retract {memory}."
+
+
 def life(steps: Sequence[Step]) -> None:
     """A memory's life, a paragraph for each change."""
     text = ""
@@ -244,58 +262,44 @@ def patch(lines: Iterable[str], indent: str = "") -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal once work has taken a second; silence elsewhere."""
+    """A bar on a terminal once work has taken a second, because drawing takes a while itself; silence elsewhere."""
     # A dumb terminal cannot take a bar back.
     if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda done, total: None
         return
-    bar = Bar(title)
-    late = Timer(PATIENCE_SECONDS, bar.draw)
-    late.daemon = True
-    late.start()
-    try:
-        yield bar.advance
-    finally:
-        late.cancel()
-        late.join()
-        bar.clear()
+    bars: list[Any] = []
+    reached: dict[str, int] = {}
 
+    def advance(done: int, total: int) -> None:
+        reached.update(completed=done, total=total)
+        for bar in bars:
+            bar.update(0, **reached)
 
-class Bar:
-    """How far work has come; drawn only if it takes long, because drawing takes a while itself."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._reached: tuple[int, int | None] = (0, None)
-        self._drawn: Any = None
-
-    def advance(self, done: int, total: int) -> None:
-        """So much of so much is done."""
-        self._reached = (done, total)
-        if self._drawn:
-            self._drawn.update(0, completed=done, total=total)
-
-    def draw(self) -> None:
-        """Show it from now on."""
+    def draw() -> None:
         from rich.progress import Progress
 
         bar = Progress(console=_console(stderr=True), transient=True)
-        done, total = self._reached
-        bar.add_task(self._title, completed=done, total=total)
+        bar.add_task(title, completed=reached.get("completed", 0), total=reached.get("total"))
         bar.start()
-        self._drawn = bar
+        bars.append(bar)
 
-    def clear(self) -> None:
-        """Leave nothing behind."""
-        if self._drawn:
-            self._drawn.stop()
+    late = Timer(PATIENCE_SECONDS, draw)
+    late.daemon = True
+    late.start()
+    try:
+        yield advance
+    finally:
+        late.cancel()
+        late.join()
+        for bar in bars:
+            bar.stop()
 
 
 def _console(*, stderr: bool = False) -> Any:
     from rich.console import Console  # 90 ms that a pipe need not pay
 
     ctx = click.get_current_context(silent=True)
-    return Console(stderr=stderr, no_color=True if ctx and ctx.color is False else None, highlight=False)
+    return Console(stderr=stderr, color_system=None if ctx and ctx.color is False else "auto", highlight=False)
 
 
 def answer(found: Recall, *, why: bool) -> None:

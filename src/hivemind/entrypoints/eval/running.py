@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,36 +81,27 @@ def machine() -> str:
 
 def totals(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """The sums for each condition."""
-    return {condition: _total([run for run in runs if run.condition == condition]) for condition in _conditions(runs)}
+    by_condition = {one: [run for run in runs if run.condition == one] for one in CONDITIONS}
+    return {condition: _total(ran) for condition, ran in by_condition.items() if ran}
 
 
 def _total(runs: Sequence[Run]) -> dict[str, Any]:
+    summed = ("success", "repeated_reads", "repeated_searches", "tokens_in", "tokens_out", "memory_tokens", "harm")
     return {
         "tasks": len(runs),
-        "success": sum(run.success for run in runs),
+        **{name: sum(getattr(run, name) for run in runs) for name in summed},
         "reads": sum(len(run.reads) for run in runs),
-        "repeated_reads": sum(run.repeated_reads for run in runs),
         "searches": sum(len(run.searches) for run in runs),
-        "repeated_searches": sum(run.repeated_searches for run in runs),
-        "tokens_in": sum(run.tokens_in for run in runs),
-        "tokens_out": sum(run.tokens_out for run in runs),
-        "memory_tokens": sum(run.memory_tokens for run in runs),
         "seconds": round(sum(run.seconds for run in runs), 2),
         "stale_mistakes": sum(run.stale_mistake for run in runs),
         "without_receipt": sum(run.receipts is False for run in runs),
         "deletions_broken": sum(run.deletion_honoured is False for run in runs),
-        "harm": sum(run.harm for run in runs),
     }
-
-
-def _conditions(runs: Sequence[Run]) -> Iterator[str]:
-    return (condition for condition in CONDITIONS if any(run.condition == condition for run in runs))
 
 
 def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     root, other, home = top / "shop", top / "garden", top / "memory"
-    ground.build(root)
-    ground.build_other(other)
+    ground.build(root, other)
     notes = task.told(condition)
     has_memory = condition not in ("none", "file")
     if has_memory:
@@ -205,7 +196,7 @@ def _compared(run: Run, cold: Run | None) -> Run:
     again = sum(path in cold.reads for path in run.reads)
     searched = sum(pattern in cold.searches for pattern in run.searches)
     harm = cold.success and not run.success
-    return Run(**asdict(run) | {"repeated_reads": again, "repeated_searches": searched, "harm": harm})
+    return replace(run, repeated_reads=again, repeated_searches=searched, harm=harm)
 
 
 def _tokens(texts: Sequence[str]) -> int:

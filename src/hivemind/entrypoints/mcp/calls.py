@@ -125,6 +125,8 @@ def explain(mind: Hivemind, given: Arguments) -> str:
         *(f"source: {_source(source)}" for source in memory.sources),
         *(f"{day(step.event.at)} {step.event.actor} ({step.event.channel}): {step.what}" for step in known.history),
     ]
+    became = [one.staleness for one in mind.behind(memory) if one.staleness.must_verify]
+    lines += [f"code: {one.anchor.label}: {one.text}: verify before acting" for one in became]
     if memory.contradicts:
         lines.append(f"contradicts: {', '.join(map(short, memory.contradicts))}")
     return "\n".join(neutral(line) for line in [*lines, f"shown {len(known.receipts)} times"])

@@ -12,8 +12,10 @@ from hivemind.entrypoints.eval import report, running
 from hivemind.entrypoints.eval.tasks import TASKS
 from hivemind.errors import InvalidInput
 
+chapter = click.Group()
 
-@click.command("eval")
+
+@chapter.command("eval")
 @click.option("--agent", default="", metavar="COMMAND", help="A real agent, such as 'claude -p {prompt}'.")
 @click.option("--tasks", default=",".join(TASKS), metavar="A,B", show_default=True, help="Which tasks.")
 @click.option(

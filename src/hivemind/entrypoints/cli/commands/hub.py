@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind
+from hivemind.entrypoints.cli.arguments import open_mind, options
 from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
 from hivemind.errors import InvalidInput, Unavailable
@@ -18,11 +18,16 @@ EVERYWHERE = ("0.0.0.0", "::")
 database_option = click.option(
     "--database", envvar="HIVEMIND_HUB_DATABASE", metavar="URL", help="The hub's Postgres, as postgresql://…"
 )
-team_option = click.option("--team", default="team", show_default=True, help="Which team, when asked by --database.")
+admin_options = options(
+    database_option,
+    click.option("--team", default="team", show_default=True, help="Which team, when asked by --database."),
+)
 days_option = click.option("--days", default=90, show_default=True, help="How long it is good for.")
 
+chapter = click.Group()
 
-@click.group("hub", cls=Family)
+
+@chapter.group("hub", cls=Family)
 def command() -> None:
     """Where a team's memory is kept: a service over Postgres.
 
@@ -108,8 +113,7 @@ def token() -> None:
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What they may do.")
 @click.option("--agent", "is_agent", is_flag=True, help="For an agent: it can never approve or erase.")
 @days_option
-@database_option
-@team_option
+@admin_options
 def create(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
     """A new token; it is shown only now.
 
@@ -127,8 +131,7 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
 
 
 @token.command("list")
-@database_option
-@team_option
+@admin_options
 def list_(database: str, team: str) -> None:
     """The team's tokens, newest first.
 
@@ -146,28 +149,22 @@ def list_(database: str, team: str) -> None:
 
 @token.command("revoke")
 @click.argument("token", metavar="ID")
-@database_option
-@team_option
+@admin_options
 def revoke(token: str, database: str, team: str) -> None:
     """Make a token worthless from the next request on; by its id or its member's name.
 
     \b
     hivemind hub token revoke alice
     """
-    gone = plain(
-        _as_admin(
-            database, team,
-            lambda mind: mind.revoke(token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}"),
-        )
-    )  # fmt: skip
+    there, by_http = lambda mind: mind.revoke(token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}")
+    gone = plain(_as_admin(database, team, there, by_http))
     tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
 
 
 @token.command("rotate")
 @click.argument("token", metavar="ID")
 @days_option
-@database_option
-@team_option
+@admin_options
 def rotate(token: str, days: int, database: str, team: str) -> None:
     """A new token in place of an old one, which is revoked.
 

@@ -5,19 +5,18 @@ import os
 import click
 
 from hivemind.entrypoints import mcp
+from hivemind.entrypoints.cli.arguments import store_name
+
+chapter = click.Group()
 
 
-@click.command("mcp")
+@chapter.command("mcp")
 @click.option("--home", metavar="DIR", help="Where the memory lies, as HIVEMIND_HOME would say.")
-@click.pass_context
-def command(ctx: click.Context, home: str | None) -> None:
+def command(home: str | None) -> None:
     """Serve agents over the Model Context Protocol, on standard input and output.
 
     Agents start this themselves once 'hivemind install' has connected them.
-
-    \b
-    hivemind mcp
     """
     if home:
         os.environ["HIVEMIND_HOME"] = home
-    mcp.main(ctx.find_root().obj)
+    mcp.main(store_name())

@@ -6,31 +6,30 @@ from pathlib import Path
 import click
 
 from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import store_name
 from hivemind.entrypoints.cli.output import note, say
 from hivemind.entrypoints.viewer import local
 from hivemind.settings import Settings
 
+chapter = click.Group()
 
-@click.command("ui")
+
+@chapter.command("ui")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Answer on this port; a free one without it.")
 @click.option("--no-open", is_flag=True, help="Print the link and open no browser.")
-@click.pass_context
-def command(ctx: click.Context, port: int, no_open: bool) -> None:
+def command(port: int, no_open: bool) -> None:
     """See what your agents believe, in a browser.
 
     Answers on this machine alone. The link works once; the browser that opened it stays known for 30 days.
-
-    \b
-    hivemind ui
     """
-    settings, store, directory = Settings.load(), ctx.find_root().obj, Path.cwd()
+    settings, store, directory = Settings.load(), store_name(), Path.cwd()
 
     def opened() -> Hivemind:
         return Hivemind.open(store, directory=directory, settings=settings)
 
     def ready(link: str) -> None:
         say(link)
-        note("Press Ctrl+C to stop.")
+        note("Stop with Ctrl-C.")
         if not no_open:
             webbrowser.open(link)
 

@@ -1,0 +1,143 @@
+"""Memories and the code they are about."""
+
+import signal
+import sys
+from threading import Event
+
+import click
+
+from hivemind.entrypoints.cli.arguments import limit_option, memory_argument, open_mind
+from hivemind.entrypoints.cli.output import (
+    answer,
+    heading,
+    many,
+    note,
+    origin,
+    progress,
+    still_true,
+    table,
+    tell,
+    tell_rows,
+)
+from hivemind.model.ids import short
+from hivemind.model.reports import Relevant
+from hivemind.model.text import first_line
+
+chapter = click.Group()
+
+
+@chapter.command("link")
+@memory_argument
+@click.argument("links", nargs=-1, required=True, metavar="PATH::SYMBOL...")
+@click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
+def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
+    """Tie a memory to code, so that it is in doubt when the code changes.
+
+    \b
+    hivemind link 3f9a2c1e auth/service.py::authenticate_user
+    hivemind link 3f9a2c1e auth/service.py:40-62 --instead
+    """
+    with open_mind() as mind:
+        known = mind.link(memory, links, instead=instead)
+    tell(known, f"Linked {origin(known)}\n  {', '.join(known.about)}")
+
+
+@chapter.command("stale")
+@click.option("--since", default="", metavar="REF", help="Only what was put in doubt after this commit.")
+def stale(since: str) -> None:
+    """What the code at hand puts in doubt, and why.
+
+    The exit code is 1 if there is anything.
+
+    \b
+    hivemind stale --since origin/main
+    """
+    with open_mind() as mind, progress("Looking at the code"):
+        doubts = mind.stale(since=since)
+    rows = [
+        [short(doubt.memory.id), one.anchor.label, one.text, first_line(doubt.memory.text, 60)]
+        for doubt in doubts
+        for one in doubt.became
+    ]
+    columns = ["id", "about", "what became of it", "text"]
+    tell_rows(doubts, columns, rows, after=still_true("ID"), nothing="Nothing is in doubt.")
+    sys.exit(1 if doubts else 0)
+
+
+@chapter.command("related")
+@click.argument("target")
+@limit_option(10, "At most so many memories.")
+@click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
+def related(target: str, limit: int, why: bool) -> None:
+    """What bears on a file, folder, symbol or task: memories, files, callers.
+
+    \b
+    hivemind related auth/service.py
+    hivemind related auth/service.py::authenticate_user
+    hivemind related "add a second factor to the login"
+    """
+    with open_mind() as mind, progress("Looking at the code") as advance:
+        found = mind.related(target, limit=limit, progress=advance)
+    tell(found, lambda: _related(found, why=why))
+
+
+def _related(found: Relevant, *, why: bool) -> None:
+    answer(found.recall, why=why)
+    if found.files:
+        heading("Files")
+        table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
+    if callers := found.callers:
+        heading("Callers")
+        table(["who", "line"], [[one.label, str(one.line)] for one in callers.symbols])
+        if callers.unresolved:
+            click.echo(f"{callers.unresolved} more use the name without importing the file")
+
+
+@chapter.command("symbols")
+@click.argument("path")
+def symbols(path: str) -> None:
+    """What memories can be tied to in a file.
+
+    \b
+    hivemind symbols src/auth/service.py
+    """
+    with open_mind() as mind:
+        found = mind.symbols(path)
+    rows = [[f"{one.line}-{one.end_line}", one.kind, one.qualified or one.path, one.signature] for one in found]
+    tell_rows(found, ["lines", "kind", "symbol", "signature"], rows)
+
+
+@chapter.command("index")
+def index() -> None:
+    """Look at the whole working tree, so that names and moves are found in it.
+
+    A small tree is looked at when that is needed. What is kept of it can be deleted at any time.
+    """
+    with open_mind() as mind, progress("Looking at the code") as advance:
+        done = mind.index(advance)
+    known = f"{many(done.symbols, 'symbol')} in {many(done.files, 'file')}"
+    tell(done, f"{known}; {many(done.changed, 'file')} had changed.")
+
+
+@chapter.command("watch")
+def watch() -> None:
+    """Follow the working tree as it changes, until interrupted.
+
+    Nothing is wrong without this; answers about code come a little sooner.
+
+    \b
+    hivemind watch &
+    """
+    stop = Event()
+    signs: list[int] = []
+
+    def end(sign: int, _: object) -> None:
+        signs.append(sign)
+        stop.set()
+
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, end)
+    with open_mind() as mind:
+        note(f"Following {mind.repository.root}. Stop with Ctrl-C.")
+        mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
+    sys.exit(128 + signs[0])

@@ -1,0 +1,423 @@
+"""Agents: connected, learned from, told; and what they did."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hivemind.app.connecting import Connection
+from hivemind.entrypoints.cli.arguments import (
+    dry_run_option,
+    everywhere_option,
+    limit_option,
+    memory_argument,
+    open_mind,
+    options,
+    scope_option,
+    tags_option,
+    yes_option,
+)
+from hivemind.entrypoints.cli.manners import Family, wants
+from hivemind.entrypoints.cli.output import (
+    answer,
+    as_json,
+    heading,
+    indented,
+    many,
+    note,
+    on_terminal,
+    origin,
+    paged,
+    patch,
+    progress,
+    say,
+    say_json,
+    table,
+    tell,
+    tell_rows,
+    unified,
+    warn,
+)
+from hivemind.model.moments import minute, read
+from hivemind.model.reports import Backfilled
+from hivemind.model.session import Observation, Seen, SessionState
+from hivemind.model.text import first_line, neutral
+
+chapter = click.Group()
+LONGEST_PAUSE_SECONDS = 3.0
+one_session = options(
+    click.argument("session", default=""),
+    click.option("--everywhere", is_flag=True, help="Also look in other repositories."),
+)
+connecting_options = options(
+    click.argument("agents", nargs=-1),
+    click.option(
+        "--project", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
+        help="For this repository only, instead of everywhere.",
+    ),
+    dry_run_option,
+    yes_option,
+)  # fmt: skip
+WHAT = {
+    "server": "MCP server: ask and remember",
+    "hooks": "hooks: capture and brief",
+    "instructions": "rule: when to ask",
+    "trust": "your trust in our hooks",
+}
+
+
+@chapter.command("install")
+@connecting_options
+@click.option(
+    "--trust-codex-hooks", is_flag=True, help="Also tell Codex that you have looked at our hooks; else do so in /hooks."
+)
+@click.option(
+    "--plugin", type=click.Path(path_type=Path), metavar="DIR",
+    help="Connect nothing; write a plugin for Claude Code, Codex and Copilot, a Gemini extension and an OpenCode module"
+    " there, for a team to publish.",
+)  # fmt: skip
+def install(
+    agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool, trust_codex_hooks: bool,
+    plugin: Path | None,
+) -> None:  # fmt: skip
+    """Connect agents to this memory: all that are on this machine, or those named.
+
+    \b
+    hivemind install --dry-run
+    hivemind install claude-code codex
+    hivemind install --plugin hivemind-plugin
+    """
+    with open_mind() as mind:
+        if plugin:
+            written = mind.write_plugin(plugin)
+            tell([str(path) for path in written], "\n".join(["Written:", *(f"  {path}" for path in written)]))
+            return
+        planned = mind.connect_agents(agents, project=project, trust_codex_hooks=trust_codex_hooks)
+        _show(planned, nothing="is connected already", exactly=dry_run)
+        if not dry_run and _confirmed(planned, "Make these changes?", yes=yes):
+            mind.make(planned)
+            note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")
+
+
+@chapter.command("uninstall")
+@connecting_options
+def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool) -> None:
+    """Take back what 'install' added, from all agents or those named; what is remembered stays.
+
+    \b
+    hivemind uninstall --dry-run
+    hivemind uninstall codex
+    """
+    with open_mind() as mind:
+        planned = mind.disconnect_agents(agents, project=project)
+        _show(planned, nothing="is not connected", exactly=dry_run)
+        if not planned:
+            note("No agent is connected.")
+        if not dry_run and _confirmed(planned, "Take this back?", yes=yes):
+            mind.make(planned)
+
+
+def _show(planned: Sequence[Connection], *, nothing: str, exactly: bool) -> None:
+    """Which files would change and by what, or exactly how; and what to know about it."""
+    if wants("json"):
+        say_json([{"agent": one.agent, "diffs": one.diffs, "notes": one.plan.notes} for one in planned])
+        return
+    if exactly:
+        _details(planned)
+    else:
+        table(["agent", "file", "lines", "what"], [row for one in planned for row in _rows(one)])
+    for one in planned:
+        if not one.plan.changes:
+            note(f"{one.title} {nothing}.")
+        for remark in one.plan.notes:
+            warn(remark)
+
+
+def _details(planned: Sequence[Connection]) -> None:
+    """Every line that would change."""
+    for one in planned:
+        if one.diffs:
+            heading(one.title)
+        for diff in one.diffs:
+            patch(diff.splitlines())
+
+
+def _confirmed(planned: Sequence[Connection], question: str, *, yes: bool) -> bool:
+    """Whether there is something to change and the person wants it; they may look at every line first."""
+    if not any(one.plan.changes for one in planned):
+        return False
+    if yes:
+        return True
+    while (said := click.prompt(f"{question} (y yes, n no, d details)", default="y", err=True)[:1].lower()) == "d":
+        _details(planned)
+    if said != "y":
+        raise click.Abort
+    return True
+
+
+def _rows(one: Connection) -> Iterator[list[str]]:
+    for change, diff in zip(one.plan.changes, one.diffs, strict=True):
+        lines = diff.splitlines()[2:]
+        counts = [(sign, sum(line.startswith(sign) for line in lines)) for sign in "+-"]
+        size = " ".join(f"{sign}{count}" for sign, count in counts if count)
+        yield [one.title, _place(change.path), size, "; ".join(WHAT[what] for what in change.what)]
+
+
+def _place(path: Path) -> str:
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
+
+
+@chapter.command("backfill")
+@click.argument("agents", metavar="[AGENT]...", nargs=-1)
+@click.option("--since", default="", metavar="WHEN", help="Only what happened after: a date, or a span such as 6w.")
+@click.option("--project", is_flag=True, help="Only sessions in this repository.")
+@dry_run_option
+@click.pass_context
+def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -> None:
+    """Take in the past: what agents kept of their sessions; as 'git', this repository's commits; as 'files', what its
+    instruction files say.
+
+    Without a name, every agent that left transcripts on this machine. What was learned arrives as proposals.
+
+    \b
+    hivemind backfill --dry-run
+    hivemind backfill claude-code codex --since 6w
+    hivemind backfill git
+    hivemind backfill files
+    """
+    if agents == ("files",):
+        ctx.invoke(sync_files, dry_run=dry_run)
+        return
+    with open_mind() as mind, progress("Reading") as advance:
+        if agents == ("git",):
+            done = mind.backfill_git(since=since, dry_run=dry_run)
+        else:
+            done = mind.backfill(agents, since=since, here=project, dry_run=dry_run, progress=advance)
+    tell(done, _taken_in(done, dry_run=dry_run))
+    for reason, count in done.skipped:
+        note(f"{count:,} skipped: {reason}")
+    if done.learned and not dry_run:
+        note("Proposals wait in 'hivemind review'.")
+        note(f"Undo: hivemind rollback --batch {done.batch}")
+
+
+def _taken_in(done: Backfilled, *, dry_run: bool) -> str:
+    if not (done.commits or done.transcripts):
+        return "There is nothing to take in: no commit, and no transcript of an agent."
+    would = "Would take in" if dry_run else "Took in"
+    if done.commits:
+        return f"{would} {many(done.commits, 'commit')}; {many(done.learned, 'new proposal')}."
+    # What would be learned shows only once it was read.
+    learned = "" if dry_run else f"; {many(done.learned, 'new proposal')}"
+    return (
+        f"{would} {done.new:,} new of {many(done.observations, 'observation')}, {many(done.sessions, 'session')} in"
+        f" {many(done.transcripts, 'transcript')}{learned}."
+    )
+
+
+@chapter.command("distil")
+@click.argument("session", default="")
+def distil(session: str) -> None:
+    """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
+    with open_mind() as mind, progress("Distilling") as advance:
+        done = mind.distil(session, progress=advance)
+    proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
+    looked = f"Looked at {many(done.sessions, 'session')}: {proposed}."
+    tell(done, looked if done.sessions else "No session has come to rest since the last time.")
+    for detector, count in done.by_detector:
+        note(f"{count:,} from {detector}")
+    if done.refused:
+        note(f"{done.refused:,} stayed out: they were rejected or erased here.")
+
+
+@chapter.command("sessions")
+@click.option("--agent", default="", help="Only of this agent.")
+@limit_option(20, "Lines to show.")
+@click.option("--everywhere", is_flag=True, help="Also in other repositories.")
+def sessions(agent: str, limit: int, everywhere: bool) -> None:
+    """What agents did here, the last session first.
+
+    \b
+    hivemind sessions --agent claude-code
+    """
+    with open_mind() as mind:
+        found = mind.sessions(limit=limit, agent=agent, everywhere=everywhere)
+    rows = [
+        [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70)]
+        for one in found
+    ]
+    nothing = "No session was seen here yet. 'hivemind backfill' takes in the past."
+    tell_rows(found, ["session", "agent", "last seen", "steps", "task"], rows, nothing=nothing)
+
+
+@chapter.group("session", cls=Family)
+def session() -> None:
+    """One run of an agent: where it stands, what happened in it, how to go on from it."""
+
+
+@session.command("show")
+@one_session
+def show_session(session: str, everywhere: bool) -> None:
+    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
+    with open_mind() as mind:
+        state = mind.session_state(session, everywhere=everywhere)
+    tell(state, lambda: _state(state))
+
+
+def _state(state: SessionState) -> None:
+    one = state.session
+    say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}  {one.observations:,} steps")
+    say(one.directory)
+    edited = [f"{one.file}  +{one.added} -{one.removed}  {one.why}" for one in state.edited]
+    ran = [f"{'failed' if one.failed else 'ok':<7}{first_line(one.command, 100)}" for one in state.outputs]
+    for title, lines in {"Task": [state.task], "Edited": edited, "Last commands": ran}.items():
+        if lines:
+            heading(title)
+            say("\n".join(lines))
+
+
+@session.command("replay")
+@one_session
+@click.option("--speed", type=float, default=0, metavar="N", help="Pause as then, N times as fast; 0 does not pause.")
+@click.option("--step", is_flag=True, help="Wait for a key after each step.")
+def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
+    """Step through a session: prompts, calls, edits and results, as they came. With --json, a line for each.
+
+    \b
+    hivemind session replay --speed 10
+    """
+    with open_mind() as mind:
+        one, trace = mind.session(session, everywhere=everywhere)
+    if wants("json"):
+        for seen in trace:
+            click.echo(as_json(seen, terse=True))
+        return
+    with nullcontext() if step or speed else paged():
+        say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}")
+        _replayed(trace, speed, step=step)
+
+
+def _replayed(trace: Sequence[Observation], speed: float, *, step: bool) -> None:
+    for seen, after in zip_longest(trace, trace[1:]):
+        _step(seen)
+        if step and on_terminal():
+            click.pause("")
+        elif speed and after:
+            passed = (read(after.at) - read(seen.at)).total_seconds()
+            time.sleep(min(max(passed, 0) / speed, LONGEST_PAUSE_SECONDS))
+
+
+@session.command("resume")
+@one_session
+def resume(session: str, everywhere: bool) -> None:
+    """A hand-over that another agent can start from. Without an id, of the last session here.
+
+    \b
+    hivemind session resume | codex exec -
+    """
+    with open_mind() as mind:
+        told = mind.handover(session, everywhere=everywhere)
+    tell(told, lambda: say(told.text))
+
+
+def _step(seen: Observation) -> None:
+    """One step, as a person would retell it."""
+    marks = ["(subagent)" if seen.subagent else "", "failed" if seen.failed else ""]
+    who = " ".join(filter(None, [seen.seen, seen.tool, *marks]))
+    click.echo(click.style(f"{seen.at[11:19]}  {neutral(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
+    done = f"$ {seen.command}" if seen.command else seen.file or first_line(seen.input, 160)
+    for part in filter(None, [seen.text, done]):
+        click.echo(indented(part))
+    if seen.diff:
+        patch(seen.diff.splitlines(), indent="    ")
+    elif seen.output:
+        click.echo(click.style(indented(_ends(seen.output)), fg="red" if seen.failed else None))
+
+
+def _ends(output: str) -> str:
+    """The first and the last lines of what was printed."""
+    lines = output.splitlines()
+    return output if len(lines) <= 12 else "\n".join([*lines[:4], f"… {len(lines) - 10} lines …", *lines[-6:]])
+
+
+@chapter.group("trace", cls=Family)
+def trace() -> None:
+    """What was done, why, and how it ended."""
+
+
+@trace.command("store")
+@click.option("--agent", required=True, help="Who did it.")
+@click.option("--action", required=True, help="What was done, in a few words.")
+@click.option("--reasoning", default="", help="Why, and what was found out.")
+@click.option("--result", default="", help="How it ended: success, failure …")
+@tags_option
+@scope_option
+@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+def store_trace(**given: Any) -> None:
+    """Keep what was done and how it ended.
+
+    \b
+    hivemind trace store --agent codex --action "moved the cache to Redis" --result success
+    """
+    with open_mind() as mind:
+        memory = mind.store_trace(**given)
+        tell(memory, f"Stored {origin(memory)}")
+        if sharing := mind.sharing(memory):
+            note(sharing)
+
+
+@trace.command("search")
+@click.argument("question")
+@limit_option(None, "At most so many traces.")
+@everywhere_option
+@click.option("--why", is_flag=True, help="Say why each trace stands where it stands.")
+def search_traces(question: str, limit: int | None, everywhere: bool, why: bool) -> None:
+    """What was done about something like this before.
+
+    \b
+    hivemind trace search "redirect loop" --everywhere
+    """
+    with open_mind() as mind:
+        found = mind.search_traces(question, limit=limit, everywhere=everywhere)
+    tell(found, lambda: answer(found, why=why))
+
+
+@chapter.command("sync-files")
+@dry_run_option
+def sync_files(dry_run: bool) -> None:
+    """Bring in what instruction files say: AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude
+    Code, Windsurf, Cline and Continue, and Copilot's instructions.
+
+    Each point is a convention with file and line as its source. What a file no longer says is taken back.
+    """
+    with open_mind() as mind:
+        synced = mind.sync_files(dry_run=dry_run)
+    tell(synced, f"{many(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")
+
+
+@chapter.command("promote")
+@memory_argument
+@click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The instruction file.")
+@yes_option
+def promote(memory: str, file: str, yes: bool) -> None:
+    """Write a reviewed memory into an instruction file, as a change you confirm.
+
+    \b
+    hivemind promote 3f9a2c1e --to AGENTS.md
+    """
+    with open_mind() as mind:
+        path, before, after = mind.promote(memory, file)
+    if before == after:
+        note(f"{file} has it already.")
+        return
+    if not wants("json"):
+        unified(before, after, file, file)
+    if not yes:
+        click.confirm(f"Write {file}?", abort=True, err=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after)
+    tell({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")

@@ -1,0 +1,284 @@
+"""What one does every day: keep, ask, look, correct."""
+
+from typing import Any
+
+import click
+
+from hivemind.app import Hivemind
+from hivemind.entrypoints.cli.arguments import (
+    act,
+    choice,
+    filters,
+    limit_option,
+    memory_argument,
+    memory_ids,
+    open_mind,
+    scope_option,
+    tags_option,
+    text_or_standard_input,
+    when_options,
+)
+from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.output import (
+    answer,
+    described,
+    heading,
+    label,
+    memory_line,
+    note,
+    on_terminal,
+    origin,
+    progress,
+    say,
+    tell,
+    tell_rows,
+    warn,
+)
+from hivemind.model.ids import short
+from hivemind.model.memory import Kind, Status
+from hivemind.model.moments import minute
+from hivemind.model.recall import Detail
+from hivemind.model.reports import Standing, Waiting
+from hivemind.model.text import first_line
+
+chapter = click.Group()
+
+
+@chapter.command("status")
+def status() -> None:
+    """Where you stand: what is remembered here, who is connected, what waits; and what to do next.
+
+    \b
+    hivemind
+    hivemind status --json
+    """
+    with open_mind() as mind, progress("Looking"):
+        stands = mind.standing()
+    tell(stands, lambda: _standing(stands))
+
+
+def _standing(stands: Standing) -> None:
+    counted = " · ".join(f"{count:,} {status}" for status, count in stands.memories)
+    elsewhere = f"{stands.elsewhere:,} in other repositories" if stands.elsewhere else ""
+    label("store", f"{stands.store}  {stands.bytes / 1e6:.1f} MB")
+    label("repository", stands.repository)
+    label("memories", " · ".join(filter(None, [counted or "none here yet", elsewhere])))
+    label("agents", ", ".join(stands.connected) or "none connected")
+    if last := stands.last_session:
+        label("last session", f"{last.agent}, {minute(last.last_seen_at)}: {first_line(last.task, 60)}")
+    label("waiting", f"{stands.waiting:,} for review" if stands.waiting else "nothing for review")
+    label("in doubt", f"{stands.doubted:,} by what the code says now" if stands.doubted else "nothing")
+    heading("Next")
+    for step in stands.next:
+        say(f"  {step.command:<30}{step.why}")
+
+
+@chapter.command("remember")
+@click.argument("text", required=False)
+@scope_option
+@choice("--kind", among=Kind, default=Kind.FACT.value, help="What sort of claim it is.")
+@tags_option
+@click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
+@click.option(
+    "--replaces", multiple=True, metavar="ID", shell_complete=memory_ids, help="The memory it takes the place of."
+)
+@when_options
+@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+@click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@click.option("--propose", is_flag=True, help="Let a person look at it first.")
+def remember(text: str | None, **given: Any) -> None:
+    """Keep something worth knowing next time.
+
+    TEXT is taken from standard input when it is left out.
+
+    \b
+    hivemind remember "Tests need a running Redis" --tags testing
+    hivemind remember "Deploy target is Coolify" --subject deploy-target --kind decision
+    git log -1 --format=%B | hivemind remember --kind decision
+    """
+    with open_mind() as mind:
+        memory = mind.remember(text_or_standard_input(text), **given)
+        tell(memory, f"Remembered {origin(memory)}")
+        for other in map(mind.show, memory.contradicts):
+            warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
+        for link in mind.unresolved_links(memory):
+            warn(f"{link} fits nothing here, or too much; link it again with 'hivemind link' as PATH::SYMBOL")
+        if sharing := mind.sharing(memory):
+            note(sharing)
+
+
+@chapter.command("recall")
+@click.argument("question", required=False)
+@filters
+@limit_option(None, "At most so many memories.")
+@click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="At most so many tokens.")
+@click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
+@click.option("--true-at", default="", metavar="DATE", help="What was true then, as far as is known today.")
+@choice("--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory.")
+@click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
+def recall(question: str | None, why: bool, **given: Any) -> None:
+    """What is known that bears on a question.
+
+    \b
+    hivemind recall "how do we run the tests?"
+    hivemind recall "redirect loop" --everywhere --kind fix
+    hivemind recall "deploy target" --as-of 2026-03-31
+    """
+    with open_mind() as mind:
+        found = mind.recall(text_or_standard_input(question, "the question"), **given)
+        caveat = mind.caveat()
+    if caveat:
+        note(caveat)
+    tell(found, lambda: answer(found, why=why))
+
+
+@chapter.command("list")
+@filters
+@choice("--status", "statuses", multiple=True, among=Status, help="Only with this status.")
+@limit_option(20, "Memories on a page.")
+@click.option(
+    "--before", default="", metavar="ID", shell_complete=memory_ids, help="Go on after this memory of an earlier page."
+)
+def list_(**given: Any) -> None:
+    """Memories, newest first.
+
+    \b
+    hivemind list --kind decision --tags deploy
+    hivemind list --status proposed --everywhere
+    """
+    with open_mind() as mind:
+        page = mind.list(**given)
+    tell_rows(
+        page,
+        ["id", "date", "scope", "kind", "text"],
+        [memory_line(memory) for memory in page],
+        after=f"more: hivemind list --before {short(page[-1].id)}" if len(page) == given["limit"] else "",
+        nothing="" if given["before"] else 'Nothing remembered here yet. Try: hivemind remember "…"',
+    )
+
+
+@chapter.command("show")
+@memory_argument
+def show(memory: str) -> None:
+    """A memory with everything known about it.
+
+    \b
+    hivemind show 3f9a2c1e
+    """
+    with open_mind() as mind:
+        known = mind.show(memory)
+    tell(known, lambda: described(known))
+
+
+@chapter.command("revise")
+@memory_argument
+@click.argument("text", required=False, default="")
+@choice("--kind", among=Kind, help="What sort of claim it is.")
+@click.option("--subject", default="", help="What it is the current value of.")
+@when_options
+@click.option("--confidence", type=float, help="From 0 to 1.")
+@click.option("--reason", default="", help="Why it changed.")
+def revise(**given: Any) -> None:
+    """Make a memory say something else; what it said stays in its history.
+
+    \b
+    hivemind revise 3f9a2c1e "Deploys run from release branches"
+    hivemind revise 3f9a2c1e --expires 6w
+    """
+    with open_mind() as mind:
+        known = mind.revise(**given)
+    tell(known, f"Revised {origin(known)} (version {known.version})")
+
+
+@chapter.command("tag")
+@memory_argument
+@click.argument("labels", nargs=-1)
+@click.option("--remove", multiple=True, metavar="TAG", help="Take this tag off.")
+def tag(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> None:
+    """Put tags on a memory, or take them off.
+
+    \b
+    hivemind tag 3f9a2c1e auth backend
+    hivemind tag 3f9a2c1e --remove draft
+    """
+    act(Hivemind.tag, "Tagged", memory, _apart(labels), _apart(remove))
+
+
+def _apart(labels: tuple[str, ...]) -> list[str]:
+    """Tags may stand apart or with commas between them, as everywhere else."""
+    return [tag for label in labels for tag in label.split(",") if tag]
+
+
+@chapter.command("brief")
+@click.option("--prompt", default="", metavar="TEXT", help="What would be said on this prompt instead.")
+def brief(prompt: str) -> None:
+    """Print what an agent is told at the start of a session here.
+
+    \b
+    hivemind brief
+    hivemind brief --prompt "add a second factor to the login"
+    """
+    with open_mind() as mind:
+        said = mind.on_prompt(prompt) if prompt else mind.brief()
+    tell(said, lambda: say(said.text) if said.text else note("Nothing would be said."))
+
+
+ALONE = "a approve · e edit · r reject · s skip · q quit"
+AGAINST = "a approve · o approve over it · e edit · m merge · r reject · s skip · q quit"
+"""With something it contradicts."""
+
+
+@chapter.command("review")
+@click.option("--list", "only_list", is_flag=True, help="Show what waits, and decide nothing.")
+@limit_option(50, "At most so many.")
+def review(only_list: bool, limit: int) -> None:
+    """Walk through what waits for a person: disputes, what is overdue, proposals.
+
+    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'retract'.
+
+    \b
+    hivemind review
+    hivemind review --list
+    """
+    with open_mind() as mind:
+        queue = mind.review(limit=limit)
+        if only_list or not queue or wants("json") or not on_terminal():
+            rows = [[short(w.memory.id), w.why, first_line(w.memory.text, 90)] for w in queue]
+            tell_rows(queue, ["id", "why", "text"], rows, nothing="Nothing waits for you.")
+            return
+        for place, waiting in enumerate(queue, start=1):
+            if not _decide(mind, waiting, f"{place} of {len(queue)}"):
+                break
+
+
+def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
+    """Show one and do what the person says; false when they have had enough."""
+    heading(f"{place}: {waiting.why}")
+    described(waiting.memory)
+    for other in waiting.against:
+        heading("against")
+        say(other.text)
+        note(origin(other))
+    memory = waiting.memory
+    choices = AGAINST if waiting.against else ALONE
+    keys = click.Choice([choice[0] for choice in choices.split(" · ")])
+    match click.prompt(choices, type=keys, show_choices=False, default="s"):
+        case "a" if waiting.why.startswith(("to be", "in doubt")):
+            mind.verify(memory.id)
+        case "a":
+            mind.approve(memory.id)
+        case "o":
+            mind.approve(memory.id, over=True)
+        case "e" | "m" as choice:
+            wording = click.edit(memory.text) or memory.text
+            replaced = [memory.id, *(other.id for other in waiting.against if choice == "m")]
+            mind.remember(
+                wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
+                replaces=replaced,
+            )  # fmt: skip
+        case "r":
+            mind.reject(memory.id, reason=click.prompt("Why", default="", show_default=False))
+        case "q":
+            return False
+    return True

@@ -1,0 +1,275 @@
+"""What is behind a memory, and what happened."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import click
+
+from hivemind.app import connect
+from hivemind.entrypoints.cli.arguments import (
+    limit_option,
+    maybe_memory_argument,
+    memory_argument,
+    memory_ids,
+    open_mind,
+    store_name,
+)
+from hivemind.entrypoints.cli.output import (
+    described,
+    heading,
+    life,
+    many,
+    note,
+    origin,
+    say,
+    still_true,
+    table,
+    tell,
+    tell_rows,
+    unified,
+    warn,
+    wrapped,
+)
+from hivemind.errors import InvalidInput
+from hivemind.model.code import Change
+from hivemind.model.events import FACTS
+from hivemind.model.ids import short
+from hivemind.model.life import Step
+from hivemind.model.moments import minute
+from hivemind.model.plain import plain
+from hivemind.model.recall import Receipt
+from hivemind.model.reports import Behind, Explanation, Spent
+from hivemind.model.text import first_line, neutral
+
+chapter = click.Group()
+before_option = click.option("--before", type=int, default=0, metavar="ENTRY", help="Go on from an earlier page.")
+READING = ("memories.recalled", "observation.made", "repository.seen")
+CHANGES = [name for name in FACTS if name not in READING]
+COUNTS = {
+    **{name: name for name in ("briefs", "prompts", "recalls")},
+    "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
+}  # fmt: skip
+"""What fits 80 columns; JSON has the rest."""
+
+
+@chapter.command("explain")
+@memory_argument
+def explain(memory: str) -> None:
+    """Why a memory is believed: its sources, its versions, whether the code it is about changed, and whom it reached.
+
+    \b
+    hivemind explain 3f9a2c1e
+    """
+    with open_mind() as mind:
+        known = mind.explain(memory)
+        code = mind.behind(known.memory)
+    tell({**plain(known), "code": code}, lambda: _explained(known, code))
+
+
+def _explained(known: Explanation, code: Sequence[Behind]) -> None:
+    described(known.memory)
+    if code:
+        heading("Code")
+    for one in code:
+        _became(one)
+    if any(one.staleness.must_verify for one in code):
+        note(still_true(short(known.memory.id)))
+    heading("History")
+    life(known.history)
+    heading("Shown to")
+    rows = [[minute(r.at), r.actor, r.query or "unasked", str(r.rank), str(r.tokens)] for r in known.receipts]
+    table(["when", "who", "question", "place", "tokens"], rows)
+    if not rows:
+        note("Nobody yet.")
+
+
+def _became(one: Behind) -> None:
+    doubt = ". Verify before acting." if one.staleness.must_verify else ""
+    label = "" if one.staleness.change is Change.GONE else f"{one.staleness.anchor.label}: "
+    told = wrapped(neutral(f"{label}{one.staleness.text}{doubt}"))
+    click.echo(click.style(told, fg="yellow") if doubt else told)
+    if one.then != one.now:
+        unified(one.then, one.now, f"when it was said ({one.staleness.anchor.commit[:8]})", "now")
+
+
+@chapter.command("history")
+@maybe_memory_argument
+@click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
+def history(memory: str, subject: str) -> None:
+    """What a memory said when, who changed it, and why; or how a subject evolved.
+
+    \b
+    hivemind history 3f9a2c1e
+    hivemind history --subject REQ-12
+    """
+    if bool(memory) == bool(subject):
+        raise InvalidInput("name a memory or a --subject")
+    with open_mind() as mind:
+        ids = [one.id for one in mind.history_of_subject(subject)] if subject else [memory]
+        lives = [mind.history(one) for one in ids]
+    tell(lives if subject else lives[0], lambda: _lives(lives, subject))
+
+
+def _lives(lives: Sequence[Sequence[Step]], subject: str) -> None:
+    for steps in lives:
+        if subject:
+            heading(origin(steps[-1].after))
+        life(steps)
+    if not lives:
+        note(f"Nothing is known about {subject}.")
+
+
+@chapter.command("diff")
+@click.argument("one", metavar="A", shell_complete=memory_ids)
+@click.argument("other", metavar="B", required=False, shell_complete=memory_ids)
+def diff(one: str, other: str | None) -> None:
+    """What differs between two memories, or between the last two wordings of one.
+
+    \b
+    hivemind diff 3f9a2c1e
+    hivemind diff 3f9a2c1e 5b2e91aa
+    """
+    with open_mind() as mind:
+        if other:
+            before, after = mind.show(one).text, mind.show(other).text
+        else:
+            wordings = list(dict.fromkeys(step.after.text for step in mind.history(one)))
+            before, after = [wordings[0], *wordings][-2:]
+    if before == after:
+        note("No difference.")
+    tell({"before": before, "after": after}, lambda: unified(before, after, one, other or one))
+
+
+@chapter.command("log")
+@maybe_memory_argument
+@limit_option(30, "Entries on a page.")
+@before_option
+def log(memory: str, limit: int, before: int) -> None:
+    """What happened, newest first: to one memory, or at all.
+
+    \b
+    hivemind log --limit 10
+    hivemind log 3f9a2c1e
+    """
+    _entries("hivemind log", memory, limit=limit, before=before)
+
+
+def _entries(again: str, memory: str = "", *, limit: int, before: int, facts: Sequence[str] = ()) -> None:
+    """Entries of the log with what the memory says that each is about; two lines each where a person looks."""
+    with open_mind() as mind:
+        found = mind.log(memory, limit=limit, before=before, facts=facts)
+        entries = [{**plain(one), "text": text} for one, text in zip(found, mind.log_told(found), strict=True)]
+    more = f"more: {again} {memory + ' ' if memory else ''}--before {found[-1].position}" if len(found) == limit else ""
+    rows = [
+        [str(e["position"]), minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"], short(e["about"]),
+         first_line(e["text"], 140)]
+        for e in entries
+    ]  # fmt: skip
+    columns = ["entry", "when", "who", "what", "about", "text"]
+    tell_rows(entries, columns, rows, after=more, nothing="Nothing happened yet.", seen=lambda: _by_entry(rows))
+
+
+def _by_entry(rows: Iterable[Sequence[str]]) -> None:
+    for position, when, who, what, *about in rows:
+        say(f"{position:>5}  {when}  {what}  by {who}")
+        if any(about):
+            click.echo(wrapped(neutral("  ".join(filter(None, about))), " " * 7, " " * 17))
+
+
+@chapter.command("audit")
+@click.option("--verify", is_flag=True, help="Check the chain: any entry edited, removed or moved is found.")
+@limit_option(50, "Entries on a page.")
+@before_option
+def audit(verify: bool, limit: int, before: int) -> None:
+    """Who changed what, and whether the record is intact.
+
+    With --verify the exit code is 1 if the log was tampered with.
+
+    \b
+    hivemind audit --limit 10
+    hivemind audit --verify
+    """
+    if not verify:
+        _entries("hivemind audit", limit=limit, before=before, facts=CHANGES)
+        return
+    with open_mind() as mind:
+        broken, total = mind.audit(), many(mind.log_length(), "entry")
+    for place in broken:
+        warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
+    tell(broken, f"{len(broken)} of {total} are not what they were." if broken else f"The chain of {total} verifies.")
+    sys.exit(1 if broken else 0)
+
+
+@chapter.command("receipts")
+@click.option("--session", default="", help="Only of this session.")
+@limit_option(50, "Lines to show.")
+def receipts(session: str, limit: int) -> None:
+    """Which memories reached whom, and why.
+
+    \b
+    hivemind receipts --limit 10
+    """
+    with open_mind() as mind:
+        lines = mind.receipts(session, limit=limit)
+    rows = [[minute(r.at), r.actor, short(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why] for r in lines]
+    columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
+    tell_rows(lines, columns, rows, nothing="Nothing was shown yet.", seen=lambda: _by_question(lines))
+
+
+def _by_question(lines: Sequence[Receipt]) -> None:
+    for (at, who, question), shown in groupby(lines, key=lambda one: (minute(one.at), one.actor, one.query)):
+        heading(f"{at}  {who}  {question or 'unasked'}")
+        rows = [[str(one.rank), short(one.memory_id), f"{one.tokens}", one.why] for one in shown]
+        table(["place", "memory", "tokens", "why"], rows)
+
+
+@chapter.command("stats")
+@click.option("--tokens", is_flag=True, help="What memory cost each session instead.")
+def stats(tokens: bool) -> None:
+    """How much is remembered, and what it takes.
+
+    \b
+    hivemind stats --tokens
+    """
+    with open_mind() as mind:
+        if tokens:
+            _spent(mind.tokens_spent())
+            return
+        stats = mind.stats()
+    rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
+    total = sum(row[3] for row in stats.memories)
+    summary = (
+        f"{many(total, 'memory')} · {many(stats.sessions, 'session')} with {many(stats.observations, 'observation')}"
+        f" · {many(stats.events, 'log entry')} · {stats.bytes / 1e6:.1f} MB"
+    )
+    tell_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, nothing=summary)
+
+
+def _spent(sessions: Sequence[Spent]) -> None:
+    rows = [[s.actor, short(s.session_id), *(f"{getattr(s, count):,}" for count in COUNTS)] for s in sessions]
+    columns = ["who", "session", *COUNTS.values()]
+    total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
+    again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
+    after = (
+        f"{many(total, 'token')} in {many(len(rows), 'session')} · {again:,} times something an earlier session had"
+        f" found (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
+    )
+    tell_rows(sessions, columns, rows, after=after, nothing="Nothing was shown yet.")
+
+
+@chapter.command("sql")
+@click.argument("statement")
+def sql(statement: str) -> None:
+    """Read the memories by SQL.
+
+    Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
+
+    \b
+    hivemind sql "SELECT kind, count(*) FROM agent_memory GROUP BY kind"
+    """
+    with connect(store_name()) as connection:
+        found = connection.execute(statement)
+    rows = list(found)
+    named = [dict(zip(found.columns, row, strict=True)) for row in rows]
+    tell_rows(named, found.columns, [["" if cell is None else str(cell) for cell in row] for row in rows])

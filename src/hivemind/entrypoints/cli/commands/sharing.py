@@ -1,0 +1,114 @@
+"""A team's memory, from the side of a member."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import dry_run_option, memory_ids, open_mind
+from hivemind.entrypoints.cli.manners import Family
+from hivemind.entrypoints.cli.output import heading, indented, label, many, note, progress, say, table, tell, warn
+from hivemind.model.ids import short
+from hivemind.model.moments import day, minute
+from hivemind.model.plain import plain
+
+chapter = click.Group()
+
+
+@chapter.command("login")
+@click.argument("url")
+@click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="What an admin gave you.")
+@click.option("--insecure", is_flag=True, help="Speak to a hub beyond this machine without TLS.")
+def login(url: str, token: str, insecure: bool) -> None:
+    """Join a team: share with its hub what is of scope team, and nothing else.
+
+    From then on it happens by itself when a session starts or ends, and by 'hivemind sync'.
+
+    \b
+    hivemind login https://hub.example --token hm_…
+    """
+    with open_mind() as mind, progress("Reading the team's memories") as advance:
+        done = mind.login(url, token, insecure=insecure, progress=advance)
+        member = mind.team_status().membership
+    assert member is not None
+    exchanged = f"{many(done.pulled, 'entry')} came, {done.pushed:,} went"
+    tell(done, f"You are {member.person}, {member.role} of the team. {exchanged}.")
+
+
+@chapter.command("logout")
+def logout() -> None:
+    """Leave the team: its memories go from this machine; yours stay."""
+    with open_mind() as mind:
+        mind.logout()
+    tell({"team": None}, "This store belongs to no team any more.")
+
+
+@chapter.command("sync")
+def sync() -> None:
+    """Exchange with the team's hub what is new; it happens by itself when a session starts or ends."""
+    with open_mind() as mind, progress("Exchanging with the hub") as advance:
+        done = mind.sync(progress=advance)
+    tell(done, f"{many(done.pulled, 'entry')} came, {done.pushed:,} went, {many(done.erased, 'memory')} erased here.")
+    for entry, why in done.refused:
+        warn(f"the hub refused {entry[:8]}: {why}")
+
+
+@chapter.command("publish")
+@click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=memory_ids)
+@dry_run_option
+def publish(memories: tuple[str, ...], dry_run: bool) -> None:
+    """Give the team a copy of memories of this project.
+
+    \b
+    hivemind publish 3f9a2c1e --dry-run
+    hivemind publish 3f9a2c1e
+    """
+    with open_mind() as mind:
+        planned = mind.publish(memories, dry_run=dry_run)
+
+    def show() -> None:
+        for one in planned:
+            where = "would leave" if dry_run else f"is now the team's, as {short(one.copy)}"
+            say(f"{short(one.memory.id)} {where}:")
+            say(indented(one.text))
+            for source in one.sources:
+                say(indented(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
+            for what in one.withheld:
+                note(f"    stays here: {what}")
+
+    tell(planned, show)
+
+
+@chapter.group("team", cls=Family, invoke_without_command=True)
+@click.pass_context
+def team(ctx: click.Context) -> None:
+    """The team this store shares with: how it stands."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(team_status)
+
+
+@team.command("status")
+def team_status() -> None:
+    """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed."""
+    with open_mind() as mind:
+        standing, hub = mind.team_status(), mind.hub
+        devices = hub.ask("GET", "/v1/devices") if hub else []
+
+    def show() -> None:
+        member = standing.membership
+        if member is None or hub is None:
+            say("This store belongs to no team. 'hivemind login URL --token …' joins one.")
+            return
+        label("hub", hub.url)
+        label("you are", f"{member.person}, {member.role}")
+        label("exchanged", minute(member.synchronised_at) if member.synchronised_at else "never")
+        label("waiting", f"{standing.waiting:,} of your entries")
+        label("lease ends", day(standing.lease_ends_at))
+        heading("Devices")
+        rows = [
+            [one["person"], one["id"][:8], minute(one["last_seen_at"]), f"{one['behind']:,}", f"{one['erasures']:,}"]
+            for one in devices
+        ]
+        table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
+
+    said = plain(standing)
+    if said["membership"]:
+        del said["membership"]["key"]
+    tell({**said, "hub": hub.url if hub else "", "devices": devices}, show)
