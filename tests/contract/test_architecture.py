@@ -55,6 +55,13 @@ def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
     assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
 
 
+def test_the_server_for_agents_is_ready_before_the_store_is_loaded() -> None:
+    loaded = modules_after("import hivemind.entrypoints.cli.commands.mcp")
+
+    assert "hivemind.entrypoints.mcp.tools" in loaded
+    assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
+
+
 def test_each_table_is_written_by_its_owner_alone() -> None:
     for owner in OWNERS:
         for table in owner.TABLES:

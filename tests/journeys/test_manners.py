@@ -406,7 +406,7 @@ def test_receipts_stand_under_their_question_on_a_terminal_and_in_lines_in_a_pip
     piped = run("receipts").stdout
 
     assert re.search(r"^\S+ \S+  \S+  where do deploys run from\?$", seen, re.MULTILINE)
-    assert re.search(r"^ +1  [0-9a-f]{8} ", seen, re.MULTILINE)
+    assert re.search(r"^ +1  [0-9a-f]{8} +\d+  Deploys run ", seen, re.MULTILINE)
     assert max(map(len, seen.splitlines())) <= 80
     assert len(piped.splitlines()) == 1
     assert piped.count("\t") == 6

@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Callable
 from enum import StrEnum
+from functools import reduce
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.manners import store_name, wants
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import short
@@ -60,12 +61,6 @@ memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_i
 maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
 
 
-def store_name() -> str | None:
-    """The store that was named before the command, if one was."""
-    named: str | None = click.get_current_context().find_root().obj
-    return named
-
-
 def open_mind() -> Hivemind:
     """The memory as seen from the current directory."""
     return Hivemind.open(store_name())
@@ -87,13 +82,7 @@ def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one."""
-
-    def decorate(function: Any) -> Any:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda made, decorate: decorate(made), reversed(decorators), function)
 
 
 filters = options(

@@ -84,6 +84,12 @@ def wants(name: str) -> bool:
     return bool(ctx and ctx.meta.get(name))
 
 
+def store_name() -> str | None:
+    """The store that was named before the command, if one was."""
+    named: str | None = click.get_current_context().find_root().obj
+    return named
+
+
 def _said(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and param.name == "no_color":
         ctx.color = False

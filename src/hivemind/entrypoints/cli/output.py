@@ -22,14 +22,12 @@ from hivemind.model.memory import Memory, Source, Status
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
 from hivemind.model.recall import Hit, Recall
-from hivemind.model.text import first_line, neutral
+from hivemind.model.text import neutral
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
 PATIENCE_SECONDS = 1.0
 """What takes longer says that it is at work."""
-
-
 LATER_CONTROLS = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
@@ -169,24 +167,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def origin(memory: Memory) -> str:
     """Where a memory stands, in one line."""
-    said_by = memory.agent if memory.agent else memory.owner
-    parts = [short(memory.id), memory.kind.value, memory.scope.value, said_by, day(memory.revised_at)]
-    if memory.status is not Status.ACTIVE:
-        parts.append(memory.status.value)
-    return " · ".join(filter(None, [*parts, ", ".join(memory.tags)]))
-
-
-def memory_line(memory: Memory) -> list[str]:
-    """A memory as a row of a list."""
-    standing = "" if memory.status is Status.ACTIVE else f"({memory.status}) "
-    text = standing + first_line(memory.text, 90)
-    return [short(memory.id), day(memory.revised_at), memory.scope.value, memory.kind.value, text]
+    standing = "" if memory.status is Status.ACTIVE else memory.status.value
+    parts = [memory.kind.value, memory.scope.value, memory.agent or memory.owner, day(memory.revised_at), standing]
+    return " · ".join(filter(None, [short(memory.id), *parts, ", ".join(memory.tags)]))
 
 
 def described(memory: Memory) -> None:
     """What a memory says, and what is known about it, a line each, empty things left out."""
     say(memory.text + "\n")
-    sources = [_source(source) for source in memory.sources]
     rows = {
         "id": memory.id,
         "kind": memory.kind.value,
@@ -208,7 +196,7 @@ def described(memory: Memory) -> None:
         "replaces": ", ".join(map(short, memory.supersedes)),
         "replaced by": short(memory.superseded_by or ""),
         "contradicts": ", ".join(map(short, memory.contradicts)),
-        "sources": "; ".join(sources),
+        "sources": "; ".join(map(_source, memory.sources)),
     }
     for name, value in rows.items():
         if value:

@@ -15,10 +15,9 @@ from hivemind.entrypoints.cli.arguments import (
     everywhere_option,
     make_sure,
     open_mind,
-    store_name,
     yes_option,
 )
-from hivemind.entrypoints.cli.manners import Family
+from hivemind.entrypoints.cli.manners import Family, store_name
 from hivemind.entrypoints.cli.output import indented, many, note, progress, say, tell, tell_rows, warn
 from hivemind.model.reports import ModelState
 from hivemind.model.text import neutral

@@ -24,7 +24,6 @@ from hivemind.entrypoints.cli.output import (
     described,
     heading,
     label,
-    memory_line,
     note,
     on_terminal,
     origin,
@@ -36,7 +35,7 @@ from hivemind.entrypoints.cli.output import (
 )
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
-from hivemind.model.moments import minute
+from hivemind.model.moments import day, minute
 from hivemind.model.recall import Detail
 from hivemind.model.reports import Standing, Waiting
 from hivemind.model.text import first_line
@@ -149,13 +148,14 @@ def list_(**given: Any) -> None:
     """
     with open_mind() as mind:
         page = mind.list(**given)
-    tell_rows(
-        page,
-        ["id", "date", "scope", "kind", "text"],
-        [memory_line(memory) for memory in page],
-        after=f"more: hivemind list --before {short(page[-1].id)}" if len(page) == given["limit"] else "",
-        nothing="" if given["before"] else 'Nothing remembered here yet. Try: hivemind remember "…"',
-    )
+    standings = ["" if one.status is Status.ACTIVE else f"({one.status}) " for one in page]
+    rows = [
+        [short(one.id), day(one.revised_at), one.scope.value, one.kind.value, standing + first_line(one.text, 90)]
+        for one, standing in zip(page, standings, strict=True)
+    ]
+    more = f"more: hivemind list --before {short(page[-1].id)}" if len(page) == given["limit"] else ""
+    nothing = "" if given["before"] else 'Nothing remembered here yet. Try: hivemind remember "…"'
+    tell_rows(page, ["id", "date", "scope", "kind", "text"], rows, after=more, nothing=nothing)
 
 
 @chapter.command("show")

@@ -1,5 +1,6 @@
 """``hivemind hub``."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -121,12 +122,9 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
     hivemind hub token create --name alice --role writer
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
-    asked = {"name": name, "role": role, "is_agent": is_agent, "days": days}
-    made = _as_admin(
-        database, team,
-        lambda mind: mind.issue(name=name, role=Role(role), is_agent=is_agent, days=days),
-        lambda hub: hub.ask("POST", "/v1/tokens", asked)["token"],
-    )  # fmt: skip
+    asked = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
+    there, by_http = lambda mind: mind.issue(**asked), lambda hub: hub.ask("POST", "/v1/tokens", asked)["token"]
+    made = _as_admin(database, team, there, by_http)
     tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
 
 
@@ -207,8 +205,6 @@ def _hosting() -> Any:
 
 def _imported(module: str) -> Any:
     """What only a hub needs, which an installation may lack."""
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

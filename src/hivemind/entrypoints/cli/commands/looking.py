@@ -1,7 +1,7 @@
 """What is behind a memory, and what happened."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import click
@@ -13,8 +13,8 @@ from hivemind.entrypoints.cli.arguments import (
     memory_argument,
     memory_ids,
     open_mind,
-    store_name,
 )
+from hivemind.entrypoints.cli.manners import store_name
 from hivemind.entrypoints.cli.output import (
     described,
     heading,
@@ -34,7 +34,7 @@ from hivemind.entrypoints.cli.output import (
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Change
 from hivemind.model.events import FACTS
-from hivemind.model.ids import short
+from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step
 from hivemind.model.moments import minute
 from hivemind.model.plain import plain
@@ -212,16 +212,20 @@ def receipts(session: str, limit: int) -> None:
     """
     with open_mind() as mind:
         lines = mind.receipts(session, limit=limit)
+        texts = {one.id: first_line(one.text, 60) for one in mind.those({line.memory_id for line in lines})}
     rows = [[minute(r.at), r.actor, short(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why] for r in lines]
     columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
-    tell_rows(lines, columns, rows, nothing="Nothing was shown yet.", seen=lambda: _by_question(lines))
+    tell_rows(lines, columns, rows, nothing="Nothing was shown yet.", seen=lambda: _by_question(lines, texts))
 
 
-def _by_question(lines: Sequence[Receipt]) -> None:
+def _by_question(lines: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
     for (at, who, question), shown in groupby(lines, key=lambda one: (minute(one.at), one.actor, one.query)):
         heading(f"{at}  {who}  {question or 'unasked'}")
-        rows = [[str(one.rank), short(one.memory_id), f"{one.tokens}", one.why] for one in shown]
-        table(["place", "memory", "tokens", "why"], rows)
+        rows = [
+            [str(one.rank), short(one.memory_id), f"{one.tokens}", texts.get(one.memory_id, "(erased)"), one.why]
+            for one in shown
+        ]
+        table(["place", "memory", "tokens", "text", "why"], rows)
 
 
 @chapter.command("stats")
