@@ -26,9 +26,8 @@ from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import Index
-from hivemind.codebase.judging import changes_between, judge
 from hivemind.codebase.matching import match
-from hivemind.codebase.staleness import staleness
+from hivemind.codebase.staleness import judge, staleness
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import BROKEN, FILE, Anchor, Change, Staleness, Symbol
 
@@ -186,8 +185,13 @@ def print_distance(root: Path, distance: int) -> None:
     paths = [path for path in listed if language_of(path)]
     everything = [*outlined(git.contents(root, [f"{then}:{path}" for path in paths]), then, paths)]
     symbols = [symbol for symbol in everything if symbol.kind not in PROSE]
-    changed = set(git.changed(root, then)[0])
-    changes = [one for one in changes_between(root, then, "HEAD") if one.anchor.kind not in PROSE]
+    touched_paths, moves = git.changed(root, then)
+    changed = set(touched_paths)
+    known = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
+    sources = git.contents(root, [f"{side}:{path}" for path in known for side in (then, "HEAD")])
+    old, new = ([*outlined(sources, side, known)] for side in (then, "HEAD"))
+    judged = (staleness(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
+    changes = [one for one in judged if one.change is not Change.FRESH and one.anchor.kind not in PROSE]
     by_file = sum(symbol.path in changed for symbol in symbols)
     by_symbol = sum(one.must_verify for one in changes)
     moved = {

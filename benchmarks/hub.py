@@ -96,7 +96,7 @@ def minded(store: Store, folder: str) -> Hivemind:
     """A team's memory with made-up vectors."""
     settings = Settings(home=Path(folder), person="ada")
     mind = Hivemind.at_hub(store, HERE, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON))
-    mind.__dict__["_meaning"] = Meaning(Drawn())
+    mind._model.meaning = Meaning(Drawn())
     return mind
 
 
@@ -146,7 +146,7 @@ def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
     for what, works in (
         ("recall", [partial(mind.recall, question) for question in asked]),
         ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in said]),
-        ("embed", [partial(mind._meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
+        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
     ):
         before = cpu(server)
         walls = []

@@ -87,7 +87,7 @@ def main() -> None:
         home = Path(directory)
         with opened(home, "here") as here, opened(home, "there") as there:
             for mind in (here, there):
-                mind.__dict__["_meaning"] = Meaning(model)
+                mind._model.meaning = Meaning(model)
             size = 0
             for goal in (goal for goal in SIZES if goal <= asked.largest):
                 fill(here, there, chance, goal - size)

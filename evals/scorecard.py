@@ -63,6 +63,21 @@ def _done(condition: str) -> Callable[[Figures], str]:
     return says
 
 
+def _played(client: str) -> Callable[[Figures], str]:
+    def says(figures: Figures) -> str:
+        if client not in figures:
+            return "not measured"
+        right = {condition: one["success"] for condition, one in figures[client].items()}
+        warm = figures[client]["hivemind"]
+        others = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
+        return (
+            f"{warm['success']} of {warm['tasks']} (cold {right['none']}, notes file {right['file']}; {others});"
+            f" notes in {warm['briefed']} of {warm['tasks']} first requests"
+        )
+
+    return says
+
+
 SECTIONS: dict[str, tuple[Row, ...]] = {
     "Recall": (
         Row(key="longmemeval any@5", what="LongMemEval-S, recall_any@5", result="retrieval-longmemeval", says=_retrieval("recall_any@5")),
@@ -95,6 +110,12 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="helps contradictory", what="a contradicting value by an agent", result="eval", says=_done("contradictory"), aim="5"),
         Row(key="helps adjacent", what="only notes about something near by", result="eval", says=_done("adjacent"), aim="as cold"),
         Row(key="helps broken", what="broken on purpose", result="eval", says=_done("broken"), aim="as cold"),
+        Row(key="played claude-code", what="Claude Code from npm, the script in its model's place", result="played", says=_played("claude-code"), aim="5"),
+        Row(key="played codex", what="Codex from npm, the script in its model's place", result="played", says=_played("codex"), aim="5"),
+        Row(key="played gemini", what="Gemini CLI from npm, the script in its model's place", result="played", says=_played("gemini"), aim="5"),
+        Row(key="played opencode", what="OpenCode from npm, the script in its model's place", result="played", says=_played("opencode"), aim="5"),
+        Row(key="played copilot", what="Copilot CLI from npm, the script in its model's place", result="played", says=_played("copilot"), aim="5"),
+        Row(key="played qwen", what="Qwen Code from npm, the script in its model's place", result="played", says=_played("qwen"), aim="5"),
     ),
     "Cost": (
         Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda one: f"{one['hook, one tool use of 4 kB']:.0f} ms, {one['hook, one tool use of 4 kB'] / one['bare python']:.1f} × bare Python", aim="3 × bare"),
@@ -133,8 +154,9 @@ tokens, as long as nothing in it goes stale or has to be forgotten.
 
 What to know before quoting us: the question sets are development parts, on which weights were chosen, not held-out ones.
 The scripted agent was written together with its five tasks and reads two shapes of notes, so 5 of 5 says that what was
-told arrives, labelled and obeyable; it does not say how much a real agent gains, and none was run for this page. Checks
-are tests of our own suite, counted. Times were taken on a machine that was busy with other work.
+told arrives, labelled and obeyable. Five real clients were run on the same tasks with that script in their model's place: so
+it arrives through their own hooks, tools and permissions too. No model has thought for this page, and how much a real one
+gains is not known. Checks are tests of our own suite, counted. Times were taken on a machine that was busy with other work.
 """
 
 

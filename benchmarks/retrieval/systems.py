@@ -24,10 +24,9 @@ from hivemind import Hivemind
 from hivemind.model.claim import Claim
 from hivemind.model.ids import short
 from hivemind.model.memory import Channel
-from hivemind.model.passages import passages
 from hivemind.model.recall import Recall
 from hivemind.model.text import LONGEST_TEXT, neutral
-from hivemind.model.words import terms
+from hivemind.model.words import passages, terms
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
 from hivemind.recall.budget import tokens
@@ -203,7 +202,7 @@ def _opened(home: Path, name: str) -> Hivemind:
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind.__dict__["_meaning"] = Meaning(model())
+    mind._model.meaning = Meaning(model())
     return mind
 
 

@@ -40,6 +40,8 @@ class Client:
     """Its tool that writes a new file: file, content, and what is said before."""
     install: tuple[str, ...] = ()
     """What ``hivemind install`` is told beside the agent's name."""
+    trusting: tuple[str, ...] = ()
+    """Words of its command by which it takes a new folder and its hooks on trust, writing that down nowhere."""
     briefed_late: bool = False
     """Takes context only once it has called a tool."""
 
@@ -115,6 +117,7 @@ CLIENTS = {
         command=lambda prompt, address: ["codex", "exec", "--json", "--skip-git-repo-check", prompt],
         environ=lambda address: {"STUB_KEY": "none"},
         install=("--trust-codex-hooks",),
+        trusting=("--dangerously-bypass-hook-trust",),
     ),
     "gemini": Client(
         package="@google/gemini-cli@0.61.0",
@@ -145,6 +148,7 @@ CLIENTS = {
             "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub-model",
             "COPILOT_PROVIDER_BASE_URL": f"{address}/v1", "COPILOT_PROVIDER_API_KEY": "none",
         },
+        trusting=("--trust-folder",),
     ),
     "qwen": Client(
         package="@qwen-code/qwen-code@0.24.4",

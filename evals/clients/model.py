@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 from evals.clients import dialects
 from evals.clients.dialects import Call, Said
 
 MODELS = ("stub-model", "gemini-2.5-pro")
+NO_TOOL = "There is no tool {}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,10 @@ class Model:
         """A conversation of its own."""
         self.script, self.turns = script, []
 
+    def step(self, taken: int, body: dict[str, Any]) -> Step | None:
+        """What it does after so many calls; nothing at the end."""
+        return self.script[taken] if taken < len(self.script) else None
+
     def say(self, body: dict[str, Any], dialect: dialects.Dialect) -> Said:
         """The next step of the script, after finding its tool if the agent keeps it behind a search."""
         tools = dialect.tools(body)
@@ -52,9 +57,9 @@ class Model:
         self.turns.append((tuple(tool.name for tool in tools), written))
         done = dialect.calls(body)
         taken = [name for name in done if name not in dialects.SEARCHES]
-        if len(taken) >= len(self.script):
+        step = self.step(len(taken), body)
+        if step is None:
             return Said(text="All done.")
-        step = self.script[len(taken)]
         named = [tool for tool in tools if tool.name.endswith(step.tool)]
         known = min(named, key=lambda tool: len(tool.name), default=None)
         if known:
@@ -62,11 +67,14 @@ class Model:
         search = next((tool for tool in tools if tool.name in dialects.SEARCHES), None)
         if search and len(done) - len(taken) < 3:
             return Said(call=Call(tool=search, arguments={"query": step.tool}))
-        return Said(text=f"There is no tool {step.tool}.")
+        return Said(text=NO_TOOL.format(step.tool))
+
+
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 @contextmanager
-def running(model: Model) -> Iterator[Model]:
+def running(model: AnyModel) -> Iterator[AnyModel]:
     """The model, answering on an address of its own."""
 
     class Requests(BaseHTTPRequestHandler):

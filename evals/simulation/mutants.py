@@ -9,7 +9,7 @@ from hivemind.hub import exchange, sync
 from hivemind.model import life, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import Page
-from hivemind.store import Store, log, shared, team
+from hivemind.store import Store, log, shared
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 
@@ -81,7 +81,7 @@ def acknowledged_before_applied() -> list[Change]:
     real = sync._take_in
 
     def take_in(store: Store, page: Page, follow: sync.Follow) -> tuple[int, int]:
-        team.note(store.db, dataclasses.replace(sync._now(store), cursor=page.cursor))
+        shared.note(store.db, dataclasses.replace(sync._now(store), cursor=page.cursor))
         return real(store, page, follow)
 
     return [(sync, "_take_in", take_in)]
@@ -115,12 +115,12 @@ def publishing_takes_all_along() -> list[Change]:
 
 def teams_mix() -> list[Change]:
     """A store talks to whichever hub answers."""
-    real = team.membership
+    real = shared.membership
 
     def joined(store: Store, welcome: Any) -> Any:
         known = real(store.db)
         if known:
-            team.note(store.db, dataclasses.replace(known, team=welcome.team))
+            shared.note(store.db, dataclasses.replace(known, team=welcome.team))
         return JOINED(store, welcome)
 
     return [(sync, "_joined", joined)]
@@ -130,7 +130,7 @@ def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
     def go_on(db: Database, header: wire.Header) -> int:
-        key, _, _ = log._tip(db, header.device, shared=True)
+        key, _, _ = log.tip(db, header.device, shared=True)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
         return log._add(db, key, header)
 

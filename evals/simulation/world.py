@@ -24,7 +24,7 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
 from hivemind.model.session import Seen
 from hivemind.model.team import Member, Role
-from hivemind.store import log, shared, team
+from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
 STEPS = 32
@@ -190,7 +190,7 @@ class World:
         if self.network.odds(0.4):
             # Somebody typed the address of another team's hub, with a token that holds there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
-            if team.membership(machine.store.db) is None:
+            if shared.membership(machine.store.db) is None:
                 return
         self.crash_odds = self.chance.choice((0, 0, 0.02, 0.1))
         try:
@@ -216,7 +216,7 @@ class World:
         if machine.mind.let_lease_lapse():
             self.happened["leases over"] += 1
             machine.has_lapsed = True
-        member = team.membership(machine.store.db)
+        member = shared.membership(machine.store.db)
         if member and member.synchronised_at and sync.lease_ends(member) < moments.written(machine.clock()):
             raise Broken("a device serves the team's memories after its lease")
 

@@ -204,7 +204,7 @@ def test_codex_hooks_are_not_trusted_unless_the_user_asks(tmp_path: Path) -> Non
     assert health.hooks
     assert health.trusted is False
     assert any("trust" in note for note in plan.notes)
-    assert not any(codex.trust(place).values())
+    assert "trusted_hash" not in (tmp_path / ".codex" / "config.toml").read_text()
 
 
 def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_path: Path) -> None:
@@ -222,6 +222,22 @@ def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_p
     assert trusted is True
     assert after_a_change is False
     assert (tmp_path / ".codex" / "config.toml").read_text() == TOML
+
+
+@pytest.mark.parametrize("text", ['{"broken": ', '{"hooks": {"Stop": 1}}', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'])
+def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_keep_nothing_from_leaving(
+    text: str, tmp_path: Path
+) -> None:
+    place, hooks = Place(home=tmp_path), tmp_path / ".codex" / "hooks.json"
+    hooks.parent.mkdir()
+    hooks.write_text(text)
+
+    changes.apply(connection.install("codex", place, LAUNCH, trust=True).changes)
+    connected = connection.health("codex", place)
+    changes.apply(connection.uninstall("codex", place).changes)
+
+    assert connected.server
+    assert contents(Place(home=tmp_path / "home")) == {".codex/hooks.json": text}
 
 
 def test_a_fingerprint_is_the_hash_codex_would_make() -> None:

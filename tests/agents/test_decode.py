@@ -19,7 +19,7 @@ S = {"session_id": "s1", "cwd": "/repo"}
 
 def told(name: str, event: str, payload: dict[str, Any]) -> list[Observation]:
     """The observations in a payload of which all is readable."""
-    found = list(agents.read(name, event, payload, AT))
+    found = list(agents.of(name).decode(event, payload, AT))
     assert not [one for one in found if isinstance(one, Skipped)]
     return [one for one in found if isinstance(one, Observation)]
 
@@ -320,7 +320,7 @@ def test_the_same_step_told_twice_has_the_same_id() -> None:
     ids = {
         one.source_id
         for at in ("1", "2")
-        for one in agents.read("claude-code", event, payload, at)
+        for one in agents.of("claude-code").decode(event, payload, at)
         if isinstance(one, Observation)
     }
 
@@ -349,7 +349,7 @@ def test_a_session_begins_once_and_is_taken_up_again_as_often_as_you_like() -> N
     begun = [told("claude-code", "SessionStart", {**S, "source": "startup"})[0].source_id for _ in range(2)]
 
     resumed = [
-        next(iter(agents.read("claude-code", "SessionStart", {**S, "source": "resume"}, at))) for at in ("1", "2")
+        next(iter(agents.of("claude-code").decode("SessionStart", {**S, "source": "resume"}, at))) for at in ("1", "2")
     ]
 
     assert begun[0] == begun[1]
@@ -362,8 +362,7 @@ def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reporte
 
     known = told(name, event, {**payload, "brand_new": {"field": 1}})
     unknown = list(
-        agents.read(
-            name,
+        agents.of(name).decode(
             "BrandNewEvent",
             {**payload, "hook_event_name": "BrandNewEvent", "agent_action_name": "BrandNewEvent"},
             AT,
@@ -376,7 +375,7 @@ def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reporte
 
 @pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
 def test_a_payload_without_a_session_is_reported(name: str) -> None:
-    (skipped,) = agents.read(name, PROMPTS[name][0], {}, AT)
+    (skipped,) = agents.of(name).decode(PROMPTS[name][0], {}, AT)
 
     assert isinstance(skipped, Skipped)
     assert "session" in skipped.reason
@@ -396,7 +395,7 @@ def test_whatever_stands_in_a_field_nothing_is_raised(name: str, data: st.DataOb
     event, payload = data.draw(st.sampled_from([table[name] for table in (EDITS, FAILURES, PROMPTS) if name in table]))
     spoiled = {key: data.draw(json_values) if data.draw(st.booleans()) else value for key, value in payload.items()}
 
-    found = list(agents.read(name, event, spoiled, AT))
+    found = list(agents.of(name).decode(event, spoiled, AT))
 
     assert all(isinstance(one, Observation | Skipped) for one in found)
 
@@ -434,6 +433,15 @@ def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected
     assert json.loads(agent.reply(event, "C")) == expected
     assert agent.reply(event, "") == ""
     assert agent.reply("Stop", "C") == ""
+
+
+@pytest.mark.parametrize("roots", [1, True, None, "x", [None], [["x"]]])
+def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: object) -> None:
+    asked = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
+    placed = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
+
+    assert (asked.session, asked.directory) == ("s1", None)
+    assert str(placed.directory) == "/"
 
 
 @pytest.mark.parametrize("name", agents.NAMES)

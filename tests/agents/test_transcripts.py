@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from hivemind import agents
+from hivemind.capture import backfill
 from hivemind.model.session import Observation, Seen, Skipped
 
 T = "2026-03-01T10:00:00.000Z"
@@ -33,7 +34,7 @@ def skipped_in(name: str, path: Path) -> list[Skipped]:
 def hooked(name: str, event: str, payload: dict[str, Any]) -> set[str]:
     return {
         one.source_id
-        for one in agents.read(name, event, payload, "2026-03-01T10:00:00.000000Z")
+        for one in agents.of(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
         if isinstance(one, Observation)
     }
 
@@ -308,12 +309,11 @@ def test_a_session_is_read_in_order_and_completely(name: str, tmp_path: Path) ->
 def test_transcripts_are_found_and_older_ones_left_out(name: str, tmp_path: Path) -> None:
     path = KEEPERS[name](tmp_path)
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    agent = agents.of(name)
 
-    found = list(agent.transcripts(tmp_path, None))
-    recent = list(agent.transcripts(tmp_path, datetime(2026, 1, 1, tzinfo=UTC)))
+    found = backfill.transcripts(tmp_path, [name], None)
+    recent = backfill.transcripts(tmp_path, [name], datetime(2026, 1, 1, tzinfo=UTC))
 
-    assert found == [path]
+    assert [one.path for one in found] == [path]
     assert recent == []
 
 

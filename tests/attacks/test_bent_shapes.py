@@ -115,7 +115,7 @@ def test_of_hook_payloads(table: dict[str, tuple[str, dict[str, Any]]], tally: T
     tried = 0
     for name, (event, payload) in table.items():
         for changed in every_way(payload):
-            found = list(agents.read(name, event, changed, AT))
+            found = list(agents.of(name).decode(event, changed, AT))
             arrived = list(intake.arrivals([(name, event, AT, json.dumps(changed))]))
             agents.asked(name, event, changed)
 

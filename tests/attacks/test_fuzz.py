@@ -103,7 +103,7 @@ QUICK = examples(25)
 @QUICK
 @given(event=st.sampled_from(EVENTS), payload=payloads)
 def test_hook_payloads_of_every_agent(agent: str, event: str, payload: dict[str, Any]) -> None:
-    told = list(agents.read(agent, event, payload, "2026-01-01T10:00:00.000000Z"))
+    told = list(agents.of(agent).decode(event, payload, "2026-01-01T10:00:00.000000Z"))
     arrived = list(intake.arrivals([(agent, event, "2026-01-01T10:00:00.000000Z", json.dumps(payload))]))
 
     assert all(isinstance(one, Observation | Skipped) for one in told)

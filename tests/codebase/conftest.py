@@ -10,8 +10,8 @@ import pytest
 
 from hivemind.codebase import git
 from hivemind.codebase.index import Index
-from hivemind.codebase.judging import judge
-from hivemind.codebase.links import resolve
+from hivemind.codebase.links import find
+from hivemind.codebase.staleness import judge
 from hivemind.model.code import Anchor, Staleness
 
 
@@ -48,8 +48,8 @@ class Workspace:
         return self.git("rev-parse", "HEAD")
 
     def anchor(self, link: str) -> Anchor:
-        (found,) = resolve(self.index, link, git.head(self.root))
-        return found
+        (found,) = find(self.index, link)
+        return Anchor.of(found, git.head(self.root))
 
     def judge(self, anchor: Anchor) -> Staleness:
         (found,) = judge(self.index, [anchor])

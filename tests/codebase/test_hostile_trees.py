@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.codebase import git, tree
-from hivemind.codebase.links import resolve
+from hivemind.codebase.links import find
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Change
 
@@ -27,10 +27,10 @@ def test_nothing_outside_the_root_is_read_through_links(workspace: "Workspace") 
     workspace.index.update(["file.py", "folder/secret.py", "../outside/secret.py"])
 
     assert workspace.index.paths() == ["inside.py"]
-    assert resolve(workspace.index, "folder/secret.py") == []
-    assert resolve(workspace.index, "../outside/secret.py") == []
-    assert resolve(workspace.index, str(outside / "secret.py")) == []
-    assert len(resolve(workspace.index, str(workspace.root / "inside.py"))) == 1
+    assert find(workspace.index, "folder/secret.py") == []
+    assert find(workspace.index, "../outside/secret.py") == []
+    assert find(workspace.index, str(outside / "secret.py")) == []
+    assert len(find(workspace.index, str(workspace.root / "inside.py"))) == 1
 
 
 def test_a_pipe_keeps_nobody_waiting(workspace: "Workspace") -> None:

@@ -17,6 +17,11 @@ def ids(index: Index) -> dict[str, int]:
     return {f"{path}::{qualified}": symbol for path, qualified, symbol in rows}
 
 
+def imported_by(index: Index, path: str) -> set[str]:
+    query = "SELECT t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE f.path = ?"
+    return {target for (target,) in select(index.db, query, path)}
+
+
 def fill(workspace: "Workspace") -> None:
     workspace.write("app/__init__.py", "")
     workspace.write("app/money.py", "def add_up(prices):\n    total = sum(prices)\n    return round(total, 2)\n")
@@ -239,3 +244,17 @@ def test_what_is_edited_together_is_learned_from_commits_and_forgotten_with_the_
 
     assert before == ["b.py", "c.py"]
     assert after == ["c.py"]
+
+
+def test_an_import_that_a_new_file_makes_ambiguous_means_nobody(workspace: "Workspace") -> None:
+    workspace.write("one/money.py", "def add_up(prices):\n    return sum(prices)\n")
+    workspace.write("app/basket.py", "from one.money import add_up\nfrom shop.cash import pay\n")
+    workspace.write("shop/cash.py", "def pay(sum):\n    return sum\n")
+    workspace.index.refresh()
+    before = imported_by(workspace.index, "app/basket.py")
+    workspace.write("two/shop/cash.py", "def pay(sum):\n    return sum\n")
+
+    workspace.index.refresh()
+
+    assert before == {"one/money.py", "shop/cash.py"}
+    assert imported_by(workspace.index, "app/basket.py") == {"one/money.py"}

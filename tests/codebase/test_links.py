@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.links import mentions, resolve
+from hivemind.codebase.links import find, mentions
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -38,7 +38,7 @@ def shop(workspace: "Workspace") -> "Workspace":
 
 
 def labels(workspace: "Workspace", link: str) -> list[str]:
-    return [anchor.label for anchor in resolve(workspace.index, link)]
+    return [symbol.label for symbol in find(workspace.index, link)]
 
 
 @pytest.mark.parametrize(

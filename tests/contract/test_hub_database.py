@@ -14,8 +14,7 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hub import access
-from hivemind.hub.migrating import migrate
-from hivemind.hub.postgres import Postgres, connected, translated
+from hivemind.hub.postgres import Postgres, connected, migrate, translated
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import Query
@@ -104,7 +103,7 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
             text = said if store is ours else "Nothing of interest"
             mind.remember(text, scope=Scope.TEAM)
             mind.catch_up()
-            asked = mind._meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
+            asked = mind._model.meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
 
             near = store.db.index.likely(asked, Sight(repos=(), everywhere=True), 200)
 

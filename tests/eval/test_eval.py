@@ -8,6 +8,7 @@ import pytest
 
 from hivemind.entrypoints.eval import ground
 from hivemind.entrypoints.eval.memory import Nothing
+from hivemind.entrypoints.eval.report import rows
 from hivemind.entrypoints.eval.running import Run, run_all
 from hivemind.entrypoints.eval.scripted import Desk, notes_in, work
 from hivemind.entrypoints.eval.tasks import TASKS
@@ -64,6 +65,7 @@ def test_a_broken_memory_loses() -> None:
 
     assert done_right(runs) == {"hivemind"}
     assert runs["broken"].memory_tokens == 0 < runs["hivemind"].memory_tokens
+    assert [row[-1] for row in rows(list(runs.values()))[:3]] == ["", "", "nothing was shown"]
 
 
 def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_pa
             return "- Errors are raised as `KeyError` instead of `ValueError`"
 
     root = tmp_path / "shop"
-    ground.build(root)
+    ground.build(root, tmp_path / "garden")
 
     work(Desk(root=root, memory=Liar()), TASKS["convention"].prompt)
 
@@ -104,8 +106,25 @@ def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(tmp_pat
     page = (tmp_path / "out" / "eval.html").read_text()
     assert done.exit_code == 0, done.output
     assert {name: sums["success"] for name, sums in held["totals"].items()} == {"none": 0, "hivemind": 1}
+    assert [bool(one["told"]) for one in held["runs"]] == [False, True]
     assert "<svg" in page
     assert not any(sign in page for sign in ("http:", "https:", "<script", "<link", "url("))
+
+
+def test_a_real_agent_finds_the_notes_in_the_file_it_loads(tmp_path: Path) -> None:
+    agent = tmp_path / "gemini"
+    agent.write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib\n"
+        "code = 'HERON-7' if 'HERON-7' in pathlib.Path('GEMINI.md').read_text() else 'NONE'\n"
+        "with open('shop/pricing.py', 'a') as file: file.write(f'CUSTOMER_CODE = {code!r}')\n"
+    )
+    agent.chmod(0o755)
+
+    (run,) = run_all(["erased"], ["file"], f"{agent} {{prompt}}", lambda run: None)
+
+    assert run.reason == "AssertionError"
+    assert run.deletion_honoured is False
 
 
 @pytest.mark.parametrize("wrong", [("--tasks", "nonsense"), ("--conditions", "warm")])

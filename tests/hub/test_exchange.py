@@ -18,7 +18,7 @@ from hivemind.model.events import MemoryAnchored, MemoryApproved, MemoryRemember
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust
 from hivemind.model.scope import Repository
-from hivemind.model.team import Member, Page, Role
+from hivemind.model.team import Device, Member, Page, Role
 from hivemind.model.wire import packed, unpacked
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
@@ -29,7 +29,12 @@ from tests.hub.hubs import NOW, Line, reviewer, writer
 from tests.postgres import new_team
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
-Device = Callable[..., Hivemind]
+Opened = Callable[..., Hivemind]
+
+
+def unread(team: Store) -> list[Device]:
+    """The devices that have not followed every erasure yet."""
+    return [one for one in shared.devices(team.db) if one.erasures]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -45,7 +50,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def device(tmp_path: Path, clock: Clock) -> Iterator[Device]:
+def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
     opened: list[Hivemind] = []
 
     def open_for(person: str, channel: Channel = Channel.PERSON) -> Hivemind:
@@ -64,7 +69,7 @@ def texts(mind: Hivemind) -> list[str]:
     return sorted(memory.text for memory in mind.list())
 
 
-def test_what_one_remembers_for_the_team_another_recalls(team: Store, device: Device) -> None:
+def test_what_one_remembers_for_the_team_another_recalls(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
     alice.remember("My own note about lunch")
@@ -78,7 +83,7 @@ def test_what_one_remembers_for_the_team_another_recalls(team: Store, device: De
     assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
 
 
-def test_nothing_private_is_on_the_wire(team: Store, device: Device) -> None:
+def test_nothing_private_is_on_the_wire(team: Store, device: Opened) -> None:
     alice = device("alice")
     private = alice.remember("API port is 8080 zebra")
     alice.remember("API port is 9090", scope=Scope.TEAM)
@@ -95,7 +100,7 @@ def test_nothing_private_is_on_the_wire(team: Store, device: Device) -> None:
     assert private.id not in said
 
 
-def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(device: Device) -> None:
+def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(device: Opened) -> None:
     alice = device("alice")
     alice.remember("For all of us", scope=Scope.TEAM)
     db = alice._store.db
@@ -113,23 +118,23 @@ def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(devic
     assert len(shared.of_chain(db, alice._store.chain, 0, 10)) == 1
 
 
-def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Device, tmp_path: Path) -> None:
+def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     kept = alice.remember("Standup is at ten", scope=Scope.TEAM)
     gone = alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
     bob.sync(Line(team, writer("bob")))
     bob.recall("xylophone42 vault")
-    before = len(exchange.erasures_pending(team))
+    before = len(unread(team))
 
     alice.erase(gone.id)
     alice.sync(Line(team, writer("alice")))
-    waiting = exchange.erasures_pending(team)
+    waiting = unread(team)
     brought = bob.sync(Line(team, writer("bob")))
 
     assert brought.erased == 1
     assert texts(bob) == texts(alice) == [kept.text]
-    assert (before, [one.person for one in waiting], exchange.erasures_pending(team)) == (0, ["bob"], [])
+    assert (before, [one.person for one in waiting], unread(team)) == (0, ["bob"], [])
     assert residue(tmp_path, b"xylophone42") == []
     assert residue(tmp_path, b"Standup") != []
     assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
@@ -137,7 +142,7 @@ def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: 
         bob.remember("the VAULT code is xylophone42")
 
 
-def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: Store, device: Device) -> None:
+def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     lines = Line(team, reviewer("alice")), Line(team, writer("bob"))
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
@@ -164,7 +169,7 @@ def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: 
         assert (known.text, known.status, known.rivals) == ("Tests run with nox -- -n 2", Status.ACTIVE, ())
 
 
-def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, device: Device) -> None:
+def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, device: Opened) -> None:
     alice, bob, carol = device("alice"), device("bob"), device("carol")
     line = {mind: Line(team, reviewer(mind.speaker)) for mind in (alice, bob, carol)}
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
@@ -185,7 +190,7 @@ def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, d
         assert [rival.text for rival in known.rivals] == ["Tests run by make"]
 
 
-def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store, device: Device) -> None:
+def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
@@ -200,7 +205,7 @@ def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store
     assert (bob.audit(), log.verify(team.db)) == ((), [])
 
 
-def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: Store, device: Device) -> None:
+def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
@@ -216,7 +221,7 @@ def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: 
 
 
 @pytest.mark.parametrize("role", [Role.WRITER, Role.ADMIN])
-def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, device: Device, role: Role) -> None:
+def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, device: Opened, role: Role) -> None:
     agent, person = device("codex", Channel.AGENT), device("alice")
     token = Member(person="codex", role=role, is_agent=True)
     memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
@@ -231,7 +236,7 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
     assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
 
 
-def test_nobody_speaks_in_another_members_name(team: Store, device: Device) -> None:
+def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> None:
     alice, mallory = device("alice"), device("mallory")
     alice.sync(Line(team, writer("alice")))
     own = mallory.remember("Tests run with tox", scope=Scope.TEAM)
@@ -247,7 +252,7 @@ def test_nobody_speaks_in_another_members_name(team: Store, device: Device) -> N
     assert (texts(alice), alice.show(own.id).tags) == (["Tests run with tox"], ())
 
 
-def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Device) -> None:
+def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.remember("For me alone")
@@ -266,7 +271,7 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
         exchange.push(team, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
 
 
-def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Device) -> None:
+def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Opened) -> None:
     alice = device("alice")
     for number in range(4):
         alice.remember(f"Fact number {number}", scope=Scope.TEAM)
@@ -282,7 +287,7 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
     assert told.value.expected == 1
 
 
-def test_a_changed_entry_is_not_taken(team: Store, device: Device) -> None:
+def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
     alice = device("alice")
     alice.remember("Fact", scope=Scope.TEAM)
     (entry,) = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
@@ -311,7 +316,7 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Device) -> None:
     ("path", "fingerprint"),
     [("../../.ssh/id_rsa", "1:a:b:c:d:e:20:"), ("/etc/passwd", "1:a:b:c:d:e:20:"), ("a.py", "x")],
 )
-def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Device, path: str, fingerprint: str) -> None:
+def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened, path: str, fingerprint: str) -> None:
     alice = device("alice")
     memory = alice.remember("Fact", scope=Scope.TEAM)
     fine = Anchor(
@@ -327,7 +332,7 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Device,
         unpacked(packed(bad))
 
 
-def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Device) -> None:
+def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Opened) -> None:
     alice = device("alice")
     unknown = UnknownFact(name="memory.dreamed", body="{}")
     alice._store.record([alice._pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
@@ -337,7 +342,7 @@ def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, de
     assert len(shared.of_chain(alice._store.db, alice._store.chain, 0, 10)) == 1
 
 
-def test_a_store_has_one_team(team: Store, device: Device, tmp_path: Path) -> None:
+def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, other = device("alice"), Store.open(tmp_path / "other")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
@@ -349,7 +354,7 @@ def test_a_store_has_one_team(team: Store, device: Device, tmp_path: Path) -> No
 
 
 def test_after_its_lease_a_device_drops_what_the_team_said(
-    team: Store, device: Device, clock: Clock, tmp_path: Path
+    team: Store, device: Opened, clock: Clock, tmp_path: Path
 ) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
@@ -373,7 +378,7 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     assert (bob.audit(), bob.let_lease_lapse()) == ((), False)
 
 
-def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Device) -> None:
+def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     original = alice.remember("Build with make", subject="build", sources=["Makefile:3"])
     line = Line(team, writer("alice"))
@@ -396,7 +401,7 @@ def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device:
         alice.publish([alice.remember("Mine", scope=Scope.USER).id])
 
 
-def test_erasing_an_original_erases_its_copy_everywhere(team: Store, device: Device, tmp_path: Path) -> None:
+def test_erasing_an_original_erases_its_copy_everywhere(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     original = alice.remember("The vault code is xylophone42")
     alice.publish([original.id])
@@ -411,7 +416,7 @@ def test_erasing_an_original_erases_its_copy_everywhere(team: Store, device: Dev
     assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
 
 
-def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: Device) -> None:
+def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
@@ -426,7 +431,7 @@ def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: 
     assert texts(bob) == ["Deploys run on Fridays"]
 
 
-def test_publishing_redacts_again_and_says_what_stays_here(device: Device) -> None:
+def test_publishing_redacts_again_and_says_what_stays_here(device: Opened) -> None:
     alice = device("alice")
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     careless = replace(alice._pen, redact=str)
@@ -448,7 +453,7 @@ def test_publishing_redacts_again_and_says_what_stays_here(device: Device) -> No
     )
 
 
-def test_a_copy_is_believed_no_further_than_its_original(device: Device) -> None:
+def test_a_copy_is_believed_no_further_than_its_original(device: Opened) -> None:
     alice, agent = device("alice"), device("codex", Channel.AGENT)
     said = agent.remember("Tests run with tox")
     alice_said = alice.remember("Lint runs with ruff")
@@ -458,7 +463,7 @@ def test_a_copy_is_believed_no_further_than_its_original(device: Device) -> None
     assert alice.publish([alice_said.id])[0].channel is Channel.PERSON
 
 
-def test_a_private_dispute_with_a_team_memory_stays_private(team: Store, device: Device) -> None:
+def test_a_private_dispute_with_a_team_memory_stays_private(team: Store, device: Opened) -> None:
     alice = device("alice")
     shared_claim = alice.remember("API port is 8080", scope=Scope.TEAM)
     mine = alice.remember("API port is 9090")

@@ -7,8 +7,11 @@ import pytest
 
 from evals.clients import trial
 from evals.clients.agents import CLIENTS
+from evals.played import play
 
 LIGHTEST = "gemini"
+# One npm installs it for both.
+pytestmark = pytest.mark.xdist_group("clients")
 
 
 def test_memory_works_underneath_a_real_agent(pytestconfig: pytest.Config, tmp_path: Path) -> None:
@@ -20,3 +23,13 @@ def test_memory_works_underneath_a_real_agent(pytestconfig: pytest.Config, tmp_p
 
     assert len(held) == 8
     assert [what for what, is_so in held.items() if not is_so] == []
+
+
+def test_a_real_agent_follows_a_convention_only_with_the_memory_that_knows_it(pytestconfig: pytest.Config) -> None:
+    npm = Path(pytestconfig.cache.mkdir("clients"))
+    trial.installed(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
+
+    warm, broken = play(LIGHTEST, npm, ["convention"], ["hivemind", "broken"])
+
+    assert (warm.run.success, warm.briefed, warm.run.receipts) == (True, True, True)
+    assert (broken.run.success, broken.briefed, broken.run.receipts) == (False, False, None)

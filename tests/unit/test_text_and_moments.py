@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.passages import LONGEST, passages
 from hivemind.model.text import LONGEST_TEXT, checked, checked_label, first_line, neutral, tags
-from hivemind.model.words import code_words, phrases, terms
+from hivemind.model.words import LONGEST, code_words, passages, phrases, terms
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -38,6 +38,7 @@ class Viewer:
     links: Links
     demo: SimpleNamespace
     door: Door
+    named: str = ""
     cookie: str = ""
 
     @property
@@ -60,13 +61,13 @@ class Viewer:
 
     def token(self) -> str:
         """What this visitor's forms carry."""
-        visitor = self.door.visitor(SimpleNamespace(cookies={self.door.cookie: self.cookie}))  # type: ignore[arg-type]
+        visitor = self.door.visitor(SimpleNamespace(cookies={self.named: self.cookie}))  # type: ignore[arg-type]
         assert visitor
         return self.door.form_token(visitor)
 
     def ask(self, method: str, path: str, form: dict[str, str] | None = None, /, **headers: str | None) -> Answer:
         """One request with exactly these headers; those that are None are left out."""
-        sent: dict[str, str | None] = {"host": f"127.0.0.1:{self.port}", "cookie": f"{self.door.cookie}={self.cookie}"}
+        sent: dict[str, str | None] = {"host": f"127.0.0.1:{self.port}", "cookie": f"{self.named}={self.cookie}"}
         if method == "POST":
             sent |= {"origin": self.base, "content-type": "application/x-www-form-urlencoded"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -108,7 +109,7 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
         stop = serving(build(entry), listening)
         running = Viewer(port=port, links=links, demo=demo, door=entry)
         let_in = running.ask("POST", "/login", {"code": links.new()}, cookie=None)
-        running.cookie = let_in.headers["set-cookie"].partition("=")[2].partition(";")[0]
+        running.named, _, running.cookie = let_in.headers["set-cookie"].partition(";")[0].partition("=")
         yield running
         stop()
     warm.close()
@@ -117,5 +118,5 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
 @pytest.fixture
 def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
     """A page of a known browser."""
-    with watched(browser, viewer.base, {viewer.door.cookie: viewer.cookie}) as page:
+    with watched(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
         yield page

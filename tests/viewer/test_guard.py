@@ -20,8 +20,8 @@ from tests.viewer.conftest import Viewer, serving
 
 pytestmark = pytest.mark.xdist_group("viewer")
 
-READ = [path for method, path, _ in PAGES if method == "GET"]
-WRITE = [path for method, path, _ in PAGES if method == "POST"]
+READ = [path for method, path, *_ in PAGES if method == "GET"]
+WRITE = [path for method, path, *_ in PAGES if method == "POST"]
 
 
 def real(viewer: Viewer, path: str) -> str:

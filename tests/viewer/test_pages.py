@@ -398,3 +398,17 @@ def test_today_counts_what_happened_and_health_finds_nothing_wrong(page: Page) -
 
     expect(page.locator(".findings").first).to_contain_text("the chain verifies")
     expect(page.locator(".unwell")).to_have_count(0)
+
+
+def test_today_and_review_count_the_same_waiting(page: Page, viewer: Viewer) -> None:
+    kept(viewer, "The pilot's timetable is looked at every spring", verify_by="2020-01-01")
+    page.goto("/")
+    on_today = page.locator("section", has_text="Waits for you").last.locator(".count").inner_text()
+
+    page.goto("/review")
+
+    with viewer.mind() as mind:
+        waiting = mind.review(limit=100)
+    assert any(one.why.startswith("to be verified") for one in waiting)
+    assert on_today == str(len(waiting))
+    expect(page.locator("h1")).to_contain_text(f"1 of {on_today}")

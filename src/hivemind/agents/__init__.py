@@ -15,32 +15,23 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hivemind.agents.asking import Asked
-    from hivemind.agents.base import Agent, Told
+    from hivemind.agents.base import Agent
 
-__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "read", "who_calls"]
+__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "who_calls"]
 
-MODULES = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "cursor": "cursor",
-    "windsurf": "windsurf",
-    "gemini": "gemini",
-    "copilot": "copilot",
-    "opencode": "opencode",
-    "qwen": "qwen",
-    "cline": "cline",
-    "continue": "continue_",
-    "zed": "zed",
-}
-NAMES = tuple(MODULES)
+NAMES = (
+    *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
+    *("opencode", "qwen", "cline", "continue", "zed"),
+)
 
 
 def of(name: str) -> Agent:
     """The agent of this name."""
-    if name not in MODULES:
+    if name not in NAMES:
         meant = did_you_mean(name, NAMES) or f" These are: {', '.join(NAMES)}."
         raise InvalidInput(f"{name!r} is not an agent we know.{meant}")
-    agent: Agent = _module(MODULES[name])
+    # One of them has the name of a statement.
+    agent: Agent = _module("continue_" if name == "continue" else name.replace("-", "_"))
     return agent
 
 
@@ -48,11 +39,6 @@ def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
     """Which session asks, where, and what the person said."""
     found: Asked = _module("asking").asked(of(name).decode(event, payload, ""), payload)
     return found
-
-
-def read(name: str, event: str, payload: Mapping[str, Any], at: str) -> Told:
-    """What a hook payload says happened, and what of it could not be read."""
-    return of(name).decode(event, payload, at)
 
 
 def _module(name: str) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Told, member
+from hivemind.agents.base import Told, listed, member, named
 from hivemind.model.session import Observation, Seen
 
 SESSION = ("session_id", "sessionId", "sessionID", "taskId")
@@ -25,18 +25,13 @@ class Asked:
 def asked(told: Told, payload: Mapping[str, Any]) -> Asked:
     """As the payload decodes; an event that is nothing to record still names its session."""
     seen = [one for one in told if isinstance(one, Observation)]
-    prompt = next((one.text for one in seen if one.seen is Seen.PROMPT), "")
     if seen:
-        return Asked(session=seen[0].session_id, directory=_directory(seen[0].directory), prompt=prompt)
-    roots = payload.get("workspaceRoots")
-    named = [str(payload.get(name) or "") for name in DIRECTORY] + [str(one) for one in roots or ()][:1]
-    session = str(member(payload, "sessionContext").get("rootSessionId") or "")
+        session, directory = seen[0].session_id, seen[0].directory
+    else:
+        session = named(member(payload, "sessionContext"), "rootSessionId") or named(payload, *SESSION)
+        directory = named(payload, *DIRECTORY) or str(next(iter(listed(payload, "workspaceRoots")), ""))
     return Asked(
-        session=session or next(filter(None, (str(payload.get(name) or "") for name in SESSION)), ""),
-        directory=_directory(next(filter(None, named), "")),
-        prompt="",
+        session=session,
+        directory=Path(directory) if directory and os.path.isdir(directory) else None,
+        prompt=next((one.text for one in seen if one.seen is Seen.PROMPT), ""),
     )
-
-
-def _directory(path: str) -> Path | None:
-    return Path(path) if path and os.path.isdir(path) else None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +30,8 @@ class Agent(Protocol):
     must not both be recorded."""
     ANSWERS: dict[str, str]
     """The events at which it takes context, and of which sort: ``brief`` or ``recall``."""
+    TRANSCRIPTS: tuple[str, ...]
+    """Below the user's home, the patterns of the files in which it keeps what happened."""
 
     def decode(self, event: str, payload: Payload, at: str) -> Told:
         """What a hook payload says happened."""
@@ -39,9 +41,6 @@ class Agent(Protocol):
 
     def pieces(self, place: Place, launch: Launch) -> tuple[Piece, ...]:
         """Everything that connects the agent, and can be taken back."""
-
-    def transcripts(self, home: Path, since: datetime | None) -> Iterator[Path]:
-        """The transcripts it keeps, leaving out those last touched before the moment."""
 
     def read_transcript(self, path: Path) -> Told:
         """What a transcript says happened, in order, one line at a time."""
@@ -72,16 +71,36 @@ def written(path: Path) -> str:
     return moment(path.stat().st_mtime * 1000)
 
 
+def named(held: Payload, *names: str) -> str:
+    """The first of these members that says anything, as text."""
+    return str(next(filter(None, map(held.get, names)), ""))
+
+
+def unpacked(value: Any) -> dict[str, Any]:
+    """An object, which may come as the text of one; an empty one, if it is none."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
 def member(held: Payload, name: str) -> dict[str, Any]:
     """The object under a name; an empty one, if there is none."""
     found = held.get(name)
     return found if isinstance(found, dict) else {}
 
 
+def listed(held: Payload, name: str) -> list[Any]:
+    """The list under a name; an empty one, if there is none."""
+    found = held.get(name)
+    return found if isinstance(found, list) else []
+
+
 def members(held: Payload, name: str) -> list[dict[str, Any]]:
     """The objects of the list under a name; none, if there is no such list."""
-    found = held.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in listed(held, name) if isinstance(one, dict)]
 
 
 def blocks(message: Payload) -> list[dict[str, Any]]:
@@ -106,6 +125,12 @@ def objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             yield from _objects(line.strip(), f"line {number}")
+
+
+def lines(path: Path, read: Callable[[dict[str, Any]], Told]) -> Told:
+    """What the objects of such a file tell, each read by itself."""
+    for line in objects(path):
+        yield from (line,) if isinstance(line, Skipped) else read(line)
 
 
 def whole(path: Path, lists: str = "") -> dict[str, Any] | Skipped:
@@ -134,19 +159,13 @@ def _objects(line: str, where: str) -> Iterator[dict[str, Any] | Skipped]:
         line = line[end:].lstrip()
 
 
-def touched_since(paths: Iterable[Path], since: datetime | None) -> Iterator[Path]:
-    """The files last written at or after the moment, oldest first, so that sessions come in their order."""
-    stamped = sorted((path.stat().st_mtime, path) for path in paths if path.is_file())
-    return (path for touched, path in stamped if since is None or touched >= since.timestamp())
-
-
-def no_transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """For agents whose transcripts nobody can read, or we do not."""
-    return iter(())
+def answering(answers: Mapping[str, str], form: Callable[[str, str], Any]) -> Callable[[str, str], str]:
+    """A ``reply``: the form as JSON, at the events that take an answer and if there is anything to say."""
+    return lambda event, context: json.dumps(form(event, context)) if context and event in answers else ""
 
 
 def unreadable(path: Path) -> Told:
-    """For the same agents."""
+    """For agents whose transcripts nobody can read, or we do not."""
     yield Skipped(reason="transcripts of this agent are not read")
 
 

@@ -35,20 +35,10 @@ MARKS = (
 )
 """Words in a payload and variables around a hook that only one agent leaves."""
 
-CLIENTS = (
-    ("claude", "claude-code"),
-    ("codex", "codex"),
-    ("qwen", "qwen"),
-    ("gemini", "gemini"),
-    ("opencode", "opencode"),
-    ("copilot", "copilot"),
-    ("cline", "cline"),
-    ("continue", "continue"),
-    ("cursor", "cursor"),
-    ("windsurf", "windsurf"),
-    ("cascade", "windsurf"),
-    ("zed", "zed"),
-)
+CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
+    name: name
+    for name in ("codex", "qwen", "gemini", "opencode", "copilot", "cline", "continue", "cursor", "windsurf", "zed")
+}
 """A word in the name by which an agent introduces itself to a server, and the agent."""
 
 ANSWERED = {
@@ -100,11 +90,9 @@ def connected(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) 
     The name comes first: an agent started from another's shell inherits that one's variables.
     """
     around = calling(environ)
-    named = next((agent for word, agent in CLIENTS if word in client.lower()), "")
+    named = next((agent for word, agent in CLIENTS.items() if word in client.lower()), "")
     agent = named or (around[0] if around else "") or client or "agent"
     told = meta.get("x-codex-turn-metadata")
     session = str(told.get("session_id") or "") if isinstance(told, dict) else str(meta.get("threadId") or "")
-    for _, known, variable in SIGNS:
-        if not session and known == agent and variable:
-            session = environ.get(variable, "")
-    return agent, session
+    variables = (variable for _, known, variable in SIGNS if known == agent and variable)
+    return agent, session or next((environ.get(variable, "") for variable in variables), "")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hivemind.agents.base import clean, words
+from hivemind.agents.base import clean, named, unpacked, words
 
 SHELLS = words(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
@@ -21,6 +21,8 @@ FILES = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "tar
 OLD = ("old_string", "old_str", "oldString", "old_text")
 NEW = ("new_string", "new_str", "newString", "new_text")
 CONTENT = ("content", "file_text", "new_text", "contents", "code_edit")
+SAID = ("llmContent", "textResultForLlm", "text_result_for_llm", "text", "content", "output", "result", "error", "file")
+"""Where a result has what the model was told, the likeliest first."""
 WRITERS = re.compile(r"write|create|editor|save_file", re.IGNORECASE)
 EXIT_CODE = re.compile(
     r"\A(?:Error: )?Exit code:? (\d+)"
@@ -39,7 +41,7 @@ PATCH_END = re.compile(r"^\*\*\* (?:End Patch|End of File).*$\n?", re.MULTILINE)
 
 def described(tool: str, given: Any, came_back: Any, *, failed: bool = False) -> list[dict[str, Any]]:
     """The fields of the observations a call makes: one, and one more for each further file it changed."""
-    asked = _object(given)
+    asked = unpacked(given)
     command = _command(asked) if tool.lower() in SHELLS else ""
     output = clean(_output(came_back))
     exit_code = _exit_code(came_back, output, failed=failed) if command else None
@@ -50,7 +52,7 @@ def described(tool: str, given: Any, came_back: Any, *, failed: bool = False) ->
         "command": command,
         "exit_code": exit_code,
         "failed": failed or bool(exit_code),
-        "file": _first(asked, FILES) or _first(_object(came_back), FILES),
+        "file": _first(asked, FILES) or _first(unpacked(came_back), FILES),
     }
     # In the order of their names, because agents list the files of one patch in any order.
     edits = [] if failed else sorted(_edits(tool, asked, came_back), key=lambda edit: str(edit["file"]))
@@ -66,71 +68,65 @@ def git_name(content: Any) -> str:
 
 
 def _edits(tool: str, asked: dict[str, Any], came_back: Any) -> Iterator[dict[str, Any]]:
-    answer = _object(came_back)
-    shown = _object(answer.get("returnDisplay") or answer.get("resultDisplay") or answer.get("metadata"))
+    answer = unpacked(came_back)
+    shown = unpacked(answer.get("returnDisplay") or answer.get("resultDisplay") or answer.get("metadata"))
     file = _first(asked, FILES) or _first(answer, FILES)
     if patch := next((said for said in asked.values() if str(said).startswith("*** Begin Patch")), None):
         yield from _patched(str(patch))
     elif isinstance(changes := asked.get("changes"), dict):
         for path, change in changes.items():
-            yield _changed(str(path), _object(change))
+            yield _changed(str(path), unpacked(change))
     elif "structuredPatch" in answer or "originalFile" in answer:
         yield _replaced(file, answer.get("originalFile"), asked)
     elif diff := shown.get("fileDiff") or shown.get("diff"):
-        names = {"before": git_name(shown.get("originalContent")), "after": git_name(shown.get("newContent"))}
-        yield {"file": str(shown.get("filePath") or file), "diff": str(diff), **names}
+        where = named(shown, "filePath") or file
+        yield _edit(where, shown.get("originalContent"), shown.get("newContent"), str(diff))
     elif _pairs(asked) or (WRITERS.search(tool) and file and _first(asked, CONTENT)):
         yield _replaced(file, None, asked)
 
 
+def _edit(file: str, before: Any, after: Any, diff: str | None = None) -> dict[str, Any]:
+    """An edit by both sides of the whole file, as far as they are known, or by its diff."""
+    if diff is None:
+        diff = _diff(file, before or "", after or "")
+    return {"file": file, "diff": diff, "before": git_name(before), "after": git_name(after)}
+
+
 def _replaced(file: str, original: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """An edit told as old and new text; only where the whole original is known are both sides known."""
-    pairs = _pairs(asked)
+    pairs, known = _pairs(asked), original if isinstance(original, str) else None
     if not pairs:
-        content = _first(asked, CONTENT)
-        known = original if isinstance(original, str) else None
-        return {
-            "file": file,
-            "diff": _diff(file, known or "", content),
-            "before": git_name(known),
-            "after": git_name(content),
-        }
-    if not isinstance(original, str):
-        return {"file": file, "diff": "".join(_diff(file, old, new) for old, new in pairs)}
-    edited = original
+        return _edit(file, known, _first(asked, CONTENT))
+    if known is None:
+        return _edit(file, None, None, "".join(_diff(file, old, new) for old, new in pairs))
+    edited = known
     for old, new in pairs:
         edited = edited.replace(old, new, -1 if asked.get("replace_all") else 1)
-    names = {"before": git_name(original), "after": git_name(edited)}
-    return {"file": file, "diff": _diff(file, original, edited), **names}
+    return _edit(file, known, edited)
 
 
 def _changed(file: str, change: dict[str, Any]) -> dict[str, Any]:
     content = change.get("content")
     match change.get("type"):
         case "add" if isinstance(content, str):
-            return {"file": file, "diff": _diff(file, "", content), "after": git_name(content)}
+            return _edit(file, None, content)
         case "delete" if isinstance(content, str):
-            return {"file": file, "diff": _diff(file, content, ""), "before": git_name(content)}
+            return _edit(file, content, None)
         case _:
-            return {
-                "file": str(change.get("move_path") or file),
-                "diff": str(change.get("unified_diff") or ""),
-            }
+            return _edit(named(change, "move_path") or file, None, None, named(change, "unified_diff"))
 
 
 def _patched(patch: str) -> Iterator[dict[str, Any]]:
     heads = list(PATCH.finditer(patch))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         body = PATCH_END.sub("", patch[head.end() + 1 : following.start() if following else None])
-        edit = {"file": head[2].strip(), "diff": body}
-        if head[1] == "Add":
-            edit["after"] = git_name("".join(f"{line[1:]}\n" for line in body.splitlines()))
-        yield edit
+        added = "".join(f"{line[1:]}\n" for line in body.splitlines()) if head[1] == "Add" else None
+        yield _edit(head[2].strip(), None, added, body)
 
 
 def _pairs(asked: dict[str, Any]) -> list[tuple[str, str]]:
     edits = asked.get("edits")
-    told = [_object(edit) for edit in edits] if isinstance(edits, list) else [asked]
+    told = [unpacked(edit) for edit in edits] if isinstance(edits, list) else [asked]
     return [(_first(one, OLD), _first(one, NEW)) for one in told if any(name in one for name in OLD)]
 
 
@@ -140,7 +136,7 @@ def _diff(file: str, old: str, new: str) -> str:
 
 
 def _command(asked: dict[str, Any]) -> str:
-    said = asked.get("command") or asked.get("cmd") or asked.get("commands") or asked.get("command_line") or ""
+    said = next(filter(None, map(asked.get, ("command", "cmd", "commands", "command_line"))), "")
     if isinstance(said, list):
         words = [str(word) for word in said]
         return words[-1] if words[1:2] in (["-lc"], ["-c"]) else "\n".join(words)
@@ -157,27 +153,16 @@ def _output(came_back: Any) -> str:
             return ""
         if "stdout" in came_back:
             return "\n".join(filter(None, (str(came_back["stdout"]), str(came_back.get("stderr") or ""))))
-        for name in (
-            "llmContent",
-            "textResultForLlm",
-            "text_result_for_llm",
-            "text",
-            "content",
-            "output",
-            "result",
-            "error",
-            "file",
-        ):
-            if came_back.get(name):
-                return _output(came_back[name])
+        if said := next(filter(None, map(came_back.get, SAID)), None):
+            return _output(said)
         if "output" in came_back or "result" in came_back:
             return ""
     return _dumped(came_back)
 
 
 def _exit_code(came_back: Any, output: str, *, failed: bool) -> int | None:
-    answer = _object(came_back)
-    for held in (answer, _object(answer.get("metadata")), _object(answer.get("returnDisplay"))):
+    answer = unpacked(came_back)
+    for held in (answer, unpacked(answer.get("metadata")), unpacked(answer.get("returnDisplay"))):
         for name in ("exit_code", "exitCode", "exit"):
             if isinstance(held.get(name), int):
                 return int(held[name])
@@ -188,15 +173,6 @@ def _exit_code(came_back: Any, output: str, *, failed: bool) -> int | None:
         return int(reported[1]) if reported else None if failed else 0
     told = EXIT_CODE.search(output)
     return int(next(filter(None, told.groups()))) if told else None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _first(held: dict[str, Any], names: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused
 
-EXECUTABLE = 0o755
+PROGRAM = 0o755
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,6 @@ class Change:
     after: str | None
     root: Path
     """Directories left empty are removed below this one."""
-    executable: bool = False
     what: tuple[str, ...] = ()
     """What of ours it puts in or takes out: the server, hooks, instructions, trust."""
 
@@ -41,11 +40,8 @@ def shown(change: Change) -> str:
     """The change as a unified diff, for people to look at before it is made."""
     name = str(change.path)
     old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
-    names = (
-        name if change.before is not None else os.devnull,
-        name if change.after is not None else os.devnull,
-    )
-    return "\n".join(difflib.unified_diff(old, new, *names, lineterm=""))
+    was, becomes = (os.devnull if text is None else name for text in (change.before, change.after))
+    return "\n".join(difflib.unified_diff(old, new, was, becomes, lineterm=""))
 
 
 def apply(changes: Iterable[Change]) -> None:
@@ -58,10 +54,10 @@ def apply(changes: Iterable[Change]) -> None:
         if change.after is None:
             _remove(change.path, change.root)
         else:
-            _write(change.path, change.after, executable=change.executable)
+            _write(change.path, change.after)
 
 
-def _write(path: Path, text: str, *, executable: bool) -> None:
+def _write(path: Path, text: str) -> None:
     # Settings are often links into a repository of dotfiles: the link stays, its target changes.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +67,7 @@ def _write(path: Path, text: str, *, executable: bool) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(EXECUTABLE if executable else _mode(target))
+        Path(temporary).chmod(PROGRAM if text.startswith("#!") else _mode(target))
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

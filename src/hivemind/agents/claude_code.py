@@ -1,35 +1,25 @@
 """Claude Code: hooks in settings.json, the server in .claude.json, a transcript file for each session."""
 
 import re
-from collections.abc import Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, blocks, moment, objects, text, touched_since, words, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
-from hivemind.agents.steps import Step, called, observed, prompted, replied
-from hivemind.model.session import Observation, Seen, Skipped
+from hivemind.agents.base import Told, blocks, lines, named, text, words
+from hivemind.agents.pieces import Launch, Piece, Place, Server
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied
+from hivemind.model.session import Seen, Skipped
 
 NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
+"""One file for each session, and one for each subagent below it."""
 
-TIMEOUT_SECONDS = {
-    "SessionStart": 15,
-    "UserPromptSubmit": 10,
-    "PostToolUse": 10,
-    "PostToolUseFailure": 10,
-    "SubagentStop": 10,
-    "PostCompact": 10,
-    "Stop": 10,
-    "SessionEnd": 5,
-}
-"""SessionEnd has a second and a half unless the settings give it more."""
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop PostCompact Stop SessionEnd"
 
 UNUSED = words(
     "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
@@ -48,68 +38,40 @@ reply = claude_shape.reply
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, always loaded so that the model need not search for its tools, and the hooks."""
     servers = place.project / ".mcp.json" if place.project else place.home / ".claude.json"
-    server = entry(launch, type="stdio", alwaysLoad=True)
-    groups = claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)
     return (
-        Entry(path=servers, keys=("mcpServers", SERVER), value=server),
-        Hooks(path=place.root / ".claude" / "settings.json", agent=NAME, entries=groups),
+        Server(path=servers, value=launch.entry(type="stdio", alwaysLoad=True)),
+        # SessionEnd has a second and a half unless the settings give it more.
+        claude_shape.hooks(place.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent below it."""
-    return touched_since((home / ".claude" / "projects").glob("*/**/*.jsonl"), since)
 
 
 def read_transcript(path: Path) -> Told:
     """What a transcript says happened."""
-    asked: dict[str, dict[str, Any]] = {}
-    turn = ""
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        turn = str(line.get("promptId") or turn)
-        kind, message = str(line.get("type")), line.get("message")
-        if kind in UNUSED:
-            continue
-        if kind not in ("user", "assistant") or not isinstance(message, dict):
-            yield Skipped(reason=f"a line of type {kind!r}")
-            continue
-        step = Step(
-            agent=NAME,
-            session=str(line.get("sessionId") or path.stem),
-            at=moment(line.get("timestamp"), written(path)),
-            directory=str(line.get("cwd") or ""),
-            subagent=str(line.get("agentId") or "") if line.get("isSidechain") else "",
-            model=str(message.get("model") or ""),
-        )
-        yield from _said(step, turn, line, blocks(message))
-        yield from _called(step, line, blocks(message), asked)
+    return lines(path, partial(_line, Reading.of(NAME, path)))
 
 
-def _said(step: Step, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Iterator[Observation]:
+def _line(reading: Reading, line: dict[str, Any]) -> Told:
+    reading.turn = named(line, "promptId") or reading.turn
+    kind, message = str(line.get("type")), line.get("message")
+    if kind in ("user", "assistant") and isinstance(message, dict):
+        step = claude_shape.step(reading, line, named(message, "model"))
+        yield from _said(step, reading.turn, line, blocks(message))
+        for own_id, call, block in reading.results(blocks(message)):
+            # The line has it twice, once for the model and once in full.
+            failed = bool(block.get("is_error"))
+            came_back = (not failed and line.get("toolUseResult")) or block.get("content")
+            yield from called(step, own_id, named(call, "name"), call.get("input"), came_back, failed=failed)
+    elif kind not in UNUSED:
+        yield Skipped(reason=f"a line of type {kind!r}")
+
+
+def _said(step: Step, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Told:
     texts = [block for block in content if block.get("type") == "text"]
+    said = text(texts)
     if line["type"] == "assistant":
         for block in texts:
             yield from replied(step, turn, text(block))
-        return
-    said = text(texts)
-    if line.get("isCompactSummary"):
+    elif line.get("isCompactSummary"):
         yield observed(step, Seen.COMPACTED, turn or step.at, text=SUMMARY.sub("", said))
     elif not line.get("isMeta") and not NOISE.match(said):
-        yield from prompted(step, str(line.get("promptId") or line.get("uuid") or ""), said)
-
-
-def _called(
-    step: Step, line: dict[str, Any], content: list[dict[str, Any]], asked: dict[str, dict[str, Any]]
-) -> Iterator[Observation]:
-    """Calls are told in two lines; the result's line has it twice, once for the model and once in full."""
-    for block in content:
-        if block.get("type") == "tool_use":
-            asked[str(block.get("id"))] = block
-        elif block.get("type") == "tool_result":
-            own_id, failed = str(block.get("tool_use_id")), bool(block.get("is_error"))
-            call = asked.pop(own_id, {})
-            came_back = (not failed and line.get("toolUseResult")) or block.get("content")
-            yield from called(step, own_id, str(call.get("name") or ""), call.get("input"), came_back, failed=failed)
+        yield from prompted(step, named(line, "promptId", "uuid"), said)

@@ -1,19 +1,18 @@
-"""Hooks in the shape Claude Code gave them, which Codex, Qwen Code, Gemini and Continue took over.
+"""Hooks in the shape Claude Code gave them, which many took over; what others tell is put into it.
 
 The payload names session, directory and event; tools come as name, input and response; the settings file
 lists, for each event, groups of commands.
 """
 
-import json
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Payload, Told, clean, moment, words
-from hivemind.agents.pieces import Launch
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.base import Payload, Told, answering, clean, moment, named, words
+from hivemind.agents.pieces import Hooks, Launch
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
-KNOWN_AND_UNUSED = words(
+UNUSED = words(
     "PreToolUse PostToolBatch Notification MessageDisplay PreCompact SubagentStart PermissionRequest "
     "PermissionDenied UserPromptExpansion StopFailure PreModelSwitch PostModelSwitch Setup TeammateIdle "
     "TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange WorktreeCreate WorktreeRemove "
@@ -26,35 +25,27 @@ ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 
 def decode(agent: str, event: str, payload: Payload, at: str) -> Told:
     """What a payload says happened."""
-    name = str(payload.get("hook_event_name") or event)
-    session = str(payload.get("session_id") or "")
-    if not session:
-        yield Skipped(reason=f"{name} names no session")
-    elif name not in KNOWN_AND_UNUSED:
-        step = Step(
-            agent=agent,
-            session=session,
-            at=moment(payload.get("timestamp"), at),
-            directory=str(payload.get("cwd") or ""),
-            model=str(payload.get("model") or ""),
-            subagent=str(payload.get("agent_id") or ""),
-        )
-        yield from _decoded(name, step, payload)
-
-
-def _decoded(name: str, step: Step, payload: Payload) -> Told:
-    turn = str(payload.get("prompt_id") or payload.get("turn_id") or "")
-    said = str(payload.get("last_assistant_message") or "")
+    name, session = named(payload, "hook_event_name") or event, named(payload, "session_id")
+    step = Step(
+        agent=agent,
+        session=session,
+        at=moment(payload.get("timestamp"), at),
+        directory=named(payload, "cwd"),
+        model=named(payload, "model"),
+        subagent=named(payload, "agent_id"),
+    )
+    turn, said = named(payload, "prompt_id", "turn_id"), named(payload, "last_assistant_message")
     match name:
+        case _ if not session:
+            yield Skipped(reason=f"{name} names no session")
         case "SessionStart":
-            yield started(step, str(payload.get("source") or ""))
+            yield started(step, named(payload, "source"))
         case "UserPromptSubmit":
-            yield from prompted(step, turn, str(payload.get("prompt") or ""))
+            yield from prompted(step, turn, named(payload, "prompt"))
         case "PostToolUse" | "PostToolUseFailure":
             failed = name == "PostToolUseFailure"
-            call = str(payload.get("tool_call_id") or payload.get("tool_use_id") or step.at)
+            tool, call = named(payload, "tool_name"), named(payload, "tool_call_id", "tool_use_id") or step.at
             came_back = payload.get("error" if failed else "tool_response")
-            tool = str(payload.get("tool_name") or "")
             yield from called(step, call, tool, payload.get("tool_input"), came_back, failed=failed)
         case "Stop":
             yield from replied(step, turn, said)
@@ -64,27 +55,39 @@ def _decoded(name: str, step: Step, payload: Payload) -> Told:
                 own_id = f"{step.subagent} {turn or step.at}"
                 yield observed(step, Seen.SUBAGENT, own_id, text=clean(said), tool=str(kind))
         case "PostCompact":
-            summary = str(payload.get("compact_summary") or "")
-            yield observed(step, Seen.COMPACTED, turn or step.at, text=summary)
+            yield observed(step, Seen.COMPACTED, turn or step.at, text=named(payload, "compact_summary"))
         case "SessionEnd":
-            yield observed(step, Seen.ENDED, step.at, text=str(payload.get("reason") or ""))
-        case _:
+            yield observed(step, Seen.ENDED, step.at, text=named(payload, "reason"))
+        case _ if name not in UNUSED:
             yield Skipped(reason=f"{name} is not an event we know")
 
 
-def reply(event: str, context: str) -> str:
+def step(reading: Reading, line: Payload, model: str) -> Step:
+    """Whose step a line of a transcript tells, in the shape Claude Code gave that."""
+    return reading.step.then(
+        line.get("timestamp"),
+        session=named(line, "sessionId") or reading.step.session,
+        directory=named(line, "cwd"),
+        model=model,
+        subagent=named(line, "agentId") if line.get("isSidechain") else "",
+    )
+
+
+def form(event: str, context: str) -> dict[str, Any]:
     """Context in the one form that all of them take at the events we answer."""
-    if not context or event not in ANSWERS:
-        return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
-def groups(agent: str, launch: Launch, timeouts: Mapping[str, int], **group: Any) -> dict[str, dict[str, Any]]:
-    """A group of one command for each event, with the timeout in the unit this agent counts in."""
-    return {
-        event: {
-            **group,
-            "hooks": [{"type": "command", "command": launch.command(agent, event), "timeout": timeout}],
-        }
-        for event, timeout in timeouts.items()
-    }
+reply = answering(ANSWERS, form)
+
+
+def hooks(
+    path: Path, agent: str, launch: Launch, events: str, *, second: int = 1, ending: int = 5, **group: Any
+) -> Hooks:
+    """A group of one command for each event, with the timeout in the unit this agent counts a second in."""
+    entries = {}
+    for event in events.split():
+        timeout = {"SessionStart": 15, "SessionEnd": ending}.get(event, 10) * second
+        command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
+        entries[event] = {**group, "hooks": [command]}
+    return Hooks(path=path, agent=agent, entries=entries)

@@ -5,17 +5,17 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, words, written
+from hivemind.agents.base import Told, lines, member, members, named, text, words
 from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import SERVER, Files, Hooks, Launch, Piece, Place, TomlTable
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.pieces import SERVER, Files, Launch, Lines, Piece, Place
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
+from hivemind.errors import InvalidInput
 from hivemind.model.session import Seen, Skipped
 
 NAME = "codex"
@@ -23,17 +23,10 @@ TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
+"""One file for each session and each subagent, also those put aside."""
 
-TIMEOUT_SECONDS = {
-    "SessionStart": 15,
-    "UserPromptSubmit": 10,
-    "PostToolUse": 10,
-    "SubagentStop": 10,
-    "PostCompact": 10,
-    "Stop": 10,
-    "SessionEnd": 3,
-}
-"""Codex allows SessionEnd three seconds at most."""
+EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT, SHORTEST_END, LONGEST_END = 600, 1, 3
 
 UNUSED = words("world_state token_usage_record turn_context additional_tools")
@@ -58,33 +51,31 @@ reply = claude_shape.reply
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, and hooks, which stay asleep until the user trusts them in Codex."""
     own = place.root / ".codex"
-    lines = (
-        f"[mcp_servers.{SERVER}]",
-        f"command = {json.dumps(launch.server[0])}",
-        f"args = {json.dumps(list(launch.server[1:]))}",
-    )
+    members = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.entry().items())
     return (
-        TomlTable(path=own / "config.toml", text="\n".join(lines)),
-        Hooks(path=own / "hooks.json", agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)),
+        Lines(path=own / "config.toml", text=f"[mcp_servers.{SERVER}]{members}"),
+        claude_shape.hooks(own / "hooks.json", NAME, launch, EVENTS, ending=LONGEST_END),
     )
 
 
-def trust(place: Place, read: Files = on_disk) -> Mapping[str, bool]:
-    """For each event we hook, whether Codex will run the hook; it says nothing where it does not."""
-    stated = _state(read(place.home / ".codex" / "config.toml") or "")
-    return {event: stated.get(key) == hashed for event, key, hashed in _hooks(place, read)}
+def are_trusted(place: Place) -> bool:
+    """Whether Codex will run all of our hooks; it says nothing where it does not."""
+    try:
+        config = tomllib.loads(on_disk(place.home / ".codex" / "config.toml") or "")
+    except tomllib.TOMLDecodeError:
+        return False
+    state = member(member(config, "hooks"), "state")
+    known = {key: held.get("trusted_hash") for key, held in state.items() if held.get("enabled", True)}
+    return all(known.get(key) == hashed for key, hashed in _hooks(place, on_disk))
 
 
-def trusting(place: Place, read: Files = on_disk) -> tuple[Piece, ...]:
+def trusting(place: Place, read: Files) -> tuple[Piece, ...]:
     """What trusting our hooks would write; that review is the user's, so only when they ask for it."""
-    return tuple(
-        TomlTable(
-            path=place.home / ".codex" / "config.toml",
-            text=f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}",
-            what="trust",
-        )
-        for _, key, hashed in _hooks(place, read)
+    config = place.home / ".codex" / "config.toml"
+    tables = (
+        f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}" for key, hashed in _hooks(place, read)
     )
+    return tuple(Lines(path=config, text=table, what="trust") for table in tables)
 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
@@ -92,12 +83,7 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
     timeout = hook.get("timeout", SHORTEST_END if event == "SessionEnd" else DEFAULT_TIMEOUT)
     if event == "SessionEnd":
         timeout = min(max(timeout, SHORTEST_END), LONGEST_END)
-    known = {
-        "type": "command",
-        "command": hook["command"],
-        "timeout": timeout,
-        "async": hook.get("async", False),
-    }
+    known = {"type": "command", "command": hook["command"], "timeout": timeout, "async": hook.get("async", False)}
     if hook.get("statusMessage"):
         known["statusMessage"] = hook["statusMessage"]
     identity = {"event_name": _snake(event), "hooks": [known]}
@@ -107,125 +93,89 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str, str]]:
-    """Our hooks as they stand: event, key and fingerprint."""
+def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str]]:
+    """Our hooks as they stand: key and fingerprint."""
     path = place.root / ".codex" / "hooks.json"
-    held = jsonc.get(read(path) or "{}", ["hooks"])
+    try:
+        held = jsonc.get(read(path) or "{}", ["hooks"])
+    except InvalidInput:
+        # It holds no hook of ours; whoever is to change it says what is wrong with it.
+        return
     for event, groups in held.items() if isinstance(held, dict) else ():
-        for place_of_group, group in enumerate(groups):
-            for place_of_hook, hook in enumerate(group.get("hooks") or ()):
+        for place_of_group, group in _listed(groups):
+            for place_of_hook, hook in _listed(group.get("hooks")):
                 command = str(hook.get("command") or "")
                 if SERVER in command and command.endswith(f" {NAME} {event}"):
                     key = f"{path}:{_snake(event)}:{place_of_group}:{place_of_hook}"
-                    yield event, key, fingerprint(event, group, hook)
+                    yield key, fingerprint(event, group, hook)
 
 
-def _state(config: str) -> dict[str, str]:
-    try:
-        state = tomllib.loads(config).get("hooks", {}).get("state", {})
-    except tomllib.TOMLDecodeError:
-        return {}
-    return {key: str(held.get("trusted_hash")) for key, held in state.items() if held.get("enabled", True)}
+def _listed(held: Any) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a list with their places in it."""
+    return [(at, one) for at, one in enumerate(held if isinstance(held, list) else ()) if isinstance(one, dict)]
 
 
 def _snake(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One rollout file for each session and each subagent, also those put aside."""
-    own = home / ".codex"
-    found = [*own.glob("sessions/**/rollout-*.jsonl"), *own.glob("archived_sessions/**/rollout-*.jsonl")]
-    return touched_since(found, since)
-
-
-@dataclass(slots=True)
-class _Rollout:
-    """What has been read of a rollout so far."""
-
-    session: str
-    subagent: str = ""
-    directory: str = ""
-    model: str = ""
-    turn: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-
-    def step(self, at: str) -> Step:
-        return Step(
-            agent=NAME,
-            session=self.session,
-            at=at,
-            directory=self.directory,
-            model=self.model,
-            subagent=self.subagent,
-        )
-
-
 def read_transcript(path: Path) -> Told:
     """What a rollout says happened, from the oldest format to the newest."""
-    rollout = _Rollout(session=path.stem)
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        payload = line.get("payload")
-        if not isinstance(payload, dict):
-            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
-            continue
-        yield from _line(rollout, str(line.get("type")), payload, moment(line.get("timestamp"), written(path)))
+    return lines(path, partial(_line, Reading.of(NAME, path)))
 
 
-def _line(rollout: _Rollout, kind: str, payload: dict[str, Any], at: str) -> Told:
-    rollout.turn = str(payload.get("turn_id") or rollout.turn)
+def _line(reading: Reading, line: dict[str, Any]) -> Told:
+    kind, payload, step = str(line.get("type")), member(line, "payload"), reading.step.then(line.get("timestamp"))
+    reading.turn = named(payload, "turn_id") or reading.turn
     match kind:
+        case _ if not isinstance(line.get("payload"), dict):
+            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
         case "session_meta":
-            thread = str(payload.get("id") or rollout.session)
-            rollout.session = str(payload.get("session_id") or thread)
-            rollout.subagent = thread if thread != rollout.session else ""
-            rollout.directory = str(payload.get("cwd") or "")
-            if not rollout.subagent:
-                yield started(rollout.step(at), "startup")
+            thread = named(payload, "id") or step.session
+            session = named(payload, "session_id") or thread
+            subagent = thread if thread != session else ""
+            own = {"session": session, "subagent": subagent, "directory": named(payload, "cwd")}
+            reading.step = replace(reading.step, **own)
+            if not subagent:
+                yield started(replace(step, **own), "startup")
         case "turn_context":
-            rollout.directory = str(payload.get("cwd") or rollout.directory)
-            rollout.model = str(payload.get("model") or rollout.model)
+            directory, model = named(payload, "cwd") or step.directory, named(payload, "model") or step.model
+            reading.step = replace(reading.step, directory=directory, model=model)
         case "compacted":
-            summary = str(payload.get("message") or "")
-            yield observed(rollout.step(at), Seen.COMPACTED, rollout.turn or at, text=summary)
+            yield observed(step, Seen.COMPACTED, reading.turn or step.at, text=named(payload, "message"))
         case "event_msg":
-            yield from _message(rollout, payload, at)
+            yield from _message(reading, step, payload)
         case "response_item":
-            yield from _item(rollout, payload, at)
+            yield from _item(reading, step, payload)
         case _ if kind not in UNUSED:
             yield Skipped(reason=f"a line of type {kind!r}")
 
 
-def _message(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
-    step, turn = rollout.step(at), rollout.turn
+def _message(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
     match str(payload.get("type")):
         case "user_message":
-            yield from prompted(step, turn, str(payload.get("message") or ""))
+            yield from prompted(step, reading.turn, named(payload, "message"))
         case "agent_message":
-            yield from replied(step, turn, str(payload.get("message") or ""))
+            yield from replied(step, reading.turn, named(payload, "message"))
         case "item_completed":
-            yield from _completed(rollout, member(payload, "item"), step)
+            yield from _completed(reading, step, member(payload, "item"))
         case "patch_apply_end":
             call = str(payload.get("call_id"))
-            rollout.told.add(call)
+            reading.told[call] = 1
             yield from called(step, call, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout"))
         case other if other not in UNUSED_MESSAGES:
             yield Skipped(reason=f"a message of type {other!r}")
 
 
-def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
+def _completed(reading: Reading, step: Step, item: dict[str, Any]) -> Told:
     call, failed = str(item.get("id")), item.get("status") == "failed"
     said = text([{"text": part.get("text")} for part in members(item, "content")])
-    rollout.told.add(call)
+    reading.told[call] = 1
     match str(item.get("type")):
         case "UserMessage":
-            yield from prompted(step, rollout.turn, said)
+            yield from prompted(step, reading.turn, said)
         case "AgentMessage":
-            yield from replied(step, rollout.turn, said)
+            yield from replied(step, reading.turn, said)
         case "CommandExecution":
             came_back = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
             yield from called(step, call, "Bash", {"command": item.get("command")}, came_back, failed=failed)
@@ -236,20 +186,20 @@ def _completed(rollout: _Rollout, item: dict[str, Any], step: Step) -> Told:
             given = {"changes": item.get("changes")}
             yield from called(step, call, "apply_patch", given, item.get("stdout"), failed=failed)
         case _:
-            rollout.told.discard(call)
+            del reading.told[call]
 
 
-def _item(rollout: _Rollout, payload: dict[str, Any], at: str) -> Told:
+def _item(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
     """Calls and what came back, for the tools that no event told of in full."""
     call = str(payload.get("call_id"))
     match str(payload.get("type")):
         case "function_call" | "custom_tool_call" | "local_shell_call":
-            rollout.asked[call] = payload
+            reading.asked[call] = payload
         case "function_call_output" | "custom_tool_call_output":
-            asked = rollout.asked.pop(call, {})
-            if call not in rollout.told:
+            asked = reading.asked.pop(call, {})
+            if call not in reading.told:
                 given = asked.get("arguments") or asked.get("input") or asked.get("action")
-                yield from called(rollout.step(at), call, _name(asked), given, _reported(payload.get("output")))
+                yield from called(step, call, _name(asked), given, _reported(payload.get("output")))
         case other if other not in UNUSED_ITEMS:
             yield Skipped(reason=f"an item of type {other!r}")
 
@@ -265,7 +215,7 @@ def _reported(output: Any) -> Any:
 
 def _name(asked: Mapping[str, Any]) -> str:
     """The name hooks use for the tool."""
-    name, namespace = str(asked.get("name") or ""), str(asked.get("namespace") or "")
+    name, namespace = named(asked, "name"), named(asked, "namespace")
     if name in SHELLS or asked.get("type") == "local_shell_call":
         return "Bash"
     return f"{namespace}__{name}" if namespace.startswith("mcp__") else name

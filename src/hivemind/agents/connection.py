@@ -1,12 +1,12 @@
 """Connecting agents and taking them back, planned here and made by ``changes.apply``; and how they stand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hivemind import agents
 from hivemind.agents import codex
 from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import Files, Hooks, Launch, Place, Plan, adding, removing
+from hivemind.agents.pieces import Files, Hooks, Launch, Place, Plan, planned
 from hivemind.errors import InvalidInput
 
 UNTRUSTED = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and look at them"
@@ -34,44 +34,37 @@ def detect(home: Path) -> tuple[str, ...]:
 
 def install(name: str, place: Place, launch: Launch, *, trust: bool = False, read: Files = on_disk) -> Plan:
     """The changes that connect an agent; trusting our hooks is the user's to ask for."""
-    plan = adding(agents.of(name).pieces(place, launch), place, read)
-    if name != codex.NAME:
+    pieces = agents.of(name).pieces(place, launch)
+    plan = planned(pieces, place, read)
+    if name != codex.NAME or not (trust or plan.changes):
         return plan
     if not trust:
-        return Plan(changes=plan.changes, notes=(*plan.notes, UNTRUSTED)) if plan.changes else plan
+        return replace(plan, notes=(*plan.notes, UNTRUSTED))
     after = {change.path: change.after for change in plan.changes}
-
-    def planned(path: Path) -> str | None:
-        return after[path] if path in after else read(path)
-
-    trusting = codex.trusting(place, planned)
-    return adding((*agents.of(name).pieces(place, launch), *trusting), place, read)
+    trusting = codex.trusting(place, lambda path: after[path] if path in after else read(path))
+    return planned((*pieces, *trusting), place, read)
 
 
 def uninstall(name: str, place: Place, read: Files = on_disk) -> Plan:
     """The changes that take back all we added, whatever command it named."""
     trusting = codex.trusting(place, read) if name == codex.NAME else ()
-    return removing((*agents.of(name).pieces(place, Launch()), *trusting), place, read)
+    return planned((*agents.of(name).pieces(place, Launch()), *trusting), place, read, back=True)
 
 
-def health(name: str, place: Place, read: Files = on_disk) -> Health:
+def health(name: str, place: Place) -> Health:
     """Whether an agent is here, connected, and will run our hooks."""
-    agent = agents.of(name)
     held: dict[str, bool] = {}
     missing: tuple[str, ...] = ()
     notes: list[str] = []
-    for piece in agent.pieces(place, Launch()):
-        text = read(piece.path) or ""
+    for piece in agents.of(name).pieces(place, Launch()):
+        text = on_disk(piece.path) or ""
         try:
             held[piece.what] = held.get(piece.what, True) and piece.is_in(text)
             missing += piece.missing(text) if isinstance(piece, Hooks) else ()
         except InvalidInput as problem:
             held[piece.what] = False
             notes.append(f"{piece.path}: {problem}")
-    trusted = None
-    if name == codex.NAME and held.get("hooks"):
-        trusted = all(codex.trust(place, read).values())
-        notes += [] if trusted else [UNTRUSTED]
+    trusted = codex.are_trusted(place) if name == codex.NAME and held.get("hooks") else None
     return Health(
         agent=name,
         present=_is_present(name, place.home),
@@ -79,7 +72,7 @@ def health(name: str, place: Place, read: Files = on_disk) -> Health:
         hooks=held.get("hooks", False),
         missing=missing,
         trusted=trusted,
-        notes=tuple(notes),
+        notes=(*notes, *([UNTRUSTED] if trusted is False else ())),
     )
 
 

@@ -3,25 +3,17 @@
 from functools import partial
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import no_transcripts, unreadable
-from hivemind.agents.instructions import RULE, TITLE_OF_RULE
-from hivemind.agents.pieces import SERVER, Hooks, Launch, OwnFile, Piece, Place, YamlItem, entry
+from hivemind.agents.base import unreadable
+from hivemind.agents.pieces import RULE, SERVER, Launch, OwnFile, Piece, Place, YamlItem
 
 NAME = "continue"
 TITLE = "Continue"
 HOMES: tuple[str, ...] = (".continue",)
 SAME_IDS = False
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = ()
 
-TIMEOUT_SECONDS = {
-    "SessionStart": 15,
-    "UserPromptSubmit": 10,
-    "PostToolUse": 10,
-    "PostToolUseFailure": 10,
-    "Stop": 10,
-    "SessionEnd": 5,
-}
-
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd"
 
 decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
@@ -31,12 +23,12 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, the hooks and a rule; in a project the server has a file to itself."""
     own = place.root / ".continue"
     servers = own / "mcpServers" / "hivemind.yaml" if place.project else own / "config.yaml"
-    item = {"name": SERVER, **entry(launch)}
+    item = {"name": SERVER, **launch.entry()}
     return (
         YamlItem(path=servers, key="mcpServers", fields=item, fresh="name: Local\nversion: 0.0.1\nschema: v1\n"),
-        Hooks(path=own / "settings.json", agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_SECONDS)),
-        OwnFile(path=own / "rules" / "hivemind.md", text=f"{RULE}\n", mark=TITLE_OF_RULE),
+        claude_shape.hooks(own / "settings.json", NAME, launch, EVENTS),
+        OwnFile(path=own / "rules" / "hivemind.md", text=f"{RULE}\n"),
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable

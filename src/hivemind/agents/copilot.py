@@ -4,17 +4,15 @@ Hooks get no id for a call, only a time; but the log repeats what each hook was 
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, member, moment, objects, touched_since, words, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.base import Payload, Told, answering, lines, member, moment, named, words
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
 NAME = "copilot"
@@ -22,6 +20,8 @@ TITLE = "Copilot CLI"
 HOMES: tuple[str, ...] = (".copilot",)
 SAME_IDS = True
 ANSWERS = {"sessionStart": "brief", "userPromptSubmitted": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".copilot/session-state/*/events.jsonl",)
+"""One log for each session."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -33,7 +33,6 @@ EVENTS = {
     "sessionEnd": "SessionEnd",
 }
 UNUSED = words("preToolUse permissionRequest userPromptTransformed subagentStart errorOccurred preCompact notification")
-TIMEOUT_SECONDS = {"sessionStart": 15, "sessionEnd": 5}
 
 REPEATED = words("userPromptSubmitted postToolUse postToolUseFailure subagentStop sessionEnd")
 """What the log says hooks were told, and we therefore read as if we had been the hook."""
@@ -48,149 +47,110 @@ UNUSED_LINES = words(
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened, in Copilot's own spelling or in Claude's."""
-    name = str(payload.get("hook_event_name") or payload.get("hookName") or event)
+    name = named(payload, "hook_event_name", "hookName") or event
     if name in UNUSED:
         return iter(())
-    stamp = moment(payload.get("timestamp"), at)
-    session, parent = _either(payload, "sessionId"), _either(payload, "parentAgentId")
+    stamp, parent = moment(payload.get("timestamp"), at), _either(payload, "parentAgentId")
     result = _either(payload, "toolResult")
     outcome = _either(result, "resultType") if isinstance(result, dict) else ""
     failed = outcome in ("failure", "error", "denied", "rejected")
     name = EVENTS.get(name, name)
     told = {
+        **payload,
         "hook_event_name": "PostToolUseFailure" if failed and name == "PostToolUse" else name,
-        "session_id": parent or session,
+        "session_id": parent or _either(payload, "sessionId"),
         "agent_id": _either(payload, "agentId") if parent else "",
         "agent_type": _either(payload, "agentType"),
-        "cwd": payload.get("cwd"),
-        "timestamp": payload.get("timestamp"),
         "prompt_id": stamp,
-        "tool_use_id": stamp,
-        "source": payload.get("source"),
-        "prompt": payload.get("prompt"),
-        "reason": payload.get("reason"),
+        "tool_call_id": stamp,
         "tool_name": _either(payload, "toolName"),
         "tool_input": _either(payload, "toolArgs") or payload.get("tool_input"),
         "tool_response": result,
         "error": result or payload.get("error"),
-        "last_assistant_message": payload.get("response") or payload.get("last_assistant_message"),
+        "last_assistant_message": named(payload, "response", "last_assistant_message"),
     }
     return claude_shape.decode(NAME, "", told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Copilot takes it: at the top, and never the way Claude takes it."""
-    return json.dumps({"additionalContext": context}) if context and event in ANSWERS else ""
+# Copilot takes it at the top, and never the way Claude does.
+reply = answering(ANSWERS, lambda _, context: {"additionalContext": context})
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, and hooks in a file of their own."""
-    server = {"type": "local", **entry(launch), "tools": ["*"]}
+    server = {"type": "local", **launch.entry(tools=["*"])}
+    timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
-        event: {
-            "type": "command",
-            "bash": launch.command(NAME, event),
-            "timeoutSec": TIMEOUT_SECONDS.get(event, 10),
-        }
-        for event in EVENTS
+        event: {"type": "command", "bash": launch.command(NAME, event), "timeoutSec": timeout}
+        for event, timeout in timeouts.items()
     }
     own = (place.project / ".github") if place.project else (place.home / ".copilot")
     servers = own / ("mcp.json" if place.project else "mcp-config.json")
     return (
-        Entry(path=servers, keys=("mcpServers", SERVER), value=server),
+        Server(path=servers, value=server),
         Hooks(path=own / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
 
 
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One log for each session."""
-    return touched_since((home / ".copilot" / "session-state").glob("*/events.jsonl"), since)
-
-
-@dataclass(slots=True)
-class _Log:
-    """What has been read of a log so far."""
-
-    session: str
-    directory: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: Counter[str] = field(default_factory=Counter)
-    """Prompts and calls that a hook was told of, until the log tells of them itself."""
-
-
 def read_transcript(path: Path) -> Told:
     """What a session's log says happened."""
-    log = _Log(session=path.parent.name)
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        told = line.get("data")
-        if not isinstance(told, dict):
+    return lines(path, partial(_line, Reading.of(NAME, path, path.parent.name)))
+
+
+def _line(reading: Reading, line: dict[str, Any]) -> Told:
+    kind, told = str(line.get("type")), member(line, "data")
+    if kind == "session.start":
+        session, directory = named(told, "sessionId") or reading.step.session, named(member(told, "context"), "cwd")
+        reading.step = replace(reading.step, session=session, directory=directory)
+    step = reading.step.then(line.get("timestamp"), subagent=named(line, "agentId"), model=named(told, "model"))
+    match kind:
+        case _ if not isinstance(line.get("data"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without data")
-            continue
-        if line.get("type") == "session.start":
-            log.session = str(told.get("sessionId") or log.session)
-            log.directory = str(member(told, "context").get("cwd") or "")
-        step = Step(
-            agent=NAME,
-            session=log.session,
-            at=moment(line.get("timestamp"), written(path)),
-            directory=log.directory,
-            subagent=str(line.get("agentId") or ""),
-            model=str(told.get("model") or ""),
-        )
-        yield from _line(log, step, line, told)
-
-
-def _line(log: _Log, step: Step, line: dict[str, Any], told: dict[str, Any]) -> Told:
-    match str(line.get("type")):
         case "session.start":
             yield started(step, "new")
         case "hook.start":
             if (event := str(told.get("hookType"))) in REPEATED:
-                yield from _hooked(log, step, event, member(told, "input"))
+                yield from _hooked(reading, step, event, member(told, "input"))
         case "user.message":
-            said = str(told.get("content") or "")
+            said = named(told, "content")
             # A hook is told the prompt with what other hooks put before it.
-            hooked = next((prompt for prompt, times in log.told.items() if times and prompt.endswith(said)), None)
+            hooked = next((prompt for prompt, times in reading.told.items() if times and prompt.endswith(said)), None)
             if hooked is None:
-                yield from prompted(step, str(told.get("messageId") or line.get("id")), said)
+                yield from prompted(step, named(told, "messageId") or str(line.get("id")), said)
             else:
-                log.told[hooked] -= 1
+                reading.told[hooked] -= 1
         case "assistant.message":
-            yield from replied(step, str(told.get("interactionId") or ""), str(told.get("content") or ""))
+            yield from replied(step, named(told, "interactionId"), named(told, "content"))
         case "tool.execution_start":
-            log.asked[str(told.get("toolCallId"))] = told
+            reading.asked[str(told.get("toolCallId"))] = told
         case "tool.execution_complete":
-            yield from _completed(log, step, told)
+            yield from _completed(reading, step, told)
         case "session.compaction_complete":
-            summary = str(told.get("summaryContent") or "")
-            yield observed(step, Seen.COMPACTED, str(line.get("id")), text=summary)
+            yield observed(step, Seen.COMPACTED, str(line.get("id")), text=named(told, "summaryContent"))
         case other if other not in UNUSED_LINES:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _hooked(log: _Log, step: Step, event: str, payload: dict[str, Any]) -> Told:
+def _hooked(reading: Reading, step: Step, event: str, payload: dict[str, Any]) -> Told:
     """What a hook was told, as if it had told us; inside a subagent the log leaves out whose that is."""
-    inside = {"agentId": step.subagent, "parentAgentId": log.session} if step.subagent else {}
+    inside = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
     is_call = "toolName" in payload
-    log.told[_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))] += 1
+    reading.told[_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))] += 1
     return decode(event, {**payload, **inside}, step.at)
 
 
-def _completed(log: _Log, step: Step, told: dict[str, Any]) -> Told:
+def _completed(reading: Reading, step: Step, told: dict[str, Any]) -> Told:
     call = str(told.get("toolCallId"))
-    asked = log.asked.pop(call, {})
-    tool, given = str(asked.get("toolName") or ""), asked.get("arguments")
-    if log.told[_key(tool, given)] > 0:
-        log.told[_key(tool, given)] -= 1
+    asked = reading.asked.pop(call, {})
+    tool, given = named(asked, "toolName"), asked.get("arguments")
+    if reading.told[_key(tool, given)] > 0:
+        reading.told[_key(tool, given)] -= 1
         return
     result = told.get("result") or told.get("error") or {}
     shown = result if isinstance(result, dict) else {"content": result}
-    detailed = str(shown.get("detailedContent") or "")
+    detailed = named(shown, "detailedContent")
     diff = detailed if detailed.lstrip().startswith("diff --git") else ""
-    code = (told.get("shellExecution") or {}).get("exitCode")
+    code = member(told, "shellExecution").get("exitCode")
     came_back = {**shown, "exitCode": code, "metadata": {"diff": diff}}
     yield from called(step, call, tool, given, came_back, failed=told.get("success") is False)
 

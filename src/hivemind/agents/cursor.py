@@ -1,15 +1,14 @@
 """Cursor: hooks and server in files of its own; it runs Claude Code's hooks too. No times in transcripts."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, blocks, digest, member, objects, text, touched_since, words
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.base import Payload, Told, answering, blocks, digest, listed, member, named, objects, text, words
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
 from hivemind.model.session import Skipped
@@ -19,6 +18,8 @@ TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
 SAME_IDS = False
 ANSWERS = {"sessionStart": "brief", "beforeSubmitPrompt": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)
+"""One file for each session, and one for each subagent below it."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -40,15 +41,14 @@ UNUSED = words(
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened, whether Cursor's own hook ran or one meant for Claude Code."""
-    name = str(payload.get("hook_event_name") or event)
+    name = named(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
-    roots = payload.get("workspace_roots")
     told = {
         **payload,
         "hook_event_name": EVENTS.get(name, name),
         "session_id": payload.get("conversation_id") or payload.get("session_id"),
-        "cwd": payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else ""),
+        "cwd": payload.get("cwd") or next(iter(listed(payload, "workspace_roots")), ""),
         "turn_id": payload.get("generation_id"),
         "tool_response": _plain(payload.get("tool_output")),
         "error": payload.get("error_message"),
@@ -65,17 +65,13 @@ def decode(event: str, payload: Payload, at: str) -> Told:
 
 def _plain(output: Any) -> Any:
     """A tool's output, which Cursor wraps in text."""
-    if not isinstance(output, str) or not output.startswith(("{", "[")):
-        return output
     try:
-        return json.loads(output)
+        return json.loads(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
     except ValueError:
         return output
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Cursor takes it."""
-    return json.dumps({"additional_context": context}) if context and event in ANSWERS else ""
+reply = answering(ANSWERS, lambda _, context: {"additional_context": context})
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
@@ -83,14 +79,9 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     own = place.root / ".cursor"
     hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in EVENTS}
     return (
-        Entry(path=own / "mcp.json", keys=("mcpServers", SERVER), value=entry(launch)),
+        Server(path=own / "mcp.json", value=launch.entry()),
         Hooks(path=own / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent below it."""
-    return touched_since((home / ".cursor" / "projects").glob("*/agent-transcripts/**/*.jsonl"), since)
 
 
 def read_transcript(path: Path) -> Told:
@@ -104,7 +95,7 @@ def read_transcript(path: Path) -> Told:
         directory=_directory(path),
         subagent=path.stem if inside else "",
     )
-    waiting: list[tuple[str, dict[str, Any]]] = []
+    waiting: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(objects(path), 1):
         step = replace(step, at=moments.written(touched + timedelta(milliseconds=number)))
         if isinstance(line, Skipped):
@@ -116,7 +107,7 @@ def read_transcript(path: Path) -> Told:
     yield from _unanswered(step, waiting)
 
 
-def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str, dict[str, Any]]]) -> Told:
+def _line(step: Step, number: int, line: dict[str, Any], waiting: dict[str, dict[str, Any]]) -> Told:
     for index, block in enumerate(blocks(member(line, "message"))):
         match str(block.get("type")).replace("-", "_"):
             case "text":
@@ -124,9 +115,9 @@ def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str
                 yield from _unanswered(step, waiting)
                 yield from says(step, str(number), text(block))
             case "tool_use" | "tool_call":
-                waiting.append((f"{number}.{index}", block))
+                waiting[f"{number}.{index}"] = block
             case "tool_result" if waiting:
-                own_id, call = waiting.pop(0)
+                call = waiting.pop(own_id := next(iter(waiting)))
                 yield from called(step, own_id, str(call.get("name")), call.get("input"), block.get("content"))
             case "thinking" | "redacted_thinking" | "tool_result":
                 continue
@@ -134,9 +125,9 @@ def _line(step: Step, number: int, line: dict[str, Any], waiting: list[tuple[str
                 yield Skipped(reason=f"a block of type {other!r}", where=f"line {number}")
 
 
-def _unanswered(step: Step, waiting: list[tuple[str, dict[str, Any]]]) -> Told:
+def _unanswered(step: Step, waiting: dict[str, dict[str, Any]]) -> Told:
     """Calls whose results Cursor did not write down, as it mostly does not."""
-    for own_id, call in waiting:
+    for own_id, call in waiting.items():
         yield from called(step, own_id, str(call.get("name")), call.get("input"), None)
     waiting.clear()
 

@@ -1,9 +1,6 @@
 """Gemini CLI: Claude's hooks under names of its own and without ids, transcripts that repeat themselves."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +8,20 @@ from hivemind.agents import claude_shape
 from hivemind.agents.base import (
     Payload,
     Told,
+    answering,
     clean,
     digest,
     member,
     members,
-    moment,
+    named,
     objects,
     text,
-    touched_since,
     whole,
     words,
     written,
 )
 from hivemind.agents.calls import described
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
+from hivemind.agents.pieces import Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied, started
 from hivemind.model.session import Skipped
 
@@ -33,70 +30,57 @@ TITLE = "Gemini CLI"
 HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json")
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall"}
+TRANSCRIPTS: tuple[str, ...] = (".gemini/tmp/*/chats/session-*.json*",)
+"""One file for each session: a log of events, before 0.40 one object."""
 
 EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
 UNUSED = words("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
 """PreCompress comes before every call of the model, compressing or not."""
 
-TIMEOUT_MILLISECONDS = {
-    "SessionStart": 15_000,
-    "BeforeAgent": 10_000,
-    "AfterTool": 10_000,
-    "AfterAgent": 10_000,
-    "SessionEnd": 5_000,
-}
+HOOKED = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened; steps without an id are known by what they said."""
-    name = str(payload.get("hook_event_name") or event)
+    name = named(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
     told = {**payload, "hook_event_name": EVENTS.get(name, name)}
     if name == "AfterTool":
         response = told.get("tool_response")
-        failed = isinstance(response, dict) and bool(response.get("error"))
-        tool, given = str(told.get("tool_name")), told.get("tool_input")
-        told["tool_use_id"] = _call_id(tool, given, response)
-        if failed:
+        told["tool_use_id"] = _call_id(str(told.get("tool_name")), told.get("tool_input"), response)
+        if member(told, "tool_response").get("error"):
             told |= {"hook_event_name": "PostToolUseFailure", "error": response}
     if name == "AfterAgent":
         told["last_assistant_message"] = told.get("prompt_response")
     return claude_shape.decode(NAME, "", told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Context as Gemini takes it: only as JSON, under its own name of the event."""
-    if not context or event not in ANSWERS:
-        return ""
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
+reply = answering(ANSWERS, claude_shape.form)
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Server and hooks, both in settings.json; in folders the user does not trust Gemini runs neither."""
     settings = place.root / ".gemini" / "settings.json"
     return (
-        Entry(path=settings, keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=settings, agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_MILLISECONDS, matcher="*")),
+        Server(path=settings, value=launch.entry()),
+        claude_shape.hooks(settings, NAME, launch, HOOKED, second=1000, matcher="*"),
     )
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session: a log of events, before 0.40 one object."""
-    return touched_since((home / ".gemini" / "tmp").glob("*/chats/session-*.json*"), since)
 
 
 def read_transcript(path: Path) -> Told:
     """What a transcript says happened, each message as it stood last; hooks get a turn's replies as one."""
     header, messages, skipped = _messages(path)
     yield from skipped
-    began = moment(header.get("startTime") or header.get("start_time"), written(path))
-    step = Step(agent=NAME, session=str(header.get("sessionId") or path.stem), at=began, directory=_directory(path))
+    begun = Step(agent=NAME, session=named(header, "sessionId") or path.stem, at=written(path)).then(
+        header.get("startTime") or header.get("start_time"), directory=_directory(path)
+    )
+    step = begun
     said: list[str] = []
     if header:
         yield started(step, "startup")
     for message in messages:
-        step = replace(step, at=moment(message.get("timestamp"), began), model=str(message.get("model") or ""))
+        step = begun.then(message.get("timestamp"), model=named(message, "model"))
         told = text(message.get("content") or message.get("parts") or "")
         match message.get("type") or message.get("role"):
             case "user":
@@ -149,9 +133,8 @@ def _called(step: Step, call: dict[str, Any]) -> Told:
     said = "\n".join(str(one.get("output") or one.get("error") or "") for one in responses)
     came_back = {"llmContent": said or text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
     tool, given = str(call.get("name")), call.get("args")
-    step = replace(step, at=moment(call.get("timestamp"), step.at))
-    own_id = _call_id(tool, given, came_back)
-    yield from called(step, own_id, tool, given, came_back, failed=call.get("status") == "error")
+    own_id, failed = _call_id(tool, given, came_back), call.get("status") == "error"
+    yield from called(step.then(call.get("timestamp")), own_id, tool, given, came_back, failed=failed)
 
 
 def _call_id(tool: str, given: Any, came_back: Any) -> str:

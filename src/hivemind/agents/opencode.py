@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from hivemind.agents.base import Payload, Told, member, members, moment, text, touched_since, whole, words
-from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, member, members, moment, named, text, unpacked, whole, words
+from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
 from hivemind.agents.steps import Step, called, observed, prompted, replied, started
 from hivemind.model.session import Seen, Skipped
 
@@ -19,14 +18,20 @@ NAME = "opencode"
 TITLE = "OpenCode"
 HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
 SAME_IDS = True
-ANSWERS = {
-    "session.created": "brief",
-    "session.resumed": "brief",
-    "session.compacted": "brief",
-    "chat.message": "recall",
-}
+ANSWERS = {"chat.message": "recall"} | dict.fromkeys(
+    ("session.created", "session.resumed", "session.compacted"), "brief"
+)
+TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
+"""One database for all sessions; before 1.2, a file for each."""
 
-MARK = "Written by `hivemind install`"
+EVENTS = {
+    "session.created": "SessionStart",
+    "session.resumed": "SessionStart",
+    "chat.message": "UserPromptSubmit",
+    "tool.execute.after": "PostToolUse",
+    "experimental.text.complete": "Stop",
+    "message.part.updated": "PostCompact",
+}
 UNUSED = words(
     "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
     "session.compacted session.diff session.idle session.status session.updated session.deleted "
@@ -41,39 +46,29 @@ Row = tuple[str, dict[str, Any], list[dict[str, Any]]]
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What our plugin was told: a hook's input and output, or an event of the bus."""
     name = event.removeprefix("event.")
-    if name in UNUSED or _is_other_part(name, payload):
-        return
-    given, came_back = member(payload, "input"), member(payload, "output")
-    properties = member(payload, "properties")
-    child = str(given.get("sessionID") or properties.get("sessionID") or payload.get("sessionID") or "")
-    info = member(properties, "info")
-    parent = str(payload.get("parentID") or info.get("parentID") or "")
-    if not child:
-        yield Skipped(reason=f"{name} names no session")
-        return
-    session = parent or child
-    directory = str(payload.get("directory") or info.get("directory") or "")
-    step = Step(agent=NAME, session=session, at=at, directory=directory, subagent=child if parent else "")
-    match name:
-        case "session.created" | "session.resumed":
-            if not parent:
-                yield started(step, "" if name == "session.created" else "resume")
-        case "chat.message":
-            message = member(came_back, "message")
-            yield from _prompted(step, str(message.get("id")), members(came_back, "parts"))
-        case "tool.execute.after":
-            tool, call, failed = (
-                str(given.get("tool")),
-                str(given.get("callID")),
-                bool(came_back.get("isError")),
-            )
-            yield from called(step, call, tool, given.get("args"), came_back, failed=failed)
-        case "experimental.text.complete":
-            yield from replied(step, str(given.get("partID")), str(came_back.get("text") or ""))
-        case "message.part.updated":
-            yield observed(step, Seen.COMPACTED, str(member(properties, "part").get("id")))
-        case _:
-            yield Skipped(reason=f"{name} is not an event we know")
+    given, came_back, properties = (member(payload, part) for part in ("input", "output", "properties"))
+    info, part = member(properties, "info"), member(properties, "part")
+    child = named(given, "sessionID") or named(properties, "sessionID") or named(payload, "sessionID")
+    parent = named(payload, "parentID") or named(info, "parentID")
+    is_other_part = name == "message.part.updated" and part.get("type") != "compaction"
+    begins_inside = name in ("session.created", "session.resumed") and parent
+    if name in UNUSED or is_other_part or (begins_inside and child):
+        return iter(())
+    failed = name == "tool.execute.after" and came_back.get("isError")
+    told = {
+        "session_id": child and (parent or child),
+        "agent_id": child if parent else "",
+        "cwd": named(payload, "directory") or info.get("directory"),
+        "source": "resume" if name == "session.resumed" else "",
+        "turn_id": named(given, "partID") or named(member(came_back, "message"), "id") or part.get("id"),
+        "prompt": _said(members(came_back, "parts")),
+        "last_assistant_message": came_back.get("text"),
+        "tool_use_id": given.get("callID"),
+        "tool_name": given.get("tool"),
+        "tool_input": given.get("args"),
+        "error" if failed else "tool_response": came_back,
+    }
+    return claude_shape.decode(NAME, "PostToolUseFailure" if failed else EVENTS.get(name, name), told, at)
 
 
 def reply(event: str, context: str) -> str:
@@ -85,27 +80,18 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, in the settings file there is, and the plugin."""
     settings = place.project or (place.home / ".config" / "opencode")
     plugins = (place.project / ".opencode" if place.project else settings) / "plugins"
-    commented = settings / "opencode.jsonc"
+    commented, plain = settings / "opencode.jsonc", settings / "opencode.json"
     server = {"type": "local", "command": list(launch.server), "enabled": True}
     return (
-        Entry(
-            path=commented if commented.exists() else settings / "opencode.json",
-            keys=("mcp", SERVER),
-            value=server,
-        ),
-        OwnFile(path=plugins / "hivemind.js", text=_plugin(launch), mark=MARK, what="hooks"),
+        Server(path=commented if commented.exists() else plain, value=server, under="mcp"),
+        OwnFile(path=plugins / "hivemind.js", text=plugin(launch), mark=MARK, what="hooks"),
     )
 
 
-def _plugin(launch: Launch) -> str:
+def plugin(launch: Launch) -> str:
+    """The module in which OpenCode runs our hook."""
     source = resources.files("hivemind.agents").joinpath("opencode_plugin.js").read_text("utf-8")
     return source.replace('["hivemind-hook"]', json.dumps(list(launch.hook)), 1)
-
-
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One database for all sessions; before 1.2, a file for each."""
-    own = home / ".local" / "share" / "opencode"
-    return touched_since([own / "opencode.db", *own.glob("storage/session/**/*.json")], since)
 
 
 def read_transcript(path: Path) -> Told:
@@ -142,15 +128,7 @@ def _rows(database: apsw.Connection, session: str) -> Iterator[Row]:
     messages = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session,))
     for message, told in messages:
         parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
-        yield str(message), _object(told), [{**_object(part), "id": own_id} for own_id, part in parts]
-
-
-def _object(column: Any) -> dict[str, Any]:
-    try:
-        held = json.loads(column)
-    except (TypeError, ValueError):
-        return {}
-    return held if isinstance(held, dict) else {}
+        yield str(message), unpacked(told), [{**unpacked(part), "id": own_id} for own_id, part in parts]
 
 
 def _files(path: Path) -> Iterator[Row]:
@@ -163,21 +141,21 @@ def _files(path: Path) -> Iterator[Row]:
 
 
 def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
-    child, parent = str(info.get("id")), str(info.get("parentID") or "")
+    child, parent = str(info.get("id")), named(info, "parentID")
     step = Step(
         agent=NAME,
         session=parent or child,
         at=moment(member(info, "time").get("created")),
-        directory=str(info.get("directory") or ""),
+        directory=named(info, "directory"),
         subagent=child if parent else "",
     )
     if not parent:
         yield started(step, "")
     for message, told, parts in rows:
-        model = str(told.get("modelID") or member(told, "model").get("modelID") or "")
-        step = replace(step, at=moment(member(told, "time").get("created"), step.at), model=model)
+        model = named(told, "modelID") or named(member(told, "model"), "modelID")
+        step = step.then(member(told, "time").get("created"), model=model)
         if told.get("role") == "user":
-            yield from _prompted(step, message, parts)
+            yield from prompted(step, message, _said(parts))
         for part in parts:
             yield from _part(step, part, says=told.get("role") == "assistant")
 
@@ -191,7 +169,7 @@ def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
             state = member(part, "state")
             if state.get("status") in ("completed", "error"):
                 failed = state["status"] == "error"
-                step = replace(step, at=moment(member(state, "time").get("end"), step.at))
+                step = step.then(member(state, "time").get("end"))
                 call, tool = str(part.get("callID")), str(part.get("tool"))
                 came_back = state.get("error") if failed else state
                 yield from called(step, call, tool, state.get("input"), came_back, failed=failed)
@@ -201,13 +179,8 @@ def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
             yield Skipped(reason=f"a part of type {other!r}")
 
 
-def _prompted(step: Step, message: str, parts: list[dict[str, Any]]) -> Told:
+def _said(parts: list[dict[str, Any]]) -> str:
     said = text([part for part in parts if part.get("type") == "text"])
     # `opencode run "a b"` keeps the quotes.
     quoted = len(said) > 1 and said[0] == said[-1] == '"' and '"' not in said[1:-1]
-    yield from prompted(step, message, said[1:-1] if quoted else said)
-
-
-def _is_other_part(name: str, payload: Payload) -> bool:
-    part = member(member(payload, "properties"), "part")
-    return name == "message.part.updated" and part.get("type") != "compaction"
+    return said[1:-1] if quoted else said

@@ -1,23 +1,34 @@
 """What we put into an agent's configuration, piece by piece, each able to take itself out again.
 
-A piece is pure: text of a file in, text out. ``plan`` lays pieces over the files as they are.
+A piece is pure: text of a file in, text out. ``planned`` lays pieces over the files as they are.
 """
 
 import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.changes import Change, on_disk
+from hivemind.agents.changes import Change
 from hivemind.errors import InvalidInput
 
 SERVER = "hivemind"
 """The name under which every agent knows our MCP server."""
+MARK = "Written by `hivemind install`"
+"""By this a program of ours is known again."""
+TITLE_OF_RULE = "## Memory (hivemind)"
+RULE = (
+    f"{TITLE_OF_RULE}\n"
+    "This project has a memory across sessions and agents, served by the MCP server `hivemind`.\n"
+    "Before you start on a task, call its `context` tool: conventions, decisions, known fixes.\n"
+    "When you learn something that will matter next time, or are corrected, call `remember`."
+)
+"""What we tell the model in agents whose hooks cannot."""
 
 Files = Callable[[Path], str | None]
 
@@ -46,55 +57,56 @@ class Launch:
         """The hook's command line for a shell."""
         return shlex.join((*self.hook, agent, event))
 
+    def entry(self, **more: Any) -> dict[str, Any]:
+        """The MCP server as most agents write it."""
+        return {"command": self.server[0], "args": list(self.server[1:]), **more}
 
-class Piece(Protocol):
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece(ABC):
     """Something of ours in one file."""
 
-    @property
-    def path(self) -> Path:
-        """The file it goes into."""
+    path: Path
+    what: str = "server"
+    """What it connects: the server, hooks, instructions or trust."""
 
-    @property
-    def what(self) -> str:
-        """What it connects: the server, hooks, instructions or a plugin."""
-
+    @abstractmethod
     def added(self, text: str) -> str:
         """The file with this in it; the same text if it is there already."""
 
+    @abstractmethod
     def removed(self, text: str) -> str:
         """The file without it; nothing if that leaves nothing of anybody's."""
 
+    @abstractmethod
     def is_in(self, text: str) -> bool:
         """Whether the file holds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A value of ours under a path of keys in a JSON file: an MCP server."""
+class Server(Piece):
+    """Our MCP server among those in a JSON file."""
 
-    path: Path
-    keys: tuple[str, ...]
-    value: Mapping[str, Any]
-    what: str = "server"
+    value: dict[str, Any]
+    under: str = "mcpServers"
 
     def added(self, text: str) -> str:
-        """The file with our entry."""
-        return jsonc.put(text, self.keys, dict(self.value))
+        """The file with our server."""
+        return jsonc.put(text, (self.under, SERVER), self.value)
 
     def removed(self, text: str) -> str:
-        """The file without our entry."""
-        return jsonc.dropped(text, self.keys) if self.is_in(text) else text
+        """The file without our server."""
+        return jsonc.dropped(text, (self.under, SERVER)) if self.is_in(text) else text
 
     def is_in(self, text: str) -> bool:
-        """Whether the entry is there."""
-        return bool(text.strip()) and jsonc.get(text, self.keys) is not None
+        """Whether a server of our name is there."""
+        return jsonc.get(text, (self.under, SERVER)) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Piece):
     """Our hooks in a JSON file that may hold hooks of others: ``hooks.EVENT`` is a list."""
 
-    path: Path
     agent: str
     entries: dict[str, dict[str, Any]]
     """What to append for each event. It is known again by our command in it, wherever that lies."""
@@ -132,7 +144,7 @@ class Hooks:
         return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
 
     def _index(self, text: str, event: str) -> int | None:
-        held = jsonc.get(text, ["hooks", event]) if text.strip() else None
+        held = jsonc.get(text, ["hooks", event])
         if not isinstance(held, list):
             return None
         ours = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
@@ -140,15 +152,13 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFile:
-    """A file that is ours alone, such as a plugin or a rule."""
+class OwnFile(Piece):
+    """A file that is ours alone: a program that is a hook, or a rule."""
 
-    path: Path
     text: str
-    mark: str
+    mark: str = TITLE_OF_RULE
     """A part of the text by which it is known again."""
     what: str = "instructions"
-    executable: bool = False
 
     def added(self, text: str) -> str:
         """The file as we write it; a file of the user's with the same name is left to them."""
@@ -166,22 +176,26 @@ class OwnFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
-    """Lines of ours at the end of a text file, up to the next blank line or table."""
+class Lines(Piece):
+    """Lines of ours at the end of a text or TOML file, up to the next blank line or table."""
 
-    path: Path
     text: str
-    what: str = "server"
 
     def added(self, text: str) -> str:
-        """The file with our lines, last unless they stood elsewhere."""
+        """The file with our lines, last unless they stood elsewhere, and still TOML if it was."""
         if self.is_in(text):
             start, end = self._span(text)
-            return text[:start] + self.text + text[end:]
-        if not text:
-            return self.text + "\n"
-        # One line break or two in front tells whether the file ended with one before.
-        return text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
+            changed = text[:start] + self.text + text[end:]
+        elif text:
+            # One line break or two in front tells whether the file ended with one before.
+            changed = text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
+        else:
+            changed = self.text + "\n"
+        try:
+            tomllib.loads(changed if self.path.suffix == ".toml" else "")
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"our table does not go with what is there ({error}); add it by hand") from None
+        return changed
 
     def removed(self, text: str) -> str:
         """The file without our lines and the line break that set them off."""
@@ -208,29 +222,13 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TomlTable(Lines):
-    """A table of ours at the end of a TOML file."""
-
-    def added(self, text: str) -> str:
-        """The file with our table, checked to be TOML still."""
-        changed = Lines.added(self, text)
-        try:
-            tomllib.loads(changed)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"our table does not go with what is there ({error}); add it by hand") from None
-        return changed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class YamlItem:
+class YamlItem(Piece):
     """An item of ours in a list at the top of a YAML file, first in it; the rest of the file is not read."""
 
-    path: Path
     key: str
     fields: Mapping[str, Any]
-    fresh: str = ""
+    fresh: str
     """What a new file needs beside the list."""
-    what: str = "server"
 
     def added(self, text: str) -> str:
         """The file with our item."""
@@ -280,50 +278,25 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def adding(pieces: Iterable[Piece], place: Place, read: Files = on_disk) -> Plan:
-    """The changes that put the pieces in."""
-    return _planned(pieces, lambda piece, text: piece.added(text), place, read)
-
-
-def removing(pieces: Iterable[Piece], place: Place, read: Files = on_disk) -> Plan:
-    """The changes that take the pieces out, and files with them that then hold nothing."""
-    # What went in last comes out first: only so each finds the text as it left it.
-    return _planned(reversed(tuple(pieces)), lambda piece, text: piece.removed(text), place, read)
-
-
-def _planned(pieces: Iterable[Piece], change: Callable[[Piece, str], str], place: Place, read: Files) -> Plan:
+def planned(pieces: Sequence[Piece], place: Place, read: Files, *, back: bool = False) -> Plan:
+    """The changes that put the pieces in, or take them back, and files with them that then hold nothing."""
     before: dict[Path, str | None] = {}
     after: dict[Path, str] = {}
     what: dict[Path, list[str]] = {}
-    executable: set[Path] = set()
     notes: list[str] = []
-    for piece in pieces:
+    # What went in last comes out first: only so each finds the text as it left it.
+    for piece in reversed(pieces) if back else pieces:
         before.setdefault(piece.path, read(piece.path))
-        text = after.get(piece.path, before[piece.path] or "")
+        text = after.setdefault(piece.path, before[piece.path] or "")
         try:
-            after[piece.path] = change(piece, text)
+            after[piece.path] = piece.removed(text) if back else piece.added(text)
         except InvalidInput as problem:
             notes.append(f"{piece.path}: {problem}")
-            after.setdefault(piece.path, text)
         if after[piece.path] != text:
             what.setdefault(piece.path, []).append(piece.what)
-        if isinstance(piece, OwnFile) and piece.executable:
-            executable.add(piece.path)
     changes = (
-        Change(
-            path=path,
-            before=before[path],
-            after=text or None,
-            root=place.root,
-            executable=path in executable,
-            what=tuple(what[path]),
-        )
+        Change(path=path, before=before[path], after=text or None, root=place.root, what=tuple(what[path]))
         for path, text in after.items()
         if text != (before[path] or "")
     )
     return Plan(changes=tuple(changes), notes=tuple(notes))
-
-
-def entry(launch: Launch, **more: Any) -> dict[str, Any]:
-    """An MCP server as most agents write it."""
-    return {"command": launch.server[0], "args": list(launch.server[1:]), **more}

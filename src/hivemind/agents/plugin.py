@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_code, claude_shape, gemini, opencode
-from hivemind.agents.pieces import SERVER, Launch, OwnFile, Place, entry
+from hivemind.agents.pieces import SERVER, Launch
 
 PLUGIN = "plugins/hivemind"
 SAYS = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
@@ -19,24 +19,20 @@ def files(version: str) -> dict[str, str]:
     """What the directory holds, by path."""
     launch = Launch()
     about = {"name": "hivemind", "version": version, "description": SAYS}
-    server = {"mcpServers": {SERVER: entry(launch)}}
-    shared = claude_shape.groups(claude_code.NAME, launch, claude_code.TIMEOUT_SECONDS)
-    geminis = claude_shape.groups(gemini.NAME, launch, gemini.TIMEOUT_MILLISECONDS, matcher="*")
+    server = {"mcpServers": {SERVER: launch.entry()}}
+    owner = {"name": "hivemind"}
     listed = {"name": "hivemind", "source": f"./{PLUGIN}", "description": SAYS}
+    market = {"name": "hivemind", "description": SAYS, "owner": owner, "plugins": [listed]}
+    hooks = claude_shape.hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
+    geminis = claude_shape.hooks(Path(), gemini.NAME, launch, gemini.HOOKED, second=1000, matcher="*")
     written: dict[str, Any] = {
-        ".claude-plugin/marketplace.json": {
-            "name": "hivemind",
-            "description": SAYS,
-            "owner": {"name": "hivemind"},
-            "plugins": [listed],
-        },
-        f"{PLUGIN}/.claude-plugin/plugin.json": about | {"author": {"name": "hivemind"}},
+        ".claude-plugin/marketplace.json": market,
+        f"{PLUGIN}/.claude-plugin/plugin.json": about | {"author": owner},
         f"{PLUGIN}/.mcp.json": server,
-        f"{PLUGIN}/hooks/hooks.json": {"hooks": {event: [group] for event, group in shared.items()}},
+        f"{PLUGIN}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
         "gemini/gemini-extension.json": about | server,
-        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in geminis.items()}},
+        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in geminis.entries.items()}},
     }
-    module = next(one for one in opencode.pieces(Place(home=Path()), launch) if isinstance(one, OwnFile))
     return {path: json.dumps(held, indent=2) + "\n" for path, held in written.items()} | {
-        "opencode/hivemind.js": module.added("")
+        "opencode/hivemind.js": opencode.plugin(launch)
     }

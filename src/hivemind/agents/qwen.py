@@ -1,16 +1,13 @@
 """Qwen Code: Claude's hooks with times in milliseconds, Gemini's message parts in its transcripts."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, member, members, moment, objects, text, touched_since, written
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Piece, Place, entry
-from hivemind.agents.steps import Step, called, observed, prompted, replied
+from hivemind.agents.base import Told, lines, member, members, named, text
+from hivemind.agents.pieces import Launch, Piece, Place, Server
+from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied
 from hivemind.model.session import Seen, Skipped
 
 NAME = "qwen"
@@ -18,17 +15,10 @@ TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
+TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
+"""One file for each session, and one for each subagent."""
 
-TIMEOUT_MILLISECONDS = {
-    "SessionStart": 15_000,
-    "UserPromptSubmit": 10_000,
-    "PostToolUse": 10_000,
-    "PostToolUseFailure": 10_000,
-    "SubagentStop": 10_000,
-    "Stop": 10_000,
-    "SessionEnd": 5_000,
-}
-
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # Its prompt event comes again, with no prompt, each time the agent continues by itself.
 decode = partial(claude_shape.decode, NAME)
@@ -39,93 +29,60 @@ def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Server and hooks, both in settings.json."""
     settings = place.root / ".qwen" / "settings.json"
     return (
-        Entry(path=settings, keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=settings, agent=NAME, entries=claude_shape.groups(NAME, launch, TIMEOUT_MILLISECONDS, matcher="*")),
+        Server(path=settings, value=launch.entry()),
+        claude_shape.hooks(settings, NAME, launch, EVENTS, second=1000, matcher="*"),
     )
 
 
-def transcripts(home: Path, since: datetime | None) -> Iterator[Path]:
-    """One file for each session, and one for each subagent."""
-    own = home / ".qwen" / "projects"
-    return touched_since([*own.glob("*/chats/*.jsonl"), *own.glob("*/subagents/**/*.jsonl")], since)
-
-
-@dataclass(slots=True)
-class _Chat:
-    """What has been read of a transcript so far."""
-
-    turn: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    waiting: list[dict[str, Any]] = field(default_factory=list)
-    """Prompts, until a later line tells the id of their turn."""
-
-
 def read_transcript(path: Path) -> Told:
-    """What a transcript says happened."""
-    chat = _Chat()
-    for line in objects(path):
-        if isinstance(line, Skipped):
-            yield line
-            continue
-        chat.turn = str(member(member(line, "systemPayload"), "uiEvent").get("prompt_id") or chat.turn)
-        if line.get("type") != "system" or chat.turn:
-            yield from _line(chat, line, path)
-    yield from _prompts(chat, path)
+    """What a transcript says happened; a prompt waits until a later line tells the id of its turn."""
+    reading = Reading.of(NAME, path)
+    waiting: list[dict[str, Any]] = []
+    yield from lines(path, partial(_line, reading, waiting))
+    yield from _prompts(reading, waiting)
 
 
-def _line(chat: _Chat, line: dict[str, Any], path: Path) -> Told:
-    parts = members(member(line, "message"), "parts")
-    match line.get("type"):
+def _line(reading: Reading, waiting: list[dict[str, Any]], line: dict[str, Any]) -> Told:
+    kind, system = line.get("type"), member(line, "systemPayload")
+    reading.turn = named(member(system, "uiEvent"), "prompt_id") or reading.turn
+    step, parts = claude_shape.step(reading, line, named(line, "model")), members(member(line, "message"), "parts")
+    if kind == "assistant" or (kind == "system" and reading.turn):
+        yield from _prompts(reading, waiting)
+    match kind:
         case "user":
             # Notifications come as if a person had said them.
             if line.get("subtype") != "notification":
-                yield from _prompts(chat, path)
-                chat.turn = ""
-                chat.waiting.append(line)
+                yield from _prompts(reading, waiting)
+                reading.turn = ""
+                waiting.append(line)
         case "assistant":
-            yield from _prompts(chat, path)
-            yield from replied(_step(line, path), chat.turn, text(parts))
+            yield from replied(step, reading.turn, text(parts))
             calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
-            chat.asked |= {str(call.get("id")): call for call in calls}
+            reading.asked |= {str(call.get("id")): call for call in calls}
         case "tool_result":
-            yield from _result(chat, line, parts, path)
+            yield from _result(reading, step, member(line, "toolCallResult"), parts)
         case "system":
-            yield from _prompts(chat, path)
-            if line.get("subtype") == "chat_compression":
-                summary = text(member(line, "systemPayload").get("summary"))
-                yield observed(_step(line, path), Seen.COMPACTED, str(line.get("uuid")), text=summary)
+            if line.get("subtype") == "chat_compression" and reading.turn:
+                yield observed(step, Seen.COMPACTED, str(line.get("uuid")), text=text(system.get("summary")))
         case other:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _prompts(chat: _Chat, path: Path) -> Told:
-    for line in chat.waiting:
-        said = member(line, "systemPayload").get("displayText") or text(member(line, "message").get("parts"))
-        yield from prompted(_step(line, path), chat.turn or str(line.get("uuid")), str(said))
-    chat.waiting.clear()
+def _prompts(reading: Reading, waiting: list[dict[str, Any]]) -> Told:
+    for line in waiting:
+        said = named(member(line, "systemPayload"), "displayText") or text(member(line, "message").get("parts"))
+        step = claude_shape.step(reading, line, named(line, "model"))
+        yield from prompted(step, reading.turn or str(line.get("uuid")), said)
+    waiting.clear()
 
 
-def _result(chat: _Chat, line: dict[str, Any], parts: list[dict[str, Any]], path: Path) -> Told:
-    shown = member(line, "toolCallResult")
-    for part in parts:
-        answer = member(part, "functionResponse")
-        if not answer:
-            continue
-        call = str(answer.get("id") or shown.get("callId"))
-        asked, response = chat.asked.pop(call, {}), member(answer, "response")
-        said = response.get("output") or response.get("error")
-        came_back = {"llmContent": said, "returnDisplay": shown.get("resultDisplay")}
-        tool = str(asked.get("name") or answer.get("name") or "")
-        failed = shown.get("status") == "error"
-        yield from called(_step(line, path), call, tool, asked.get("args"), came_back, failed=failed)
-
-
-def _step(line: dict[str, Any], path: Path) -> Step:
-    return Step(
-        agent=NAME,
-        session=str(line.get("sessionId") or path.stem),
-        at=moment(line.get("timestamp"), written(path)),
-        directory=str(line.get("cwd") or ""),
-        model=str(line.get("model") or ""),
-        subagent=str(line.get("agentId") or "") if line.get("isSidechain") else "",
-    )
+def _result(reading: Reading, step: Step, shown: dict[str, Any], parts: list[dict[str, Any]]) -> Told:
+    for answer in filter(None, (member(part, "functionResponse") for part in parts)):
+        call = named(answer, "id") or str(shown.get("callId"))
+        asked, response = reading.asked.pop(call, {}), member(answer, "response")
+        came_back = {
+            "llmContent": response.get("output") or response.get("error"),
+            "returnDisplay": shown.get("resultDisplay"),
+        }
+        tool, failed = named(asked, "name") or named(answer, "name"), shown.get("status") == "error"
+        yield from called(step, call, tool, asked.get("args"), came_back, failed=failed)

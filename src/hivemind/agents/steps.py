@@ -4,12 +4,13 @@ An agent's own id comes first. Where it gives a turn but no id for what was said
 are part of the id: at worst a step is then recorded twice, never one lost because another came before it.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import PurePath
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any, Self
 
-from hivemind.agents.base import clean, digest
+from hivemind.agents.base import Payload, clean, digest, moment, written
 from hivemind.agents.calls import described
 from hivemind.model.ids import SessionId, derived
 from hivemind.model.session import Observation, Seen
@@ -25,6 +26,37 @@ class Step:
     directory: str = ""
     model: str = ""
     subagent: str = ""
+
+    def then(self, stamp: Any, **more: str) -> Self:
+        """The same at another moment, where one is told."""
+        return replace(self, at=moment(stamp, self.at), **more)
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """What has been read of a transcript so far."""
+
+    step: Step
+    """Whose it is and where; what tells no time has that of this step."""
+    turn: str = ""
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Calls that did not come back yet, by their ids."""
+    told: Counter[str] = field(default_factory=Counter)
+    """What was told in one way and will be told in another."""
+
+    @classmethod
+    def of(cls, agent: str, path: Path, session: str = "") -> Self:
+        """Before the first line; the file's name is the session's, unless that is said."""
+        return cls(step=Step(agent=agent, session=session or path.stem, at=written(path)))
+
+    def results(self, content: Iterable[Payload]) -> Iterator[tuple[str, Payload, Payload]]:
+        """The calls that came back among blocks of content: the id, what was asked and what came."""
+        for block in content:
+            if block.get("type") == "tool_use":
+                self.asked[str(block.get("id"))] = dict(block)
+            elif block.get("type") == "tool_result":
+                own_id = str(block.get("tool_use_id"))
+                yield own_id, self.asked.pop(own_id, {}), block
 
 
 def observed(step: Step, seen: Seen, own_id: str, **what: Any) -> Observation:

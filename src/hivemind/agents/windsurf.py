@@ -2,26 +2,25 @@
 
 import json
 
-from hivemind.agents.base import Payload, Told, digest, moment, no_transcripts, unreadable, words
-from hivemind.agents.instructions import RULE, TITLE_OF_RULE
-from hivemind.agents.pieces import SERVER, Entry, Hooks, Launch, Lines, OwnFile, Piece, Place, entry
-from hivemind.agents.steps import Step, called, prompted, replied
-from hivemind.model.session import Skipped
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, answering, digest, member, moment, named, unreadable, words
+from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, Server
 
 NAME = "windsurf"
 TITLE = "Windsurf"
 HOMES: tuple[str, ...] = (".codeium/windsurf",)
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
+TRANSCRIPTS: tuple[str, ...] = ()
 
-EVENTS = (
-    "pre_user_prompt",
-    "post_read_code",
-    "post_write_code",
-    "post_run_command",
-    "post_mcp_tool_use",
-    "post_cascade_response",
-)
+EVENTS = {
+    "pre_user_prompt": "UserPromptSubmit",
+    "post_read_code": "PostToolUse",
+    "post_write_code": "PostToolUse",
+    "post_run_command": "PostToolUse",
+    "post_mcp_tool_use": "PostToolUse",
+    "post_cascade_response": "Stop",
+}
 UNUSED = words(
     "pre_read_code pre_write_code pre_run_command pre_mcp_tool_use post_cascade_response_with_transcript "
     "post_setup_worktree"
@@ -30,56 +29,48 @@ UNUSED = words(
 
 def decode(event: str, payload: Payload, at: str) -> Told:
     """What a hook payload says happened."""
-    name = str(payload.get("agent_action_name") or event)
+    name = named(payload, "agent_action_name") or event
     if name in UNUSED:
-        return
-    session, told = str(payload.get("trajectory_id") or ""), payload.get("tool_info")
-    if not session or not isinstance(told, dict):
-        yield Skipped(reason=f"{name} names no session or no step")
-        return
-    step = Step(
-        agent=NAME,
-        session=session,
-        at=moment(payload.get("timestamp"), at),
-        directory=str(told.get("cwd") or ""),
-        model=str(payload.get("model_name") or ""),
-    )
-    turn = f"{payload.get('execution_id')} {step.at}"
-    call = f"{turn} {digest(json.dumps(told, sort_keys=True))}"
-    match name:
-        case "pre_user_prompt":
-            yield from prompted(step, turn, str(told.get("user_prompt") or ""))
-        case "post_cascade_response":
-            yield from replied(step, turn, str(told.get("response") or ""))
-        case "post_read_code" | "post_write_code" | "post_run_command":
-            yield from called(step, call, name.removeprefix("post_"), told, None)
-        case "post_mcp_tool_use":
-            tool = f"mcp__{told.get('mcp_server_name')}__{told.get('mcp_tool_name')}"
-            yield from called(step, call, tool, told.get("mcp_tool_arguments"), told.get("mcp_result"))
-        case _:
-            yield Skipped(reason=f"{name} is not an event we know")
+        return iter(())
+    info = member(payload, "tool_info")
+    turn = f"{payload.get('execution_id')} {moment(payload.get('timestamp'), at)}"
+    told = {
+        # A payload without a step is reported as one without a session is.
+        "session_id": payload.get("trajectory_id") if info else "",
+        "timestamp": payload.get("timestamp"),
+        "cwd": info.get("cwd"),
+        "model": payload.get("model_name"),
+        "turn_id": turn,
+        "prompt": info.get("user_prompt"),
+        "last_assistant_message": info.get("response"),
+        "tool_use_id": f"{turn} {digest(json.dumps(info, sort_keys=True))}",
+        "tool_name": name.removeprefix("post_"),
+        "tool_input": info,
+        "tool_response": info.get("mcp_result"),
+    }
+    if name == "post_mcp_tool_use":
+        told["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
+        told["tool_input"] = info.get("mcp_tool_arguments")
+    return claude_shape.decode(NAME, EVENTS.get(name, name), told, at)
 
 
-def reply(event: str, context: str) -> str:
-    """Nothing: what a hook prints is shown to the user, never to the model."""
-    return ""
+# What a hook prints is shown to the user, never to the model.
+reply = answering(ANSWERS, claude_shape.form)
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """Hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
     hooks = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
+    own = place.project / ".windsurf" if place.project else place.home / ".codeium" / "windsurf"
+    hooked = Hooks(path=own / "hooks.json", agent=NAME, entries=hooks)
     if place.project:
-        own = place.project / ".windsurf"
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
-        return Hooks(path=own / "hooks.json", agent=NAME, entries=hooks), OwnFile(
-            path=own / "rules" / "hivemind.md", text=rule, mark=TITLE_OF_RULE
-        )
-    own = place.home / ".codeium" / "windsurf"
+        return hooked, OwnFile(path=own / "rules" / "hivemind.md", text=rule)
     return (
-        Entry(path=own / "mcp_config.json", keys=("mcpServers", SERVER), value=entry(launch)),
-        Hooks(path=own / "hooks.json", agent=NAME, entries=hooks),
+        Server(path=own / "mcp_config.json", value=launch.entry()),
+        hooked,
         Lines(path=own / "memories" / "global_rules.md", text=RULE, what="instructions"),
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable

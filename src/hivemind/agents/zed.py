@@ -1,8 +1,8 @@
 """Zed: the server in its settings and a skill; it has no hooks, and its threads are not read."""
 
-from hivemind.agents.base import Payload, Told, no_transcripts, unreadable
-from hivemind.agents.instructions import SKILL, TITLE_OF_RULE
-from hivemind.agents.pieces import SERVER, Entry, Launch, OwnFile, Piece, Place, entry
+from hivemind.agents import claude_shape
+from hivemind.agents.base import Payload, Told, answering, unreadable
+from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, Server
 from hivemind.model.session import Skipped
 
 NAME = "zed"
@@ -10,6 +10,16 @@ TITLE = "Zed"
 HOMES: tuple[str, ...] = (".config/zed", ".local/share/zed")
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
+TRANSCRIPTS: tuple[str, ...] = ()
+
+SKILL = (
+    "---\n"
+    "name: hivemind\n"
+    "description: Recall and keep what is known about this project across sessions. Use before starting on a "
+    "task, when asked what was decided or done before, and when something worth knowing was learned.\n"
+    "---\n\n"
+    f"{RULE}\n"
+)
 
 
 def decode(event: str, payload: Payload, at: str) -> Told:
@@ -17,18 +27,16 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     yield Skipped(reason="Zed has no hooks")
 
 
-def reply(event: str, context: str) -> str:
-    """Nothing: Zed runs no hooks."""
-    return ""
+reply = answering(ANSWERS, claude_shape.form)
 
 
 def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
     """The server, and a skill, as nothing else reminds the model of it."""
     own = place.project / ".zed" if place.project else place.home / ".config" / "zed"
     return (
-        Entry(path=own / "settings.json", keys=("context_servers", SERVER), value=entry(launch, env={})),
-        OwnFile(path=place.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL, mark=TITLE_OF_RULE),
+        Server(path=own / "settings.json", value=launch.entry(env={}), under="context_servers"),
+        OwnFile(path=place.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL),
     )
 
 
-transcripts, read_transcript = no_transcripts, unreadable
+read_transcript = unreadable

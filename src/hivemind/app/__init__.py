@@ -1,22 +1,20 @@
 """Hivemind: the one object behind every door.
 
 Each method is a sentence: take values in, call the package that knows, record what happened. The chapters are
-``writing``, ``reading``, ``coding``, ``briefing``, ``judging``, ``looking``, ``sharing``, ``connecting``,
-``observing``, ``caring`` and ``standing``; if a method needs a second paragraph, that paragraph belongs in a package
+``writing``, ``reading``, ``coding``, ``judging``, ``looking``, ``sharing``, ``connecting``,
+``observing`` and ``caring``; if a method needs a second paragraph, that paragraph belongs in a package
 below.
 """
 
 import errno
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from hivemind.app.briefing import Briefing
-from hivemind.app.core import Clock, client_of, utc_now, when_called, who_calls
+from hivemind.app.caring import Caring
+from hivemind.app.core import Clock, Model, client_of, utc_now, when_called, who_calls
 from hivemind.app.looking import Looking
 from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
-from hivemind.app.standing import Overview
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
 from hivemind.errors import StoreFull
@@ -33,7 +31,7 @@ VECTOR_FUNCTIONS = {
 }
 
 
-class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
+class Hivemind(Writing, Looking, Caring, Sharing, Observing):
     """A person's memory, open for use, seen from one working tree."""
 
     @classmethod
@@ -61,17 +59,12 @@ class Hivemind(Writing, Briefing, Looking, Overview, Sharing, Observing):
         return mind
 
     @classmethod
-    def at_hub(cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now) -> Self:
+    def at_hub(
+        cls, store: Store, repo: str, *, settings: Settings, writer: Writer, clock: Clock = utc_now,
+        model: Model | None = None,
+    ) -> Self:  # fmt: skip
         """Open a team's memory where a hub keeps it, as seen from a repository whose working tree is elsewhere."""
-        return cls(store, settings, Repository(id=repo, root=""), writer, clock)
-
-    def __enter__(self) -> "Hivemind":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+        return cls(store, settings, Repository(id=repo, root=""), writer, clock, model)
 
 
 def connect(name: str | None = None) -> Reader:

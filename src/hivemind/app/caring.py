@@ -1,24 +1,31 @@
-"""The verbs that look after the store."""
+"""The verbs that look after the store, and say where a person stands and what to do next."""
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.core import Core, Progress, quietly
-from hivemind.errors import InvalidInput
+from hivemind.app.connecting import Connecting
+from hivemind.app.core import Model, Progress, quietly
+from hivemind.app.judging import Judging
+from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model import moments
-from hivemind.model.reports import Compared, ModelState, Stats
+from hivemind.model.memory import Status
+from hivemind.model.reports import Compared, ModelState, NextStep, Standing, Stats
+from hivemind.model.scope import Sight
 from hivemind.settings import write
 from hivemind.store import backup as copies
 from hivemind.store import checkup, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import FOLDER
 
+MANY = 1000
+"""More than anybody reviews in a day."""
 
-class Caring(Core):
-    """What keeps the store well."""
+
+class Caring(Judging, Connecting):
+    """What keeps the store well, and how all of it stands."""
 
     def stats(self) -> Stats:
         """How much there is."""
@@ -55,14 +62,14 @@ class Caring(Core):
 
     def model(self) -> ModelState:
         """Which model searches by meaning, and how many passages it has read."""
-        loaded = self._meaning.embedder if self._meaning else None
+        loaded = self._model.meaning.embedder if self._model.meaning else None
         embedded, waiting = vectors.count(self._store.db)
         return ModelState(
             name=loaded.name if loaded else "",
             dimension=loaded.dimension if loaded else 0,
             embedded=embedded,
             waiting=waiting,
-            without=self.without_model,
+            without=self._model.without,
         )
 
     def use_model(self, named: str) -> ModelState:
@@ -71,7 +78,7 @@ class Caring(Core):
             importlib.import_module("hivemind.recall.models").load(named)
         write(self._settings.home, "model", named)
         self._settings = replace(self._settings, model=named)
-        self.__dict__.pop("_meaning", None)
+        self._model = Model(named)
         return self.model()
 
     def compare_models(self, named: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
@@ -82,9 +89,58 @@ class Caring(Core):
 
     def catch_up(self, progress: Progress = quietly) -> int:
         """Let everything recorded be found by meaning too; recall does a little of this by itself."""
-        return self._meaning.catch_up(self._store.db, sys.maxsize, progress) if self._meaning else 0
+        return self._model.meaning.catch_up(self._store.db, sys.maxsize, progress) if self._model.meaning else 0
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Derive everything from the log again; no answer changes."""
         self._store.rebuild(progress)
         self.catch_up(progress)
+
+    def standing(self) -> Standing:
+        """What is remembered here, who is connected, what waits, and what is worth doing now."""
+        db, here = self._store.db, Sight.of(self.repository)
+        stats = self.stats()
+        counted = {Status(status): int(count) for status, count in memories.statuses(db, here)}
+        connected, found = self.connected_agents()
+        overdue = len(memories.overdue(db, self._query(limit=MANY)))
+        waiting = counted.get(Status.PROPOSED, 0) + counted.get(Status.DISPUTED, 0) + overdue
+        doubted = self._doubted()
+        last = next(iter(sessions.listed(db, here, limit=1)), None)
+        return Standing(
+            store=str(self._store.directory),
+            bytes=stats.bytes,
+            repository=self.repository.id,
+            memories=tuple((status.value, count) for status, count in counted.items()),
+            elsewhere=sum(row[3] for row in stats.memories) - sum(counted.values()),
+            last_session=last,
+            connected=connected,
+            waiting=waiting,
+            doubted=doubted,
+            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, doubted)),
+        )
+
+    def _doubted(self) -> int:
+        try:
+            return len(self.stale())
+        except HivemindError:
+            # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
+            return 0
+
+
+def _next(
+    known: bool, seen: bool, connected: tuple[str, ...], found: tuple[str, ...], waiting: int, doubted: int
+) -> Iterator[NextStep]:
+    if found:
+        yield NextStep(command="hivemind install", why=f"connects {', '.join(found)}")
+    elif not connected:
+        yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
+    if not seen:
+        yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
+    if waiting:
+        yield NextStep(command="hivemind review", why="decide, one by one")
+    if doubted:
+        yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
+    if known:
+        yield NextStep(command='hivemind recall "…"', why="ask")
+    else:
+        yield NextStep(command='hivemind remember "…"', why="keep something worth knowing next time")

@@ -7,8 +7,7 @@ from threading import Event as Stop
 from threading import Thread
 
 from hivemind import recall
-from hivemind.app.core import Progress, head_commit, quietly
-from hivemind.app.ground import index_at, is_under_git
+from hivemind.app.core import Progress, index_at, is_under_git, quietly
 from hivemind.app.reading import Reading
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, Callers, Related, Symbol
@@ -38,7 +37,7 @@ class Coding(Reading):
         known = self._known(memory)
         if not self._is_of_here(known):
             raise InvalidInput(f"{known.id[:8]} does not belong to this repository; link it where it does")
-        commit = head_commit(self.repository)
+        commit = self._head()
         found = [one for written in links for one in self._meant(checked_label(written, "a link"), commit)]
         anchors = anchor.distinct([*(() if instead else known.anchors), *found])
         self._record([self._pen.about(known, MemoryAnchored(memory_id=known.id, anchors=anchors))])
@@ -46,7 +45,7 @@ class Coding(Reading):
 
     def stale(self, *, since: str = "") -> tuple[Doubt, ...]:
         """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that."""
-        from hivemind.codebase import git, judging
+        from hivemind.codebase import git, staleness
 
         commit = git.commit(self._index.root, since) if since else ""
         standing = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
@@ -54,12 +53,12 @@ class Coding(Reading):
         found = [one for one in memories.anchored(self._store.db, query) if self._is_of_here(one)]
         if not found:
             return ()
-        judged = iter(judging.judge(self._index, [anchor for one in found for anchor in one.anchors]))
+        judged = iter(staleness.judge(self._index, [anchor for one in found for anchor in one.anchors]))
         doubts = []
         for memory in found:
             became = [one for one in (next(judged) for _ in memory.anchors) if one.must_verify]
             if commit:
-                became = [one for one in became if judging.changed_since(self._index, one, commit)]
+                became = [one for one in became if staleness.changed_since(self._index, one, commit)]
             if became:
                 doubts.append(Doubt(memory=memory, became=tuple(became)))
         return tuple(doubts)

@@ -70,7 +70,7 @@ class Connecting(Core):
         place, view, launch = _place(project), View(), _launch(self._settings.home)
         planned = []
         for name in chosen:
-            plan = view.seen(connection.install(name, place, launch, trust=trust_codex_hooks, read=view))
+            plan = view.seen(connection.install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__))
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
             planned.append(_connection(name, Plan(changes=plan.changes, notes=notes)))
         return tuple(planned)
@@ -78,9 +78,8 @@ class Connecting(Core):
     def disconnect_agents(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
         """What would take back all we added, for these agents or for every one; ``make`` does it."""
         place, view = _place(project), View()
-        planned = [
-            _connection(name, view.seen(connection.uninstall(name, place, view))) for name in names or agents.NAMES
-        ]
+        plans = {name: view.seen(connection.uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES}
+        planned = [_connection(name, plan) for name, plan in plans.items()]
         return tuple(one for one in planned if names or one.plan.changes)
 
     def make(self, planned: Iterable[Connection]) -> None:
@@ -119,19 +118,15 @@ class Connecting(Core):
         )
 
 
-class View:
+class View(dict[Path, str | None]):
     """The files as they will be once what is planned so far is made: two agents may share one."""
 
-    def __init__(self) -> None:
-        self._planned: dict[Path, str | None] = {}
-
-    def __call__(self, path: Path) -> str | None:
-        """What the file will hold."""
-        return self._planned[path] if path in self._planned else changes.on_disk(path)
+    def __missing__(self, path: Path) -> str | None:
+        return changes.on_disk(path)
 
     def seen(self, plan: Plan) -> Plan:
         """Take a plan for made."""
-        self._planned |= {change.path: change.after for change in plan.changes}
+        self.update({change.path: change.after for change in plan.changes})
         return plan
 
 

@@ -3,7 +3,7 @@
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,22 +13,29 @@ from hivemind import agents
 from hivemind.capture.redact import redact, secrets_in
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
+from hivemind.codebase.written import like_code
 from hivemind.curate.learn import refuse
 from hivemind.curate.pen import Pen
-from hivemind.errors import InvalidInput, NotFound, Unavailable
+from hivemind.errors import HivemindError, InvalidInput, NotFound, StoreError, Unavailable
 from hivemind.model import moments
+from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor, Staleness
 from hivemind.model.events import Event, RepositorySeen
 from hivemind.model.ids import MemoryId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.proposal import Proposal
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Sight
 from hivemind.model.text import tags as tags_from
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log
-from hivemind.store.projections import memories, repositories
+from hivemind.store.database import Held
+from hivemind.store.projections import memories, repositories, sessions
 
 if TYPE_CHECKING:
+    # Parsers take longer to load than most commands to run.
+    from hivemind.codebase.index import Index
     from hivemind.recall.meaning import Meaning
 
 Clock = Callable[[], datetime]
@@ -44,17 +51,41 @@ def quietly(done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-class Core:
+class Model:
+    """What searches by meaning, loaded when a question first needs it; the requests to a hub share one."""
+
+    def __init__(self, named: str) -> None:
+        self._named = named
+        self.without = ""
+        """Why there is none, if there is none."""
+
+    @cached_property
+    def meaning(self) -> "Meaning | None":
+        """The model in use; nothing where it is not installed."""
+        # Numbers and weights take longer to load than all other commands to run; only questions pay for it.
+        # Its threads spin while they wait, and take the processor from the agent whose guest we are.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._named)
+        except Unavailable as error:
+            self.without = str(error)
+            return None
+        return loaded
+
+
+class Core(Held):
     """A person's memory, held open, seen from one working tree."""
 
-    def __init__(self, store: Store, settings: Settings, repository: Repository, writer: Writer, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, repository: Repository, writer: Writer, clock: Clock,
+        model: Model | None = None,
+    ) -> None:  # fmt: skip
         self._store = store
         self._settings = settings
         self._writer = writer
         self._clock = clock
         self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
-        self.without_model = ""
-        """Why recall goes by words alone, if it does."""
+        self._model = model or Model(settings.model)
         names = repositories.names_of(store.db, repository.root) if repository.root else ()
         earlier = repositories_on_disk.earlier_names(repository, names) if names else ()
         self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
@@ -95,19 +126,6 @@ class Core:
         """Review is a person's; an agent may do it only if the settings say so."""
         if self._writer.channel is not Channel.PERSON and not self._settings.agents_may_review:
             refuse(self._store, self._pen, what, "only a person may do that; the setting agents_may_review changes it")
-
-    @cached_property
-    def _meaning(self) -> "Meaning | None":
-        """The model, loaded when a question first needs it; nothing where it is not installed."""
-        # Numbers and weights take longer to load than all other commands to run; only questions pay for it.
-        # Its threads spin while they wait, and take the processor from the agent whose guest we are.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        try:
-            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._settings.model)
-        except Unavailable as error:
-            self.without_model = str(error)
-            return None
-        return loaded
 
     def _query(
         self,
@@ -162,6 +180,105 @@ class Core:
     def _deadline(self, written: str) -> str:
         return moments.parse_deadline(written, self._clock()) if written else ""
 
+    @cached_property
+    def _index(self) -> "Index":
+        """What is known about the tree, opened when it is first asked for; it may be deleted at any time."""
+        return index_at(self.repository.root, self._settings.home)
+
+    def close(self) -> None:
+        """Give the files back."""
+        if "_index" in self.__dict__:
+            self._index.close()
+        self._store.close()
+
+    def unresolved_links(self, memory: Memory) -> tuple[str, ...]:
+        """Which links of a memory lead to nothing in this working tree, or to too much to mean anything."""
+        if not memory.links or not self._is_of_here(memory):
+            return ()
+        from hivemind.curate import anchor
+
+        try:
+            return tuple(link for link in memory.links if not anchor.linked(self._index, link))
+        except (Unavailable, StoreError):
+            return memory.links
+
+    def _became(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
+        """What became of code since memories took hold of it; nothing where that cannot be told."""
+        from hivemind.codebase.staleness import judge
+
+        if not self.repository.root:
+            return ()
+        try:
+            return judge(self._index, anchors, commit, in_passing=in_passing)
+        except HivemindError:
+            # An answer without this is worth more than none, and each entry still says how old it is.
+            return ()
+
+    def _today(self, memory: Memory) -> tuple[Anchor, ...]:
+        """The code a memory is about, as it is now and where it is now; what is gone is let go."""
+        is_tied = memory.anchors and self._is_of_here(memory)
+        became = self._became(memory.anchors, commit=self._head()) if is_tied else ()
+        if memory.anchors and not became:
+            return memory.anchors
+        files = [f"{one.file}:{one.lines}".rstrip(":") for one in memory.sources if one.file]
+        claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
+        now = tuple(one.now for one in became if one.now)
+        return now or (self._anchors([claim])[0] if self._is_of_here(memory) else ())
+
+    def _is_of_here(self, memory: Memory) -> bool:
+        """Whether it is about the tree at hand; a hub has none."""
+        return bool(self.repository.root) and memory.repo in (self.repository.id, *self.repository.known_as)
+
+    def _anchors(self, claims: Sequence[Claim]) -> list[tuple[Anchor, ...]]:
+        """The code that each claim is about; none is better than no memory."""
+        about_code = [self._may_be_about_code(claim) for claim in claims]
+        if not any(about_code):
+            return [()] * len(claims)
+        from hivemind.curate import anchor
+
+        commit = self._head()
+        found: list[tuple[Anchor, ...]] = [()] * len(claims)
+        with suppress(Unavailable, StoreError):
+            for place, claim in enumerate(claims):
+                if about_code[place]:
+                    near = self._edited_in(claim.session_id or self._writer.session_id)
+                    found[place] = anchor.anchors(self._index, claim.links, claim.sources, claim.text, commit, near)
+        return found
+
+    def _edited_in(self, session: str) -> list[str]:
+        """The files of this tree that a session has edited so far, by which it is told what its words mean."""
+        root = self._index.root
+        edited = map(Path, sessions.edited(self._store.db, session) if session else ())
+        return [file.relative_to(root).as_posix() for file in edited if file.is_relative_to(root)]
+
+    def _about(
+        self, proposals: Sequence[Proposal], root: str, named: Callable[[str], str] = str
+    ) -> dict[str, tuple[Anchor, ...]]:
+        """The code that each proposal is about: what was edited, else what it names; by the id of its memory."""
+        if not proposals or not (Path(root) / ".git").exists():
+            return {}
+        from hivemind.curate import anchor
+
+        commit = git.head(Path(root))
+        found: dict[str, tuple[Anchor, ...]] = {}
+        with suppress(Unavailable, StoreError), closing(index_at(root, self._settings.home)) as index:
+            done = anchor.edits(index.root, proposals, named)
+            for one in proposals:
+                found[one.memory_id] = anchor.edited(index, done[one.memory_id], commit) or (
+                    anchor.anchors(index, one.links, (), one.text, commit) if one.links or like_code(one.text) else ()
+                )
+        return found
+
+    def _head(self) -> str:
+        """The commit that is checked out, where there is a working tree."""
+        return git.head(Path(self.repository.root)) if self.repository.root else ""
+
+    def _may_be_about_code(self, claim: Claim) -> bool:
+        """Whether it is worth looking."""
+        if not self.repository.root or not self._place(claim.scope):
+            return False
+        return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))
+
 
 def who_calls(settings: Settings) -> Writer:
     """A person, unless an agent runs this process: what its commands write is the agent's word."""
@@ -189,12 +306,19 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-def head_commit(repository: Repository) -> str:
-    """The commit that is checked out, where there is a working tree."""
-    return git.head(Path(repository.root)) if repository.root else ""
-
-
 def _positive(value: int, what: str) -> int:
     if value < 1:
         raise InvalidInput(f"{what} must be at least 1")
     return value
+
+
+def index_at(root: str, home: Path) -> "Index":
+    """What is known about the working tree at a place."""
+    from hivemind.codebase.index import Index
+
+    return Index.open(Path(root), home / "index")
+
+
+def is_under_git(repository: Repository) -> bool:
+    """Whether there is a working tree; any other directory may be somebody's whole disk."""
+    return (Path(repository.root) / ".git").exists()

@@ -1,34 +1,102 @@
-"""The hub's object: it knows who is asking, and opens their team's memory for them.
+"""The hub's object: it knows who is asking, and opens their team's memory for them, with the verbs only a hub has.
 
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from typing import Any
 
-from hivemind.app.core import Clock, utc_now
-from hivemind.app.team import TeamMind
+from hivemind.app import Hivemind
+from hivemind.app.core import Clock, Model, utc_now
 from hivemind.codebase.repository import normalised
-from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
+from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
 from hivemind.model import wire
-from hivemind.model.memory import Channel
+from hivemind.model.claim import Claim
+from hivemind.model.events import FACTS
+from hivemind.model.memory import Channel, Memory
 from hivemind.model.moments import written
-from hivemind.model.team import Admitted, Member, Page, Pushed, Role, Welcome
+from hivemind.model.recall import Receipt
+from hivemind.model.reports import Explanation
+from hivemind.model.scope import Scope
+from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
 from hivemind.model.writer import Writer
-from hivemind.recall import meaning
-from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
+from hivemind.store import shared
 from hivemind.store.database import Database
+from hivemind.store.log import Entry
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests in a minute; many people may share an address, and nobody mistypes a token that often."""
 EMBEDDED_PER_PUSH = 256
 FIRST_TEAM = "team"
+OWN = ("memories.recalled", "write.refused")
+"""Facts of what somebody asked or tried, which are not the team's."""
+
+
+class TeamMind(Hivemind):
+    """A team's memory, as one of its members sees it on the hub."""
+
+    _store: HubStore
+
+    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
+        """Keep several things at once; on the hub everything is the team's."""
+        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in claims])
+
+    def explain(self, memory: str) -> Explanation:
+        """What a memory rests on, its versions, and when it reached the member who asks."""
+        known = super().explain(memory)
+        return replace(known, receipts=tuple(one for one in known.receipts if one.actor == self.speaker))
+
+    def receipts(self, session: str = "", *, limit: int = 200) -> tuple[Receipt, ...]:
+        """What was put before the member who asks."""
+        return tuple(one for one in super().receipts(session, limit=limit) if one.actor == self.speaker)
+
+    def log(self, memory: str = "", *, facts: Sequence[str] = (), actor: str = "", **more: Any) -> tuple[Entry, ...]:
+        """What happened, newest first; of what is a person's own, theirs alone."""
+        shared = tuple(name for name in facts or FACTS if name not in OWN)
+        if shared:
+            return super().log(memory, facts=shared, actor=actor, **more)
+        return super().log(memory, facts=facts, actor=self.speaker, **more)
+
+    def devices(self) -> list[Device]:
+        """The team's devices, when they were last heard of, and what each has not read."""
+        return shared.devices(self._store.db)
+
+    def members(self) -> list[Member]:
+        """Everybody whom a token lets in, people first."""
+        good = (one for one in access.tokens(self._store.db) if one.is_good(written(self._clock())))
+        found = {Member(person=one.name, role=one.role, is_agent=one.is_agent) for one in good}
+        return sorted(found, key=lambda one: (one.is_agent, one.person, one.role))
+
+    def refusals(self, limit: int = 100) -> list[Refusal]:
+        """Who was turned away, newest first."""
+        return access.refusals(self._as_admin(), limit)
+
+    def tokens(self) -> list[Token]:
+        """The team's tokens."""
+        return access.tokens(self._as_admin())
+
+    def issue(self, *, name: str, role: Role, is_agent: bool, days: int) -> str:
+        """A new token, which can be read only now."""
+        return access.issue(self._as_admin(), self._clock(), name=name, role=role, is_agent=is_agent, days=days)
+
+    def revoke(self, token: str) -> Token:
+        """Make a token worthless from the next request on; by its id or its member's name."""
+        return access.revoke(self._as_admin(), self._clock(), token)
+
+    def rotate(self, token: str, days: int) -> str:
+        """A new token in place of an old one, which is revoked."""
+        return access.rotate(self._as_admin(), self._clock(), token, days)
+
+    def _as_admin(self) -> Database:
+        if not (self._store.member and self._store.member.is_admin):
+            raise Refused("only an admin of the team may do that")
+        return self._store.db
 
 
 class Host:
@@ -37,6 +105,7 @@ class Host:
     def __init__(self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now) -> None:
         self._hub = hub
         self._settings = settings
+        self._model = Model(settings.model)
         self._issuer = issuer
         self._clock = clock
 
@@ -110,10 +179,9 @@ class Host:
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
         settings = replace(self._settings, person=who.member.person)
         with self._store(who) as store:
-            mind = TeamMind.at_hub(store, _repository(repo), settings=settings, writer=writer, clock=self._clock)
-            # Loading it takes longer than answering; all requests share one.
-            mind.__dict__["_meaning"] = self._meaning
-            yield mind
+            yield TeamMind.at_hub(
+                store, _repository(repo), settings=settings, writer=writer, clock=self._clock, model=self._model
+            )
 
     def hello(self, who: Admitted, device: str) -> Welcome:
         """What a device must know before it begins."""
@@ -132,10 +200,10 @@ class Host:
 
     def catch_up(self, who: Admitted) -> int:
         """Let some of what was just pushed be found by its meaning."""
-        if not self._meaning:
+        if not self._model.meaning:
             return 0
         with self._store(who) as store:
-            return self._meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
+            return self._model.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def owner_of(self, team: str) -> Admitted:
         """Whoever holds the database's own address may do what a team's admin may."""
@@ -156,13 +224,6 @@ class Host:
 
     def _store(self, who: Admitted) -> HubStore:
         return self._hub.team(who.team, who.member)
-
-    @cached_property
-    def _meaning(self) -> Meaning | None:
-        try:
-            return meaning.load(self._settings.model)
-        except Unavailable:
-            return None
 
 
 def _repository(written_as: str) -> str:

@@ -14,7 +14,7 @@ from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Erasure, Waiting
+from hivemind.model.reports import Doubt, Erasure, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
 from hivemind.store.projections import memories
@@ -32,13 +32,17 @@ PROPOSERS = {
 class Judging(Coding):
     """What a reviewer can decide."""
 
-    def review(self, *, limit: int = 50) -> tuple[Waiting, ...]:
-        """What waits for a person: disputes, what the code puts in doubt, what is overdue, proposals."""
+    def review(self, *, limit: int = 50, doubts: Sequence[Doubt] | None = None) -> tuple[Waiting, ...]:
+        """What waits for a person: disputes, what the code puts in doubt, what is overdue, proposals.
+
+        ``doubts`` are what ``stale`` has just told, for a caller who has asked it already.
+        """
+        doubts = self.stale() if doubts is None else doubts
         waiting = self._query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
         found = [self._waiting(memory) for memory in memories.waiting(self._store.db, waiting)]
         overdue = memories.overdue(self._store.db, self._query(limit=limit))
         found += [Waiting(memory=one, why=f"to be verified by {one.verify_by[:10]}", against=()) for one in overdue]
-        found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in self.stale()]
+        found += [Waiting(memory=one.memory, why=f"in doubt: {one.became[0].text}", against=()) for one in doubts]
         order = {"disputed": 0, "in doubt": 1, "to be": 2, "proposed": 3}
         found.sort(key=lambda one: order[next(why for why in order if one.why.startswith(why))])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.

@@ -92,10 +92,6 @@ class Looking(Judging):
         in_order = sorted(found, key=lambda repo: newest[repo], reverse=True)
         return tuple(Stock(repo=one, memories=tuple(found[one].items()), newest=newest[one]) for one in in_order)
 
-    def waiting(self, *, limit: int = 20) -> tuple[Memory, ...]:
-        """Proposals and disputes, newest first; ``review`` has all that waits."""
-        return tuple(memories.waiting(self._store.db, self._query(limit=limit, statuses=())))
-
     def log_length(self) -> int:
         """How many entries the log has."""
         return log.count(self._store.db)

@@ -21,7 +21,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Fin
         with Hivemind.open(name) as mind:
             return *mind.doctor(quick=quick), mind.code_health(), *mind.agents_health()
     except StoreError as error:
-        return (checkup.unopened(error),)
+        return (checkup.Finding(what="store", is_well=False, detail=str(error), remedy=checkup.MEND),)
 
 
 def repair(name: str | None = None) -> repairing.Repaired:

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from hivemind import agents
 from hivemind.agents.steps import without_secrets
-from hivemind.app.core import Progress, quietly
-from hivemind.app.ground import Grounded
+from hivemind.app.core import Core, Progress, quietly
 from hivemind.capture import backfill, intake, spool, unread
 from hivemind.codebase import git
 from hivemind.codebase.repository import identify
@@ -26,10 +25,10 @@ from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
-from hivemind.model.scope import Scope, Sight
+from hivemind.model.scope import Repository, Scope, Sight
 from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
-from hivemind.store import followers, log
+from hivemind.store import log, projector
 from hivemind.store.projections import sessions
 
 Thing = TypeVar("Thing")
@@ -41,17 +40,17 @@ EVENTS_AT_ONCE = 500
 """How many events of a backfill make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
-class Observing(Grounded):
+class Observing(Core):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:
         """Record what hooks have left since the store was last open; return how much was new."""
-        repository = cache(_repository)
+        tree = cache(_tree)
         now = moments.written(self._clock())
         with spool.taken(str(self._settings.home)) as lines:
             arrived = list(intake.arrivals(lines))
             known = [one for one in arrived if isinstance(one, intake.Arrival)]
-            events = [self._observed(self._pen, one, repository(one.directory)) for one in known]
+            events = [self._observed(self._pen, one, tree(one.directory).id) for one in known]
             new = len(self._store.record(events)) if events else 0
             skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
             if skipped:
@@ -82,7 +81,9 @@ class Observing(Grounded):
         skipped: Counter[str] = Counter()
         seen: set[str] = set()
         observations = new = 0
-        telling = backfill.observations(found, self._told_by_hooks, begin, _share(found, progress))
+        telling = backfill.observations(
+            found, partial(log.told_by_hooks, self._store.db), begin, _share(found, progress)
+        )
         for page in _pages(self._placed(_counted(telling, skipped), here=here)):
             observations += len(page)
             seen |= {one.session_id for one, _ in page}
@@ -112,7 +113,7 @@ class Observing(Grounded):
         if log.told_by_hooks(self._store.db, session.id):
             since = moments.read(session.started_at)
             found = backfill.of_session(Path.home(), session.agent, session.id, since)
-            telling = backfill.observations(found, self._told_by_hooks)
+            telling = backfill.observations(found, partial(log.told_by_hooks, self._store.db))
             its = (one for one in telling if isinstance(one, Observation) and one.session_id == session.id)
             for page in _pages((one, session.repo) for one in its):
                 self._taken_in(page, replace(pen, redact=str), self._pen.redact)
@@ -145,7 +146,7 @@ class Observing(Grounded):
 
     def waits_to_learn(self) -> bool:
         """Whether a session came to rest that nobody has learned from."""
-        waiting = log.observed_after(self._store.db, followers.position(self._store.db, DISTILLING, detectors.VERSION))
+        waiting = log.observed_after(self._store.db, projector.position(self._store.db, DISTILLING, detectors.VERSION))
         going_on = sessions.heard_of_since(self._store.db, moments.written(self._clock() - RESTED)) if waiting else ()
         return any(session not in going_on for session, _ in waiting)
 
@@ -153,27 +154,27 @@ class Observing(Grounded):
         """The bookmark stays before the first session that is still going on; to read one twice changes nothing."""
         db = self._store.db
         end = log.end(db)
-        waiting = log.observed_after(db, followers.position(db, DISTILLING, detectors.VERSION))
+        waiting = log.observed_after(db, projector.position(db, DISTILLING, detectors.VERSION))
         rested = moments.written(self._clock() - RESTED)
         going_on = sessions.heard_of_since(db, rested)
         resting = [session for session, _ in waiting if session not in going_on]
         done = self._distilled(resting, pen, progress)
         begun = [position for session, position in waiting if session in going_on]
         with db.transaction():
-            followers.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
+            projector.advance(db, DISTILLING, min(begun) - 1 if begun else end, detectors.VERSION)
         self.prune()
         return done
 
     def _distilled(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> Distilled:
         looking = detectors.chosen(self._settings.detectors.split())
         outcome = distil.Outcome()
-        root = cache(_root)
+        tree = cache(_tree)
         for number, session_id in enumerate(ids, start=1):
             session = sessions.get(self._store.db, session_id, Sight.of(self.repository, everywhere=True))
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
                 self._hear_out(session, pen)
-                trail = Trail(steps=sessions.trace(self._store.db, session), root=root(session.directory))
+                trail = Trail(steps=sessions.trace(self._store.db, session), root=tree(session.directory).root)
                 batch = pen.batch or f"distil-{derived('distil', session.id)[:12]}"
                 found = list(detectors.found(trail, looking))
                 about = self._about(self._unknown(found), trail.root, trail.named)
@@ -229,9 +230,9 @@ class Observing(Grounded):
 
     def _placed(self, telling: Iterable[Observation], *, here: bool) -> Iterator[tuple[Observation, str]]:
         """Each with its repository, which is looked up once for a directory."""
-        repository = cache(_repository)
+        tree = cache(_tree)
         names_here = (self.repository.id, *self.repository.known_as)
-        placed = ((one, repository(one.directory)) for one in telling)
+        placed = ((one, tree(one.directory).id) for one in telling)
         return ((one, repo) for one, repo in placed if not here or repo in names_here)
 
     def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
@@ -241,9 +242,6 @@ class Observing(Grounded):
 
     def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
         return [one for one in found if not log.ids_about(self._store.db, [one.memory_id])]
-
-    def _told_by_hooks(self, session: str) -> bool:
-        return log.told_by_hooks(self._store.db, session)
 
 
 def _completed(pen: Pen, one: Observation, repo: str) -> Event:
@@ -270,13 +268,9 @@ def _too_old_or_too_many(
             yield one
 
 
-def _root(directory: str) -> str:
-    return identify(Path(directory)).root if directory else ""
-
-
-def _repository(directory: str) -> str:
+def _tree(directory: str) -> Repository:
     """The repository of a directory an agent worked in; none where the agent did not say."""
-    return identify(Path(directory)).id if directory else ""
+    return identify(Path(directory)) if directory else Repository(id="", root="")
 
 
 def _counted(telling: Iterable[Observation | Skipped], skipped: Counter[str]) -> Iterator[Observation]:

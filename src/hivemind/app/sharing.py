@@ -16,7 +16,7 @@ from hivemind.hub.client import Client
 from hivemind.hub.client import address as client_address
 from hivemind.model import moments
 from hivemind.model.events import MemoryPublished, MemoryRemembered
-from hivemind.model.ids import MemoryId, memory_id
+from hivemind.model.ids import memory_id
 from hivemind.model.memory import Channel, Memory, Status, Trust
 from hivemind.model.reports import Erasure, Place, Publication
 from hivemind.model.scope import Scope
@@ -156,11 +156,8 @@ def _copy(memory: Memory, text: str) -> MemoryRemembered:
         memory_id=memory_id(), kind=memory.kind, text=text, owner=memory.owner, tags=memory.tags,
         sources=memory.sources, links=memory.links, subject=memory.subject, confidence=memory.confidence,
         valid_from=memory.valid_from, valid_to=memory.valid_to, expires_at=memory.expires_at,
-        verify_by=memory.verify_by, trace=memory.trace, supersedes=_earlier(memory),
+        verify_by=memory.verify_by, trace=memory.trace,
+        # A memory that was the team's before there was a chain to share gives way to its copy.
+        supersedes=(memory.id,) if memory.scope is Scope.TEAM else (),
         proposed=memory.status is Status.PROPOSED,
     )  # fmt: skip
-
-
-def _earlier(memory: Memory) -> tuple[MemoryId, ...]:
-    """A memory that was the team's before there was a chain to share gives way to its copy."""
-    return (memory.id,) if memory.scope is Scope.TEAM else ()

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.core import head_commit
-from hivemind.app.ground import Grounded
+from hivemind.app.core import Core
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
 from hivemind.curate.learn import learn, refuse_what_stays_out
@@ -32,7 +31,7 @@ from hivemind.store import log
 from hivemind.store.projections import memories
 
 
-class Writing(Grounded):
+class Writing(Core):
     """What a person or agent can tell us."""
 
     def remember(
@@ -71,7 +70,7 @@ class Writing(Grounded):
             self._record([])
             for claim, anchors in zip(claims, about, strict=True):
                 if claim.sources and not commit:
-                    commit = head_commit(self.repository)
+                    commit = self._head()
                 fact = claiming.stated(
                     claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
                     replaces=[self._id(written) for written in claim.replaces],
@@ -198,7 +197,7 @@ class Writing(Grounded):
         root, repo = Path(self.repository.root), self.repository.id
         said = {point.memory_id(repo): point for point in files.points(root)}
         held = {memory.id: memory for memory in memories.of_files(self._store.db, repo)}
-        commit = head_commit(self.repository)
+        commit = self._head()
         unknown = [one for one in said if one not in held]
         about = self._anchors([Claim(text=said[one].text) for one in unknown])
         events = []

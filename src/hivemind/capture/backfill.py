@@ -24,12 +24,14 @@ class Transcript:
 
 
 def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> list[Transcript]:
-    """What the named agents kept below a home, leaving out what was last touched before the moment."""
-    return [
-        Transcript(agent=name, path=path, size=path.stat().st_size)
-        for name in names
-        for path in agents.of(name).transcripts(home, since)
-    ]
+    """What each of the named agents kept below a home and touched since the moment, oldest first."""
+    found = []
+    for name in names:
+        paths = (path for pattern in agents.of(name).TRANSCRIPTS for path in home.glob(pattern) if path.is_file())
+        stamped = sorted((path.stat().st_mtime, path) for path in paths)
+        recent = [path for touched, path in stamped if since is None or touched >= since.timestamp()]
+        found += [Transcript(agent=name, path=path, size=path.stat().st_size) for path in recent]
+    return found
 
 
 def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:

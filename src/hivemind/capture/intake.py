@@ -36,7 +36,7 @@ def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | S
         if agent not in agents.NAMES or not isinstance(told, dict):
             yield Skipped(reason="from nobody we know", where=f"{agent} {event} at {at}")
             continue
-        for seen in agents.read(agent, event, told, at):
+        for seen in agents.of(agent).decode(event, told, at):
             if isinstance(seen, Observation):
                 yield arrival(seen)
             else:

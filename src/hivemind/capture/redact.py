@@ -257,17 +257,10 @@ def _clears(bar: str, value: str, before: str) -> bool:
     """Whether what stands in a place for secrets is one."""
     if bar == "whole" or _is_stand_in(value):
         return bar == "whole"
-    match bar:
-        case "address":
-            return not before.endswith(f"/{value.lower()}:")
-        case "likely":
-            return _is_mixed(value)
-        case "random":
-            return _is_random(value)
-        case "strong":
-            return _is_strong(value)
-        case _:
-            return True
+    if bar == "address":
+        return not before.endswith(f"/{value.lower()}:")
+    judged = {"likely": _is_mixed, "random": _is_random, "strong": _is_strong}.get(bar)
+    return judged is None or judged(value)
 
 
 def _cookies(text: str, lowered: str) -> Iterator[Span]:

@@ -7,7 +7,7 @@ the agent sent, already redacted, and may be anything.
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 FILE = "spool"
 TAKEN = ".taken"
@@ -44,10 +44,12 @@ def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
             os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
         finally:
             os.close(held)
-    files = [os.path.join(directory, name) for name in sorted(_names(directory)) if name.endswith(TAKEN)]
+    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
+    files = [os.path.join(directory, name) for name in names if name.endswith(TAKEN)]
     yield [line for file in files for line in _lines(file)]
     for file in files:
-        _remove(file)
+        with suppress(FileNotFoundError):
+            os.remove(file)
 
 
 def _opened(path: str) -> int:
@@ -55,19 +57,10 @@ def _opened(path: str) -> int:
     while True:
         spool = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         fcntl.flock(spool, fcntl.LOCK_EX)
-        try:
+        with suppress(FileNotFoundError):
             if os.stat(path).st_ino == os.fstat(spool).st_ino:
                 return spool
-        except FileNotFoundError:
-            pass
         os.close(spool)
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)  # noqa: PTH208 - pathlib is an import the hook would pay for
-    except FileNotFoundError:
-        return []
 
 
 def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
@@ -78,11 +71,4 @@ def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
                 yield agent, event, at, payload
     except FileNotFoundError:
         # Another process finished the same file; recording twice would have changed nothing anyway.
-        return
-
-
-def _remove(path: str) -> None:
-    try:
-        os.remove(path)
-    except FileNotFoundError:
         return

@@ -1,7 +1,7 @@
 """The file an index is kept in: its tables, and how it is opened, mended and written."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import apsw
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 """What SQLite says of a file that is not what it was."""
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
@@ -31,32 +31,37 @@ CREATE TABLE triples ( -- the first few of a body's sketch, to find it again els
     triple INTEGER, symbol INTEGER, PRIMARY KEY (triple, symbol)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
-CREATE TABLE mentions ( -- a symbol calls (0) or inherits (1) something of this name
-    name INTEGER, symbol INTEGER, kind INTEGER, PRIMARY KEY (name, symbol, kind)
+CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
+    name INTEGER, symbol INTEGER, PRIMARY KEY (name, symbol)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_by_symbol ON mentions (symbol);
-CREATE TABLE imports (
-    file INTEGER NOT NULL, module TEXT NOT NULL,
-    candidates INTEGER NOT NULL -- files it could mean; unless it is one, `uses` is silent about it
-) STRICT;
-CREATE INDEX imports_by_file ON imports (file);
-CREATE TABLE uses (file INTEGER, target INTEGER, PRIMARY KEY (file, target)) STRICT, WITHOUT ROWID;
+CREATE TABLE imports (file INTEGER, module TEXT, PRIMARY KEY (file, module)) STRICT, WITHOUT ROWID;
+CREATE TABLE uses ( -- the file an import means, if it can be only one
+    file INTEGER, target INTEGER, PRIMARY KEY (file, target)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_by_target ON uses (target);
 CREATE TABLE together ( -- files changed by the same commits, each two once
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX together_by_other ON together (other);
+CREATE TRIGGER symbol_gone AFTER DELETE ON symbols BEGIN DELETE FROM mentions WHERE symbol = old.id; END;
+CREATE TRIGGER file_gone AFTER DELETE ON files BEGIN
+    DELETE FROM uses WHERE target = old.id;
+    DELETE FROM together WHERE file = old.id OR other = old.id;
+END;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 
 
 def connect(path: Path) -> apsw.Connection:
     """Open the database, making it anew if it is missing, damaged or of another version."""
-    try:
-        return _prepared(path)
-    except DAMAGE:
-        remove(path)
-        return _prepared(path)
+    with suppress(*DAMAGE):
+        db = _opened(path)
+        if db.pragma("user_version") == _VERSION:
+            return db
+        db.close()
+    remove(path)
+    return _opened(path)
 
 
 def remove(path: Path) -> None:
@@ -82,20 +87,13 @@ def writing(db: apsw.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _prepared(path: Path) -> apsw.Connection:
+def _opened(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
     db.set_busy_timeout(5_000)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = OFF")  # a power cut costs an index, and those are made anew
-    version = db.execute("PRAGMA user_version").fetchone()
-    if version == (_VERSION,):
-        return db
-    if version != (0,):
-        db.close()
-        remove(path)
-        return _prepared(path)
-    with writing(db):
-        if db.execute("PRAGMA user_version").fetchone() == (0,):
-            db.execute(_SCHEMA)
-            db.execute(f"PRAGMA user_version = {_VERSION}")
+    if db.pragma("user_version") == 0:
+        with writing(db):
+            if db.pragma("user_version") == 0:
+                db.execute(f"{_SCHEMA} PRAGMA user_version = {_VERSION}")
     return db

@@ -57,8 +57,7 @@ def pack(values: Sequence[int]) -> str:
 @lru_cache(maxsize=8192)
 def unpack(text: str) -> frozenset[int]:
     """A sketch from its text."""
-    packed = urlsafe_b64decode(text)
-    return frozenset(int.from_bytes(packed[at : at + _WIDTH]) for at in range(0, len(packed), _WIDTH))
+    return frozenset(first(text, SAMPLE))
 
 
 def first(text: str, count: int) -> list[int]:
@@ -72,11 +71,8 @@ def similarity(one: str, other: str) -> float:
     if one == other:
         return 1.0 if one else 0.0
     left, right = unpack(one), unpack(other)
-    both = left & right
-    if not both:
-        return 0.0
-    union = left | right
-    if len(left) < SAMPLE and len(right) < SAMPLE:
+    both, union = left & right, left | right
+    if not both or max(len(left), len(right)) < SAMPLE:
         return len(both) / len(union)
     sample = sorted(union)[:SAMPLE]
-    return sum(value in both for value in sample) / len(sample)
+    return len(both.intersection(sample)) / len(sample)

@@ -30,7 +30,6 @@ _SETTING = re.compile(r"^; (\w+): (.+)$", re.MULTILINE)
 class Grammar:
     """How one language is read."""
 
-    name: str
     parser: Parser
     query: Query
     token: re.Pattern[bytes]
@@ -49,8 +48,8 @@ def language_of(path: str) -> str | None:
 def family_of(path: str) -> str:
     """The languages that import one another go by one name; empty for a file in none."""
     family = language_of(path) or ""
-    while family and "inherits" in _source(family)[1]:
-        family = _source(family)[1]["inherits"]
+    while family and "inherits" in _read(family)[1]:
+        family = _read(family)[1]["inherits"]
     return family
 
 
@@ -64,46 +63,29 @@ def grammar(language: str) -> Grammar | None:
     except ModuleNotFoundError:
         return None
     tongue = Language(getattr(loaded, function or "language")())
-    quotes = settings.get("quotes", "").split()
     return Grammar(
-        name=language,
         parser=Parser(tongue),
         query=Query(tongue, source),
-        token=_token_pattern(quotes),
+        token=_token_pattern(settings.get("quotes", "").split()),
         noise=frozenset(settings.get("noise", "").encode().split()),
         alike="alike" in settings,
     )
 
 
 @cache
-def languages() -> tuple[str, ...]:
-    """Every language there is a query file for."""
-    return tuple(sorted(set(_by_file().values())))
-
-
-@cache
 def _by_file() -> dict[str, str]:
-    found = {}
-    for entry in files(__package__).joinpath("languages").iterdir():
-        name, _, suffix = entry.name.rpartition(".")
-        if suffix == "scm":
-            settings = dict(_SETTING.findall(entry.read_text()))
-            found.update(dict.fromkeys(settings.get("files", "").split(), name))
-    return found
-
-
-def _read(language: str) -> tuple[str, dict[str, str]]:
-    source, settings = _source(language)
-    if "inherits" not in settings:
-        return source, settings
-    inherited, base = _read(settings["inherits"])
-    return inherited + source, base | settings
+    names = [entry.name for entry in files(__package__).joinpath("languages").iterdir()]
+    languages = [name.removesuffix(".scm") for name in names if name.endswith(".scm")]
+    return {written: name for name in languages for written in _read(name)[1].get("files", "").split()}
 
 
 @cache
-def _source(language: str) -> tuple[str, dict[str, str]]:
+def _read(language: str) -> tuple[str, dict[str, str]]:
+    """The query and the settings of a language, with those it inherits."""
     source = files(__package__).joinpath("languages", f"{language}.scm").read_text()
-    return source, dict(_SETTING.findall(source))
+    settings = dict(_SETTING.findall(source))
+    inherited, base = _read(settings["inherits"]) if "inherits" in settings else ("", {})
+    return inherited + source, base | settings
 
 
 def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:

@@ -7,7 +7,7 @@ from math import sqrt
 
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module
-from hivemind.codebase.index import SELECT, Index, symbol_of
+from hivemind.codebase.index import SELECT, Index, mended, symbol_of
 from hivemind.codebase.links import find
 from hivemind.model.code import Callers, Related, Symbol
 
@@ -32,12 +32,9 @@ def is_test(path: str) -> bool:
     return _TEST.search(path) is not None
 
 
+@mended
 def related(index: Index, targets: Sequence[str], limit: int = 10) -> list[Related]:
     """The files that bear most on files, folders or symbols."""
-    return index.mended(lambda: _related(index, targets, limit))
-
-
-def _related(index: Index, targets: Sequence[str], limit: int) -> list[Related]:
     seeds = _files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
     for seed in seeds:
@@ -67,12 +64,9 @@ def children(index: Index, folder: str) -> list[tuple[str, int]]:
     return sorted(found.items(), key=lambda one: (not one[1], one[0]))
 
 
+@mended
 def callers(index: Index, symbol: Symbol) -> Callers:
     """The symbols that call or inherit this one: in its file, or in files that import its file."""
-    return index.mended(lambda: _callers(index, symbol))
-
-
-def _callers(index: Index, symbol: Symbol) -> Callers:
     row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
     if row is None:
         return Callers(symbols=(), unresolved=0, namesakes=0)
@@ -108,13 +102,12 @@ def _files(index: Index, targets: Iterable[str]) -> dict[int, str]:
 
 def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
     """Every reason one file gives to look at others, with how much of it each is owed."""
-    # By the root, so that one file that always comes along does not outweigh everything else.
-    together = ((other, sqrt(weight)) for other, weight in select(index.db, _TOGETHER, file))
-    yield from _shares("edited together", together)
-    yield from _shares("is imported by it", select(index.db, _IMPORTED, file))
-    yield from _shares("imports it", select(index.db, _IMPORTERS, file))
-    yield from _shares("is called or inherited by it", select(index.db, _CALLED, file))
-    yield from _shares("calls or inherits it", select(index.db, _CALLING, file, file))
+    for reason, query in _COUNTED.items():
+        counted = list(select(index.db, query, file))
+        most = max((count for _, count in counted), default=1.0)
+        # What is said often weighs more, but by the root, so that what always comes along does not outweigh the rest.
+        root = sqrt if reason == "edited together" else float
+        yield from ((reason, other, root(count / most)) for other, count in counted)
     folder = path.rpartition("/")[0]
     near = select(index.db, _FOLDER, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file)
     yield from (("same folder", other, 1.0) for other, name in near if name.rpartition("/")[0] == folder)
@@ -132,22 +125,13 @@ def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float
         yield from ((reason, other, 1 / len(fits)) for other in fits)
 
 
-def _shares(reason: str, rows: Iterable[tuple[int, float]]) -> Iterator[tuple[str, int, float]]:
-    """What is said often weighs more, but no reason as a whole outweighs its weight by much."""
-    counted = list(rows)
-    most = max((count for _, count in counted), default=1.0)
-    for file, count in counted:
-        yield reason, file, count / most
-
-
-_TOGETHER = (
-    "SELECT other, weight FROM together WHERE file = ?1 UNION ALL SELECT file, weight FROM together WHERE other = ?1"
-    " ORDER BY 2 DESC, 1 LIMIT 50"
-)
-_IMPORTED = "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200"
-_IMPORTERS = "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200"
 _FOLDER = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
-_CALLED = """
+_COUNTED = {
+    "edited together": "SELECT other, weight FROM together WHERE file = ?1"
+    " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",
+    "is imported by it": "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
+    "imports it": "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",
+    "is called or inherited by it": """
 SELECT theirs.file, count(DISTINCT theirs.id)
 FROM symbols mine
 CROSS JOIN mentions m ON m.symbol = mine.id
@@ -155,13 +139,15 @@ CROSS JOIN names n ON n.id = m.name
 CROSS JOIN symbols theirs ON theirs.name = n.text
 CROSS JOIN uses u ON u.file = mine.file AND u.target = theirs.file
 WHERE mine.file = ? GROUP BY theirs.file
-"""
-_CALLING = """
+""",
+    "calls or inherits it": """
 SELECT theirs.file, count(DISTINCT mine.id)
 FROM symbols mine
 CROSS JOIN names n ON n.text = mine.name
 CROSS JOIN mentions m ON m.name = n.id
 CROSS JOIN symbols theirs ON theirs.id = m.symbol
-CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?
-WHERE mine.file = ? AND mine.kind != 'file' GROUP BY theirs.file
-"""
+CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?1
+WHERE mine.file = ?1 AND mine.kind != 'file' GROUP BY theirs.file
+""",
+}
+"""How often a file is tied to another, for each reason that can be counted."""

@@ -34,22 +34,25 @@ def module(path: str) -> Words:
 
 
 def link(db: apsw.Connection, changed: Iterable[str], appeared: Collection[str]) -> None:
-    """Resolve the imports of changed files, and those of others that a new or removed file may answer."""
-    rows = {row for path in changed for row in select(db, f"{_SELECT} WHERE f.path = ?", path)}
-    words = {module(path)[-1] for path in appeared}
-    if words:
-        rows.update(row for row in select(db, _SELECT) if not words.isdisjoint(_SEPARATOR.split(row[3])))
+    """Resolve the imports of changed files, and of others for which a new or removed file makes a difference."""
+    importers = set(changed)
+    if words := {module(path)[-1] for path in appeared}:
+        rows = list(select(db, _SELECT))
+        importers.update(path for _, path, name in rows if not words.isdisjoint(_SEPARATOR.split(name)))
+        rows = [row for row in rows if row[1] in importers]
+    else:
+        rows = [row for path in importers for row in select(db, f"{_SELECT} WHERE f.path = ?", path)]
+    db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
     memo: dict[tuple[object, ...], list[int]] = {}
-    for rowid, file, importer, name in rows:
+    uses: list[tuple[int, int]] = []
+    for file, importer, name in rows:
         found = targets(db, importer, name, memo)
-        is_folder = family_of(importer) in _FOLDER_IS_MODULE
-        db.execute("UPDATE imports SET candidates = ? WHERE rowid = ?", (len(found), rowid))
-        if len(found) == 1 or is_folder:
-            chosen = [(file, target) for target in found[:_MOST_OF_A_FOLDER] if target != file]
-            db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", chosen)
+        if len(found) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
+            uses += [(file, target) for target in found[:_MOST_OF_A_FOLDER] if target != file]
+    db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", uses)
 
 
-_SELECT = "SELECT i.rowid, f.id, f.path, i.module FROM imports i JOIN files f ON f.id = i.file"
+_SELECT = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON i.file = f.id"
 
 
 def targets(db: apsw.Connection, importer: str, name: str, memo: dict[tuple[object, ...], list[int]]) -> list[int]:

@@ -8,11 +8,13 @@ import gc
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from itertools import combinations, count
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 import apsw
 
@@ -49,14 +51,36 @@ IN_PASSING = 500
 
 LAST_LOOK = "last look"
 _RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
-_MENTIONS = {"call": 0, "inherit": 1}
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class _Seen(NamedTuple):
     stamp: Stamp
     moment: int
-    outline: Outline
+    outline: Outline | None
+    """None of a file that was only touched."""
+
+
+def mended(work: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
+    """Let the work be done again with a new database, if the one there turns out damaged."""
+
+    @wraps(work)
+    def done(index: "Index", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            try:
+                return work(index, *args, **kwargs)
+            except database.DAMAGE:
+                index.db.close()
+                database.remove(index.path)
+                index.db = database.connect(index.path)
+                return work(index, *args, **kwargs)
+        except apsw.BusyError:
+            raise StoreBusy("another process is indexing this tree; try again in a moment") from None
+        except apsw.Error as error:
+            raise Unavailable(f"the index of this tree cannot be used: {error}") from error
+
+    return done
 
 
 class Index:
@@ -87,22 +111,19 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @mended
     def refresh(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
         """Bring the index up to date with the whole tree; the number of files that had changed."""
-
-        def work() -> int:
-            present = {path: seen for path in tree.files(self.root) if (seen := tree.stamp(self.root, path))}
-            rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
-            known = {path: stamp for path, *stamp in rows}
-            stale = [path for path, seen in present.items() if not _is_current(seen, known.get(path))]
-            stale += [path for path in known if path not in present]
-            with _without_collection():
-                changed = self._take(stale, progress)
-            self._learn_history()
-            self.note("refreshed", str(time.time_ns()))
-            return changed
-
-        return self.mended(work)
+        present = {path: seen for path in tree.files(self.root) if (seen := tree.stamp(self.root, path))}
+        rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
+        known = {path: stamp for path, *stamp in rows}
+        stale = [path for path, seen in present.items() if not _is_current(seen, known.get(path))]
+        stale += [path for path in known if path not in present]
+        with _without_collection():
+            changed = self._take(stale, progress)
+        self._learn_history()
+        self.note("refreshed", str(time.time_ns()))
+        return changed
 
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
@@ -129,27 +150,24 @@ class Index:
             self.note(LAST_LOOK, now)
         return then, paths
 
+    @mended
     def update(self, paths: Sequence[str]) -> int:
         """Look at these files again, changed, new or gone; the number that differ from what was known."""
-        known = [path for path in paths if tree.is_text(path)]
-        return self.mended(lambda: self._take(known))
+        return self._take([path for path in paths if tree.is_text(path)])
 
+    @mended
     def symbols_of(self, path: str) -> list[Symbol]:
         """The symbols of a file as it is now, the file itself first; nothing if there is no such file."""
-
-        def work() -> list[Symbol]:
-            seen = tree.stamp(self.root, path)
-            query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
-            row = next(select(self.db, query, path), None)
-            if (seen is None and row) or (seen and not _is_current(seen, row)):
-                try:
-                    self._take([path])
-                except apsw.BusyError:  # another process is indexing: answer without storing
-                    content = tree.read(self.root, path)
-                    return list(outline(path, content[1]).symbols) if content else []
-            return self._stored([path])
-
-        return self.mended(work)
+        seen = tree.stamp(self.root, path)
+        query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
+        row = next(select(self.db, query, path), None)
+        if (seen is None and row) or (seen and not _is_current(seen, row)):
+            try:
+                self._take([path])
+            except apsw.BusyError:  # another process is indexing: answer without storing
+                content = tree.read(self.root, path)
+                return list(outline(path, content[1]).symbols) if content else []
+        return list(self._stored([path]).values())
 
     def named(self, name: str, limit: int = 50) -> list[Symbol]:
         """Symbols of this simple name, as last indexed."""
@@ -205,23 +223,9 @@ class Index:
         """Keep a remark with the index."""
         self._rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
-    def mended(self, work: Callable[[], _T]) -> _T:
-        """Do the work; if the database turns out damaged, do it again with a new one."""
-        try:
-            try:
-                return work()
-            except database.DAMAGE:
-                self.db.close()
-                database.remove(self.path)
-                self.db = database.connect(self.path)
-                return work()
-        except apsw.BusyError:
-            raise StoreBusy("another process is indexing this tree; try again in a moment") from None
-        except apsw.Error as error:
-            raise Unavailable(f"the index of this tree cannot be used: {error}") from error
-
+    @mended
     def _rows(self, query: str, *values: str | int) -> list[Any]:
-        return self.mended(lambda: list(select(self.db, query, *values)))
+        return list(select(self.db, query, *values))
 
     def _take(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda done, total: None) -> int:
         """Read files and store what is new in them."""
@@ -230,15 +234,11 @@ class Index:
         for start in range(0, len(paths), BATCH):
             batch = list(dict.fromkeys(paths[start : start + BATCH]))
             before = self._stored(batch)
-            seen, untouched = self._look(batch, before)
-            before = [symbol for symbol in before if symbol.path not in untouched]
-            known = {symbol.path for symbol in before}
+            seen = self._look(batch, before.values())
             with writing(self.db):
-                for path, (stamp, moment) in untouched.items():
-                    self._put_stamp(path, stamp, moment)
-                self._replace(before, seen)
-            changed |= known | seen.keys()
-            appeared |= known ^ seen.keys()
+                known, found = self._replace(before, seen)
+            changed |= known | found
+            appeared |= known ^ found
             progress(min(start + BATCH, len(paths)), len(paths))
         if changed:
             with writing(self.db):
@@ -246,68 +246,58 @@ class Index:
                 self.note("generation", str(time.time_ns()))
         return len(changed)
 
-    def _look(
-        self, paths: Iterable[str], before: Sequence[Symbol]
-    ) -> tuple[dict[str, _Seen], dict[str, tuple[Stamp, int]]]:
-        """What differs from before, and what was only touched."""
-        known: dict[str, list[Fingerprint]] = {}
+    def _look(self, paths: Iterable[str], before: Iterable[Symbol]) -> dict[str, _Seen]:
+        """The files that are there, with what differs from before."""
+        known: dict[str, list[Symbol]] = {}
         for symbol in before:
-            known.setdefault(symbol.path, []).append(symbol.fingerprint)
-        broken = {symbol.path for symbol in before if symbol.kind == FILE and symbol.signature == BROKEN}
-        seen, untouched = {}, {}
+            known.setdefault(symbol.path, []).append(symbol)
+        seen = {}
         for path in paths:
             moment = time.time_ns()
-            content = tree.read(self.root, path)
-            if content is None:
-                continue
-            stamp, source = content
-            prints = known.get(path, ())
-            if prints and prints[0].raw == digest(source):
-                untouched[path] = (stamp, moment)
-            else:
-                usable = () if path in broken else prints
-                seen[path] = _Seen(stamp, moment, outline(path, source, usable))
-        return seen, untouched
+            if content := tree.read(self.root, path):
+                stamp, source = content
+                was = known.get(path, [])
+                is_same = bool(was) and was[0].fingerprint.raw == digest(source)
+                prints = [symbol.fingerprint for symbol in was] if was and was[0].signature != BROKEN else ()
+                seen[path] = _Seen(stamp, moment, None if is_same else outline(path, source, prints))
+        return seen
 
-    def _replace(self, before: Sequence[Symbol], seen: dict[str, _Seen]) -> None:
-        """Store files in place of what was known, each symbol under the id of the one it used to be."""
-        ids = self._forget({symbol.path for symbol in before})
+    def _replace(self, before: Mapping[int, Symbol], seen: Mapping[str, _Seen]) -> tuple[set[str], set[str]]:
+        """Store files in place of what was known, each symbol under the id of the one it used to be.
+
+        Back come the files that are no longer as they were known, and those found instead.
+        """
+        outlines = {path: one.outline for path, one in seen.items() if one.outline}
+        old = {own: symbol for own, symbol in before.items() if symbol.path in outlines or symbol.path not in seen}
+        known = {symbol.path for symbol in old.values()}
+        self._forget(old, known)
+        owned = {id(symbol): own for own, symbol in old.items()}
         inherited = {}
-        if before:
-            after = [symbol for one in seen.values() for symbol in one.outline.symbols]
-            for old, new in match(before, after):
-                if new is not None:
-                    inherited[id(new)] = ids[old.path, old.qualified, old.kind, old.ordinal]
-                    if new.kind == FILE and new.path != old.path and old.path not in seen:
-                        self.db.execute("UPDATE files SET path = ? WHERE path = ?", (new.path, old.path))
-        gone = [(symbol.path,) for symbol in before if symbol.kind == FILE and symbol.path not in seen]
-        self.db.executemany("DELETE FROM uses WHERE target = (SELECT id FROM files WHERE path = ?)", gone)
-        self.db.executemany("DELETE FROM together WHERE file = (SELECT id FROM files WHERE path = ?)", gone)
-        self.db.executemany("DELETE FROM together WHERE other = (SELECT id FROM files WHERE path = ?)", gone)
-        self.db.executemany("DELETE FROM files WHERE path = ?", gone)
+        new = [symbol for one in outlines.values() for symbol in one.symbols] if old else []
+        for was, now in match([*old.values()], new):
+            if now is not None:
+                inherited[id(now)] = owned[id(was)]
+                if now.kind == FILE and was.path not in seen:
+                    self.db.execute("UPDATE files SET path = ? WHERE path = ?", (now.path, was.path))
+        self.db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in known - seen.keys()])
         ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
         unused = count(last + 1)
-        for path, (stamp, moment, found) in seen.items():
-            own = [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols]
-            self._put_outline(self._put_stamp(path, stamp, moment), found, own)
+        files = {path: self._put_stamp(path, one.stamp, one.moment) for path, one in seen.items()}
+        self._put(
+            (files[path], found, [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols])
+            for path, found in outlines.items()
+        )
+        return known, {*outlines}
 
-    def _forget(self, paths: Collection[str]) -> dict[tuple[str, str, str, int], int]:
-        """Delete the symbols of files; their ids by place."""
-        ids = {}
-        for path in paths:
-            ((file,),) = select(self.db, "SELECT id FROM files WHERE path = ?", path)
-            query = "SELECT id, qualified, kind, ordinal, fingerprint FROM symbols WHERE file = ?"
-            rows = list(select(self.db, query, file))
-            triples = []
-            for symbol, qualified, kind, ordinal, fingerprint in rows:
-                ids[path, qualified, kind, ordinal] = symbol
-                triples += [(key, symbol) for key in _keys(Fingerprint.parse(fingerprint))]
-            self.db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
-            self.db.executemany("DELETE FROM mentions WHERE symbol = ?", [(row[0],) for row in rows])
-            self.db.execute("DELETE FROM symbols WHERE file = ?", (file,))
-            self.db.execute("DELETE FROM imports WHERE file = ?", (file,))
-            self.db.execute("DELETE FROM uses WHERE file = ?", (file,))
-        return ids
+    def _forget(self, symbols: Mapping[int, Symbol], paths: Iterable[str]) -> None:
+        triples = [(key, own) for own, symbol in symbols.items() for key in _keys(symbol)]
+        self.db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
+        self.db.executemany("DELETE FROM symbols WHERE id = ?", [(own,) for own in symbols])
+        files = [row for path in paths for row in select(self.db, "SELECT id FROM files WHERE path = ?", path)]
+        # Another process may have stored them anew since they were read.
+        self.db.executemany("DELETE FROM symbols WHERE file = ?", files)
+        self.db.executemany("DELETE FROM imports WHERE file = ?", files)
+        self.db.executemany("DELETE FROM uses WHERE file = ?", files)
 
     def _put_stamp(self, path: str, stamp: Stamp, moment: int) -> int:
         ((file,),) = select(
@@ -322,28 +312,25 @@ class Index:
         )
         return int(file)
 
-    def _put_outline(self, file: int, found: Outline, ids: Sequence[int]) -> None:
-        rows = [(own, file, *_row(symbol)) for own, symbol in zip(ids, found.symbols, strict=True)]
-        self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        triples = [(key, ids[at]) for at, symbol in enumerate(found.symbols) for key in _keys(symbol.fingerprint)]
-        mentioned = [reference for reference in found.references if reference.kind in _MENTIONS]
-        names = {(reference.name,) for reference in mentioned}
-        modules = {(file, reference.name) for reference in found.references if reference.kind == "import"}
+    def _put(self, outlines: Iterable[tuple[int, Outline, Sequence[int]]]) -> None:
+        """Store outlines of files, under the ids of these and of their symbols."""
+        symbols, triples, mentions, modules = [], [], [], []
+        for file, found, ids in outlines:
+            named = list(zip(ids, found.symbols, strict=True))
+            symbols += [(own, file, *_row(one), str(one.fingerprint)) for own, one in named]
+            triples += [(key, own) for own, one in named for key in _keys(one)]
+            mentions += [(ids[owner], name) for owner, kind, name in found.references if kind != "import"]
+            modules += [(file, name) for _, kind, name in found.references if kind == "import"]
+        self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
         self.db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
-        self.db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", names)
-        self.db.executemany(
-            "INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?",
-            [(ids[owner], _MENTIONS[kind], name) for owner, kind, name in mentioned],
-        )
-        self.db.executemany("INSERT INTO imports VALUES (?, ?, 0)", modules)
+        self.db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", {(name,) for _, name in mentions})
+        self.db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ? FROM names WHERE text = ?", mentions)
+        self.db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", modules)
 
-    def _stored(self, paths: Iterable[str]) -> list[Symbol]:
-        query = f"{SELECT} WHERE f.path = ? ORDER BY s.line, s.end_line DESC, s.id"
-        found = []
-        for path in paths:
-            symbols = [symbol_of(row) for row in select(self.db, query, path)]
-            found += sorted(symbols, key=lambda symbol: symbol.kind != FILE)
-        return found
+    def _stored(self, paths: Iterable[str]) -> dict[int, Symbol]:
+        """The symbols of files as last indexed, each file before what is in it, by their ids."""
+        query = f"{SELECT} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
+        return {row[-1]: symbol_of(row) for path in paths for row in select(self.db, query, path)}
 
     def _learn_history(self) -> None:
         """Count what is edited together, in commits made since the last look."""
@@ -375,18 +362,16 @@ class Index:
 
 SELECT = (
     "SELECT f.path, s.kind, s.name, s.qualified, s.ordinal, s.line, s.end_line, s.signature, s.before,"
-    " s.after, s.fingerprint FROM symbols s JOIN files f ON f.id = s.file"
+    " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
 )
 """The head of every query for symbols."""
 
-
-def _row(symbol: Symbol) -> tuple[str | int, ...]:
-    return (*(getattr(symbol, name) for name in SEEN[1:]), str(symbol.fingerprint))
+_row = attrgetter(*SEEN[1:])
 
 
 def symbol_of(row: tuple[Any, ...]) -> Symbol:
     """The symbol a row of `SELECT` holds."""
-    return Symbol(**dict(zip(SEEN, row[:-1], strict=True)), fingerprint=Fingerprint.parse(row[-1]))
+    return Symbol(**dict(zip(SEEN, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
 
 
 @contextmanager
@@ -401,8 +386,9 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _keys(fingerprint: Fingerprint) -> list[int]:
-    return first(fingerprint.sketch, NEIGHBOURS) if fingerprint.tokens >= MIN_TOKENS else []
+def _keys(symbol: Symbol) -> list[int]:
+    seen = symbol.fingerprint
+    return first(seen.sketch, NEIGHBOURS) if seen.tokens >= MIN_TOKENS else []
 
 
 def _is_current(seen: Stamp, row: Sequence[int] | None) -> bool:

@@ -23,13 +23,8 @@ _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
 
-def resolve(index: Index, link: str, commit: str = "") -> list[Anchor]:
-    """Anchors for `path::symbol`, `path`, `path:12-40` or a bare `symbol`; all that fit, or none."""
-    return [Anchor.of(symbol, commit) for symbol in find(index, link)]
-
-
 def find(index: Index, link: str) -> list[Symbol]:
-    """The symbols a link means today."""
+    """The symbols that `path::symbol`, `path`, `path:12-40` or a bare `symbol` means today; all that fit, or none."""
     place, separator, name = link.strip().partition("::")
     if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
         return _few(_within(index.symbols_of(path), dotted(name)))
@@ -48,9 +43,7 @@ def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = 
 
     Of several that bear a name, those in files that the text names too are meant, else those in files `near`.
     """
-    found: dict[tuple[str, str, str, int], Symbol] = {}
-    for symbol in (symbol for link in written.links(text) for symbol in find(index, link)):
-        found[symbol.key] = symbol
+    found = {symbol.key: symbol for link in written.links(text) for symbol in find(index, link)}
     files = {symbol.path: symbol for path in written.paths(text) for symbol in _mentioned_file(index, path, near)}
     for name in written.names(text):
         fits = [symbol for symbol in _by_name(index, name) if symbol.kind not in _PROSE_KINDS]

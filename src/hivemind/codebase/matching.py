@@ -67,24 +67,22 @@ class _Matching:
         self.pairs: list[Pair] = []
         self.caution = caution
 
-    def take(self, old: Symbol, new: Symbol) -> None:
-        del self.lost[id(old)], self.found[id(new)]
-        self.pairs.append(Pair(old, new))
+    def take(self, old: Symbol, new: Symbol | None) -> None:
+        """Pair the two, if there are two and neither is taken."""
+        if new is not None and self.are_free(old, new):
+            del self.lost[id(old)], self.found[id(new)]
+            self.pairs.append(Pair(old, new))
+
+    def are_free(self, old: Symbol, new: Symbol) -> bool:
+        return id(old) in self.lost and id(new) in self.found
 
     def same_place(self) -> None:
         """What has its path and qualified name is the same; overloads are told apart by what they are."""
         found = _grouped(self.found.values(), lambda symbol: (symbol.path, symbol.qualified))
         for place, olds in _grouped(self.lost.values(), lambda symbol: (symbol.path, symbol.qualified)).items():
-            news = found.get(place, [])
-            if len(olds) == len(news) == 1:
-                self.take(olds[0], news[0])
-                continue
-            ranked = sorted(
-                ((likeness(old, new), old, new) for old in olds for new in news), key=lambda entry: entry[0]
-            )
-            for _, old, new in reversed(ranked):
-                if id(old) in self.lost and id(new) in self.found:
-                    self.take(old, new)
+            every = [(old, new) for old in olds for new in found.get(place, [])]
+            for old, new in reversed(sorted(every, key=lambda pair: likeness(*pair)) if len(every) > 1 else every):
+                self.take(old, new)
 
     def moved_files(self, moves: Mapping[str, str]) -> None:
         """What has its qualified name in the file its own has become."""
@@ -96,9 +94,7 @@ class _Matching:
                 known[old.path] = near[-1][1]
         found = {symbol.key: symbol for symbol in self.found.values()}
         for old in list(self.lost.values()):
-            new = found.get((known.get(old.path, ""), *old.key[1:]))
-            if new is not None and id(new) in self.found:
-                self.take(old, new)
+            self.take(old, found.get((known.get(old.path, ""), *old.key[1:])))
 
     def same_content(self) -> None:
         """What has its name and its body, somewhere else, and is the only one."""
@@ -126,9 +122,7 @@ class _Matching:
         found = {symbol.key: symbol for symbol in self.found.values()}
         for old in list(self.lost.values()):
             path, parent = became.get((old.path, old.parent), ("", ""))
-            new = found.get((path, f"{parent}.{old.name}", old.family, old.ordinal))
-            if new is not None and id(new) in self.found:
-                self.take(old, new)
+            self.take(old, found.get((path, f"{parent}.{old.name}", old.family, old.ordinal)))
 
     def containers_of_the_moved(self) -> None:
         """What most of whose members now belong to one other container."""
@@ -140,9 +134,8 @@ class _Matching:
         for old in [symbol for symbol in self.lost.values() if (symbol.path, symbol.qualified) in votes]:
             ballots = votes[old.path, old.qualified]
             place, count = ballots.most_common(1)[0]
-            new = found.get((*place, old.family))
-            if new is not None and id(new) in self.found and count >= 2 and count > ballots.total() / 2:
-                self.take(old, new)
+            if count >= 2 and count > ballots.total() / 2:
+                self.take(old, found.get((*place, old.family)))
 
     def kin(self, olds: Iterable[Symbol]) -> None:
         """What all evidence together speaks for, best first, unless a rival is as good."""
@@ -154,20 +147,14 @@ class _Matching:
             if score >= ENOUGH:
                 scored.append((score, len(scored), old, new))
         scored.sort(reverse=True)
-        rivals: dict[int, list[tuple[float, int, int]]] = defaultdict(list)
-        for score, _, old, new in scored:
-            rivals[id(old)].append((score, id(old), id(new)))
-            rivals[id(new)].append((score, id(old), id(new)))
-        for score, _, old, new in scored:
-            if id(old) not in self.lost or id(new) not in self.found:
-                continue
-            here = (id(old), id(new))
-            close = [
-                rival
-                for rival in (*rivals[id(old)], *rivals[id(new)])
-                if rival[1:] != here and rival[1] in self.lost and rival[2] in self.found and score - rival[0] < MARGIN
-            ]
-            if not close:
+        rivals: dict[int, list[tuple[float, int, Symbol, Symbol]]] = defaultdict(list)
+        for pair in scored:
+            rivals[id(pair[2])].append(pair)
+            rivals[id(pair[3])].append(pair)
+        for pair in scored:
+            score, _, old, new = pair
+            near = (one for one in (*rivals[id(old)], *rivals[id(new)]) if score - one[0] < MARGIN)
+            if not any(one is not pair and self.are_free(*one[2:]) for one in near):
                 self.take(old, new)
 
     def _candidates(self, olds: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:

@@ -35,12 +35,12 @@ def keep_warm(index: Index, stop: Event) -> None:
     index.refresh_if_older(0)
     if not index.is_built:
         return
+    hindered = ""
     try:
         follow(index, stop)
     except Unavailable as error:
-        index.note(TROUBLE, str(error))
-    else:
-        index.note(TROUBLE, "")
+        hindered = str(error)
+    index.note(TROUBLE, hindered)
 
 
 def trouble(index: Index) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hivemind.codebase import git, tree
 from hivemind.codebase.index import Index
 from hivemind.codebase.links import edited as edited_in
-from hivemind.codebase.links import mentions, resolve
+from hivemind.codebase.links import find, mentions
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Anchor
 from hivemind.model.proposal import Proposal
@@ -73,11 +73,11 @@ def _left(index: Index, path: str, done: Sequence[Edit], kept: Mapping[str, byte
 
 def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
     """All that a link could mean, or nothing."""
-    found = resolve(index, link, commit)
+    found = find(index, link)
     if not found:
         index.refresh_if_older(PATIENCE_SECONDS)
-        found = resolve(index, link, commit)
-    return found
+        found = find(index, link)
+    return [Anchor.of(symbol, commit) for symbol in found]
 
 
 def distinct(found: Iterable[Anchor]) -> tuple[Anchor, ...]:

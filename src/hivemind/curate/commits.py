@@ -37,20 +37,19 @@ def proposals(commit: Commit) -> Iterator[Proposal]:
     if len(commit.files) > MOST_FILES or TRIVIAL.search(subject):
         return
     if FIX.match(subject) and (why or len(subject) >= SHORTEST):
-        yield _proposal("git-fixes", Kind.FIX, commit, subject, why or _first(body))
+        yield _proposal("git-fixes", Kind.FIX, commit, subject, why or next(iter(_sentences(body)), "")[:LONGEST])
     elif why:
         yield _proposal("git-decisions", Kind.DECISION, commit, subject, why)
 
 
 def reasons(body: str) -> str:
     """The sentences of a message that say why."""
-    told = [" ".join(part.split()) for part in SENTENCE.split(TRAILER.sub("", body))]
-    return " ".join(part for part in told if REASON.search(part))[:LONGEST]
+    return " ".join(part for part in _sentences(body) if REASON.search(part))[:LONGEST]
 
 
-def _first(body: str) -> str:
-    told = [" ".join(part.split()) for part in SENTENCE.split(TRAILER.sub("", body))]
-    return next(filter(None, told), "")[:LONGEST]
+def _sentences(body: str) -> list[str]:
+    parts = (" ".join(part.split()) for part in SENTENCE.split(TRAILER.sub("", body)))
+    return [part for part in parts if part]
 
 
 def _proposal(detector: str, kind: Kind, commit: Commit, subject: str, why: str) -> Proposal:

@@ -43,10 +43,13 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
     places = [
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
         Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
-        *(_beside(store.directory, store, pen, memory, needles) if store.directory else store.sweep(events[0].at)),
-        *(_backups(store.directory, events) if store.directory else ()),
-        *_outside(doomed),
     ]
+    if store.directory:
+        places += [_spool(store.directory, needles), _files(store.directory, store, pen, memory, needles)]
+        places += _backups(store.directory, events)
+    else:
+        places += store.sweep(events[0].at)
+    places += _outside(doomed)
     return Erasure(memories=tuple(one.id for one in doomed), at=events[0].at, places=tuple(places))
 
 
@@ -92,11 +95,12 @@ def _texts(store: Store, doomed: Iterable[str]) -> set[str]:
 def _goodbyes(store: Store, pen: Pen, doomed: list[Memory], others: list[EventId], reason: str) -> list[Event]:
     """An erasure of each, and of what repeats them; the first may travel to a team, the second never does."""
     texts = _texts(store, [one.id for one in doomed])
-    events = []
-    for one in doomed:
-        stones = tuple(sorted(value(text, store.key_for(one.scope)) for text in texts))
-        events.append(pen.about(one, MemoryErased(memory_id=one.id, values=stones, reason=reason)))
-    return [*events, *_let_go(pen, others)]
+    stones = {
+        scope: tuple(sorted(value(text, store.key_for(scope)) for text in texts))
+        for scope in {one.scope for one in doomed}
+    }
+    gone = [pen.about(one, MemoryErased(memory_id=one.id, values=stones[one.scope], reason=reason)) for one in doomed]
+    return [*gone, *_let_go(pen, others)]
 
 
 def _let_go(pen: Pen, others: list[EventId]) -> list[Event]:
@@ -118,10 +122,6 @@ def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[E
     sources = {source.event for one in doomed for source in one.sources if source.event}
     asked = receipts.quoting(store.db, [one.id for one in doomed], needles)
     return [EventId(one) for one in sorted(sources | set(asked))]
-
-
-def _beside(directory: Path, store: Store, pen: Pen, memory: Memory, needles: list[str]) -> list[Place]:
-    return [_spool(directory, needles), _files(directory, store, pen, memory, needles)]
 
 
 def _spool(directory: Path, needles: list[str]) -> Place:
@@ -189,17 +189,8 @@ def _holds(file: Path, needles: list[bytes]) -> bool:
 
 def _outside(doomed: list[Memory]) -> list[Place]:
     """Copies that are not ours to destroy, named so that a person can."""
-    places = [
-        Place(name=f"{source.actor or 'agent'} transcript", state="outside", detail=f"session {source.session_id}")
-        for one in doomed
-        for source in one.sources
-        if source.session_id
-    ]
-    places += [
-        Place(name=source.file, state="outside", detail=f"lines {source.lines or 'unknown'}")
-        for one in doomed
-        for source in one.sources
-        if source.file
-    ]
-    exported = Place(name="exports", state="outside", detail="files you exported, backups kept elsewhere")
-    return [*dict.fromkeys(places), exported]
+    sources = [source for one in doomed for source in one.sources]
+    told = [(f"{one.actor or 'agent'} transcript", f"session {one.session_id}") for one in sources if one.session_id]
+    told += [(one.file, f"lines {one.lines or 'unknown'}") for one in sources if one.file]
+    told += [("exports", "files you exported, backups kept elsewhere")]
+    return [Place(name=name, state="outside", detail=detail) for name, detail in dict.fromkeys(told)]

@@ -1,7 +1,7 @@
 """A session as detectors read it: its steps in order, and how to point at them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,6 +83,10 @@ class Trail:
             if path.startswith(above):
                 return path[len(above) :]
         return "" if ABSOLUTE.search(path) or ".." in path.split("/") else path
+
+    def files(self, seen: Iterable[Observation]) -> list[str]:
+        """The files of the repository among what was seen, each once."""
+        return [file for file in dict.fromkeys(self.named(one.file) for one in seen) if file]
 
 
 def source(seen: Observation, quote: str = "") -> Source:

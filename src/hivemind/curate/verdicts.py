@@ -25,13 +25,12 @@ def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) 
     settles = tuple(rival.id for rival in memory.rivals)
     events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=settles))]
     for other in _standing(store, memory.contradicts):
-        if not may_name(other.scope, memory.scope):
-            if over:
-                events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
-        elif over:
+        may_be_told = may_name(other.scope, memory.scope)
+        if over and may_be_told:
             events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
+        if over:
             events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
-        elif memory.id not in other.contradicts:
+        elif may_be_told and memory.id not in other.contradicts:
             events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
     return events
 
@@ -49,11 +48,12 @@ def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
 
 def restore(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
     """It stands again; what it contradicts is disputed again."""
-    events = [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason))]
-    for other in _standing(store, memory.contradicts):
-        if may_name(other.scope, memory.scope):
-            events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
-    return events
+    against = [
+        pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
+        for other in _standing(store, memory.contradicts)
+        if may_name(other.scope, memory.scope)
+    ]
+    return [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *against]
 
 
 def dispute(pen: Pen, one: Memory, other: Memory, reason: str) -> list[Event]:
@@ -66,12 +66,12 @@ def dispute(pen: Pen, one: Memory, other: Memory, reason: str) -> list[Event]:
 
 
 def _taken_back(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
-    events = [pen.about(memory, fact)]
-    for other in filter(
-        lambda other: may_name(other.scope, memory.scope), memories.get_all(store.db, memory.contradicts)
-    ):
-        events.append(pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id)))
-    return events
+    settled = [
+        pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
+        for other in memories.get_all(store.db, memory.contradicts)
+        if may_name(other.scope, memory.scope)
+    ]
+    return [pen.about(memory, fact), *settled]
 
 
 def _standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.ids import derived
 from hivemind.model.moments import written
+from hivemind.model.plain import from_row
 from hivemind.model.team import Admitted, Member, Refusal, Role, Token
 from hivemind.model.text import checked_label
-from hivemind.store.database import Database, Row
+from hivemind.store.database import Database
 
 PREFIX = "hm_"
 DAYS = 90
@@ -30,22 +31,19 @@ def issue(db: Database, now: datetime, *, name: str, role: Role, is_agent: bool 
     if days < 1:
         raise InvalidInput("a token must be good for at least a day")
     secret = PREFIX + secrets.token_urlsafe(32)
-    row = (
-        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _digest(secret),
-        written(now), written(now + timedelta(days=days)),
-    )  # fmt: skip
     db.execute(
         "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-        *row,
-    )
+        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _digest(secret),
+        written(now), written(now + timedelta(days=days)),
+    )  # fmt: skip
     return secret
 
 
 def tokens(db: Database) -> list[Token]:
     """Every token of the team, newest first."""
     rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
-    return [_token(row) for row in rows]
+    return [from_row(Token, row) for row in rows]
 
 
 def revoke(db: Database, now: datetime, token: str) -> Token:
@@ -122,7 +120,7 @@ def note_refusal(db: Database, now: datetime, *, team: str, who: str, what: str,
 def refusals(db: Database, limit: int) -> list[Refusal]:
     """Who was turned away from the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
-    return [Refusal(at=at, who=who, what=what, why=why) for at, who, what, why in rows]
+    return [from_row(Refusal, row) for row in rows]
 
 
 def _named(db: Database, token: str) -> Token:
@@ -136,8 +134,3 @@ def _named(db: Database, token: str) -> Token:
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
-
-
-def _token(row: Row) -> Token:
-    held = dict(zip(COLUMNS.split(", "), row, strict=True))
-    return Token(**held | {"role": Role(held["role"])})

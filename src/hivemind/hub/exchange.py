@@ -26,7 +26,7 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import LEASE_DAYS, Device, Member, Page, Pushed, Welcome
+from hivemind.model.team import LEASE_DAYS, Member, Page, Pushed, Welcome
 from hivemind.model.values import value
 from hivemind.model.wire import Entry
 from hivemind.store import Store, log, shared
@@ -84,16 +84,6 @@ def pull(store: Store, device: str, after: int, member: Member, now: str, limit:
         end = shared.end(store.db)
     cursor = found[-1][0] if found else after
     return Page(after=after, entries=tuple(entry for _, entry in found), cursor=cursor, end=end)
-
-
-def devices(store: Store) -> list[Device]:
-    """Every device, when it was last heard of, and what it has not read."""
-    return shared.devices(store.db)
-
-
-def erasures_pending(store: Store) -> list[Device]:
-    """The devices that have not said yet that what was erased is gone from them."""
-    return [device for device in devices(store) if device.erasures]
 
 
 def _meet(store: Store, device: str, member: Member, now: str) -> None:

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.resources import files
 from itertools import count
 from typing import Any
 
@@ -19,11 +20,13 @@ from psycopg import errors
 
 from hivemind.errors import InvalidInput, Refused, StoreBusy, StoreError, StoreTooNew, Unavailable
 from hivemind.hub.search import Search
-from hivemind.store.database import Row
+from hivemind.store.database import Database, Row
 
 SCHEMA, ROLE = "hivemind", "hivemind_hub"
 PATIENCE_SECONDS = 60
 """How long a writer waits for its turn."""
+TURN = 0x68697665
+"""The lock that lets two hubs start at once."""
 PAGE = 1_000
 """Rows that are fetched at once when streaming."""
 
@@ -40,7 +43,7 @@ PLACEHOLDER = re.compile(r"'[^']*'|\?|(?<!:):([a-z_]+)")
 Connection = psycopg.Connection[Row]
 
 
-class Postgres:
+class Postgres(Database):
     """A connection, held for one team."""
 
     def __init__(self, connection: Connection, team: str) -> None:
@@ -60,16 +63,6 @@ class Postgres:
                 self.connection.execute(ENTER, [self.team])
                 done = self._run(sql, values)
             return _rows(done)
-
-    def one(self, sql: str, *values: Any) -> Row | None:
-        """The first row, if there is one."""
-        rows = self.execute(sql, *values)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, *values: Any) -> Any:
-        """The only value of the only row."""
-        row = self.one(sql, *values)
-        return row[0] if row else None
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Rows one by one; the server keeps what was not fetched yet, and no transaction stays open for it."""
@@ -124,9 +117,6 @@ class Postgres:
             for table in tables:
                 self.connection.execute(f"VACUUM {SCHEMA}.{table}")
 
-    def close(self) -> None:
-        """Give the connection back; who lent it takes it."""
-
     @contextmanager
     def _entered(self) -> Iterator[None]:
         if self._is_inside:
@@ -149,6 +139,35 @@ def connected(address: str) -> Connection:
     """A connection as we need it: statements as they stand, each its own transaction unless one is begun."""
     with _translated():
         return psycopg.connect(address, autocommit=True, cursor_factory=psycopg.RawCursor)
+
+
+def migrate(address: str) -> None:
+    """Apply what is missing, each migration whole or not at all."""
+    steps = {one.name: one.read_text() for one in (files("hivemind.hub") / "migrations").iterdir()}
+    with connected(address) as owner:
+        owner.execute("SELECT pg_advisory_lock($1)", [TURN])
+        owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        owner.execute(f"SET search_path = {SCHEMA}, public")
+        owner.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
+        done = {row[0] for row in owner.execute("SELECT name FROM migrations")}
+        if unknown := done - set(steps):
+            raise StoreTooNew(f"a newer hivemind migrated this database ({max(unknown)}); upgrade this hub")
+        for name in sorted(set(steps) - done):
+            _apply(owner, name, steps[name])
+
+
+def _apply(owner: Connection, name: str, sql: str) -> None:
+    try:
+        with owner.transaction():
+            owner.execute(sql)  # type: ignore[arg-type, unused-ignore]
+            owner.execute("INSERT INTO migrations VALUES ($1)", [name])
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"{name}: {error.diag.message_primary}; let somebody who may run 'CREATE EXTENSION vector' in this database"
+            " and give its owner CREATEROLE"
+        ) from error
+    except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
+        raise StoreError(f"{name}: {error.diag.message_primary}; install pgvector on the server") from error
 
 
 def translated(sql: str, values: tuple[Any, ...]) -> tuple[str, list[Any]]:

@@ -8,7 +8,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
@@ -217,8 +218,4 @@ def _phrase(stems: Sequence[str], weight: str = "") -> str:
 
 
 def _written(vector: Vector) -> str:
-    return "[" + ",".join(f"{number * vector.scale:.5g}" for number in _signed(vector.numbers)) + "]"
-
-
-def _signed(numbers: bytes) -> Iterator[int]:
-    return (number - 256 if number > 127 else number for number in numbers)
+    return "[" + ",".join(f"{number * vector.scale:.5g}" for number in array("b", vector.numbers)) + "]"

@@ -11,13 +11,13 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
 from hivemind.hub import exchange
-from hivemind.hub.migrating import migrate
-from hivemind.hub.postgres import Connection, Postgres
+from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model import moments
 from hivemind.model.events import Event
 from hivemind.model.reports import Place
 from hivemind.model.team import Member
 from hivemind.store import Store, projector, shared
+from hivemind.store.database import Held
 
 CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold what was said, or something of it."""
@@ -26,7 +26,7 @@ BACKUP_DAYS = 30
 """How long write-ahead log and backups are kept, unless the operator says otherwise."""
 
 
-class Hub:
+class Hub(Held):
     """A database that keeps the memories of teams."""
 
     def __init__(self, pool: "ConnectionPool[Connection]", backup_days: int) -> None:
@@ -84,12 +84,6 @@ class Hub:
     def close(self) -> None:
         """Give every connection back."""
         self.pool.close()
-
-    def __enter__(self) -> "Hub":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class HubStore(Store):
@@ -150,12 +144,6 @@ class HubStore(Store):
     def close(self) -> None:
         """Give the connection back."""
         self._held.close()
-
-    def __enter__(self) -> "HubStore":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _derive_again_if_older(self) -> None:
         derived_by = projector.version(self.db)

@@ -14,7 +14,7 @@ from hivemind.model import moments
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.team import Membership, Page, Pushed, Role, Synchronised, Welcome
 from hivemind.model.wire import Entry
-from hivemind.store import Store, shared, team
+from hivemind.store import Store, shared
 
 PAGE = 200
 
@@ -56,7 +56,7 @@ def synchronise(
     if erased:
         store.fold_in_log()
     done = _now(store)
-    team.note(store.db, replace(done, synchronised_at=now))
+    shared.note(store.db, replace(done, synchronised_at=now))
     return Synchronised(pushed=done.pushed - before.pushed, pulled=pulled, erased=erased, refused=tuple(refused))
 
 
@@ -74,7 +74,7 @@ def let_lapse(store: Store, now: str) -> bool:
         return False
     with store.db.transaction():
         shared.drop_copy(store.db, store.chain, member.pushed)
-        team.note(store.db, replace(member, cursor=0, synchronised_at=""))
+        shared.note(store.db, replace(member, cursor=0, synchronised_at=""))
     store.fold_in_log()
     return True
 
@@ -86,7 +86,7 @@ def leave(store: Store) -> None:
         return
     with store.db.transaction():
         shared.drop_copy(store.db, store.chain, member.pushed)
-        team.leave(store.db)
+        shared.leave(store.db)
     store.fold_in_log()
 
 
@@ -98,7 +98,7 @@ def _joined(store: Store, welcome: Welcome) -> Membership:
         team=welcome.team, key=welcome.key, person=welcome.person, role=welcome.role, lease_days=welcome.lease_days,
         cursor=known.cursor if known else 0, pushed=welcome.has, synchronised_at=known.synchronised_at if known else "",
     )  # fmt: skip
-    team.note(store.db, member)
+    shared.note(store.db, member)
     return member
 
 
@@ -112,7 +112,7 @@ def _push(store: Store, transport: Transport, member: Membership) -> list[tuple[
             raise Unavailable(f"the hub did not take entry {has + 1} of this device; try again")
         has = done.has
         refused += done.refused
-        team.note(store.db, replace(_now(store), pushed=has))
+        shared.note(store.db, replace(_now(store), pushed=has))
     return refused
 
 
@@ -135,7 +135,7 @@ def _take_in(store: Store, page: Page, follow: Follow) -> tuple[int, int]:
         refused = [one for event in taken if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies]
         # What an erasure of ours had taken, and should not have, comes again from the beginning.
         again = bool(refused) and shared.has_erasure(store.db, store.chain, refused)
-        team.note(store.db, replace(_now(store), cursor=0 if again else page.cursor))
+        shared.note(store.db, replace(_now(store), cursor=0 if again else page.cursor))
     return len(taken), sum(event.about in erased for event in taken)
 
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId
@@ -326,6 +326,17 @@ class Event:
     """The session it was said in."""
     batch: str = ""
     """The learning run it was part of."""
+
+    @classmethod
+    def read(
+        cls, content: str, id: str, at: str, actor: str, channel: str, scope: str, repo: str, session: str, batch: str,
+        fact: str,
+    ) -> Self:  # fmt: skip
+        """The event that the words of an entry tell of."""
+        return cls(
+            id=EventId(id), at=at, actor=actor, channel=Channel(channel), scope=Scope(scope), repo=repo,
+            session=session, batch=batch, fact=decode(fact, content),
+        )  # fmt: skip
 
     @property
     def about(self) -> str:

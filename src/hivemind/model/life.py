@@ -59,8 +59,10 @@ def steps(events: Iterable[Event]) -> Sequence[Step]:
         return []
     told: list[Step] = []
     settled: set[EventId] = set()
-    bases = _bases(in_order)
-    for event in _causes_first(_born_first(_not_rolled_back(in_order)), bases):
+    away = rolled_back(in_order)
+    bases = _bases(in_order, away)
+    counting = [event for event in in_order if event.id not in away]
+    for event in _causes_first(_born_first(counting), bases):
         before = told[-1].after if told else None
         settled.update(getattr(event.fact, "settles", ()))
         after, what = _after(before, event, bases.get(event.id, ""))
@@ -84,20 +86,14 @@ def rolled_back(events: Iterable[Event]) -> set[EventId]:
     return {one for undone in taken.values() for one in undone}
 
 
-def _not_rolled_back(events: list[Event]) -> list[Event]:
-    away = rolled_back(events)
-    return [event for event in events if event.id not in away] if away else events
-
-
 def _born_first(events: list[Event]) -> list[Event]:
     """Clocks differ between devices: a change dated before the birth still happened after it."""
     births = [event for event in events if isinstance(event.fact, MemoryRemembered)]
     return births[:1] + [event for event in events if event not in births] if births else []
 
 
-def _bases(events: list[Event]) -> dict[EventId, str]:
+def _bases(events: list[Event], away: set[EventId]) -> dict[EventId, str]:
     """Which entry each edit was made on; what a rollback has taken away is passed over."""
-    away = rolled_back(events)
     made_on = {event.id: event.fact.head for event in events if isinstance(event.fact, MemoryRevised)}
 
     def standing(base: str) -> str:
@@ -144,9 +140,11 @@ def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
         case MemoryTagged() as fact:
             kept = [tag for tag in memory.tags if tag not in fact.removed]
             tags = tuple(dict.fromkeys((*kept, *fact.added)))
-            return replace(memory, tags=tags), "tagged " + _listed(fact)
+            changes = [f"+{tag}" for tag in fact.added] + [f"-{tag}" for tag in fact.removed]
+            return replace(memory, tags=tags), f"tagged {', '.join(changes)}"
         case MemoryAnchored() as fact:
-            return replace(memory, anchors=fact.anchors), "tied to " + _tied(fact)
+            code = ", ".join(anchor.label for anchor in fact.anchors)
+            return replace(memory, anchors=fact.anchors), f"tied to {code or 'no code'}"
         case MemorySuperseded() as fact:
             return _superseded(memory, event, fact)
         case MemoryCorroborated() as fact:
@@ -246,11 +244,3 @@ def _standing(memory: Memory) -> Memory:
 
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
-
-
-def _listed(fact: MemoryTagged) -> str:
-    return ", ".join([f"+{tag}" for tag in fact.added] + [f"-{tag}" for tag in fact.removed])
-
-
-def _tied(fact: MemoryAnchored) -> str:
-    return ", ".join(anchor.label for anchor in fact.anchors) or "no code"

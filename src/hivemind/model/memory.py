@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Literal
 
-from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId, SessionId
-from hivemind.model.scope import Scope
+from hivemind.model.scope import Choice, Scope
 
 
-class Kind(StrEnum):
+class Kind(Choice):
     """What sort of claim it is; how long it lives and how it ranks follow."""
 
     FACT = "fact"
@@ -22,14 +21,6 @@ class Kind(StrEnum):
     FIX = "fix"
     TRACE = "trace"
     SUMMARY = "summary"
-
-    @classmethod
-    def parse(cls, text: str) -> "Kind":
-        """The kind a person named."""
-        try:
-            return cls(text.strip().lower())
-        except ValueError:
-            raise InvalidInput(f"{text!r} is not a kind; choose from {', '.join(cls)}") from None
 
     @property
     def bucket(self) -> "Bucket":

@@ -2,24 +2,30 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from hivemind.errors import InvalidInput
 
 
-class Scope(StrEnum):
+class Choice(StrEnum):
+    """One of a few words that a person may write."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The one a person named."""
+        try:
+            return cls(text.strip().lower())
+        except ValueError:
+            name = cls.__name__.lower()
+            raise InvalidInput(f"{text!r} is not a {name}; choose from {', '.join(cls)}") from None
+
+
+class Scope(Choice):
     """Whose it is: mine everywhere, mine in this repository, or the team's."""
 
     USER = "user"
     PROJECT = "project"
     TEAM = "team"
-
-    @classmethod
-    def parse(cls, text: str) -> "Scope":
-        """The scope a person named."""
-        try:
-            return cls(text.strip().lower())
-        except ValueError:
-            raise InvalidInput(f"{text!r} is not a scope; choose user, project or team") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,21 @@
 """A team's hub and its devices: who may do what, and what they say to each other."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from hivemind.errors import InvalidInput
+from hivemind.model.scope import Choice
 from hivemind.model.wire import Entry
 
 LEASE_DAYS = 60
 """How long a device may keep the team's memories without asking what became of them."""
 
 
-class Role(StrEnum):
+class Role(Choice):
     """What somebody may do with the team's memories; each may do what the one before it may."""
 
     READER = "reader"
     WRITER = "writer"
     REVIEWER = "reviewer"
     ADMIN = "admin"
-
-    @classmethod
-    def parse(cls, text: str) -> "Role":
-        """The role a person named."""
-        try:
-            return cls(text.strip().lower())
-        except ValueError:
-            raise InvalidInput(f"{text!r} is not a role; choose {', '.join(cls)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.events import Event, decode, ill_shaped
-from hivemind.model.ids import EventId
+from hivemind.model.events import Event, ill_shaped
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 
@@ -77,11 +76,7 @@ def digest(salt: bytes, content: str) -> str:
 
 def event(header: Header, content: str) -> Event:
     """The event that a header and its content tell of."""
-    return Event(
-        id=EventId(header.id), at=header.at, actor=header.actor, channel=Channel(header.channel),
-        scope=Scope(header.scope), repo=header.repo, session=header.session, batch=header.batch,
-        fact=decode(header.fact, content),
-    )  # fmt: skip
+    return Event.read(content, header.id, *header[4:11], header.fact)
 
 
 def packed(entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The words of a text as the index sees them, identifiers taken whole and in parts."""
+"""A text as the index sees it: cut into passages where it is long, and its words, identifiers whole and in parts."""
 
 import re
 
@@ -7,6 +7,10 @@ PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 WORD = re.compile(r"\w+", re.UNICODE)
 QUOTED = re.compile(r'"([^"]+)"')
 
+LONGEST = 1_600
+"""Characters; about 400 tokens, which the embedding model reads whole."""
+OVERLAP = 200
+BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?;])\s")
 LONGEST_SEARCH = 120
 """Characters; what is longer is a text somebody pasted, not a search somebody typed."""
 
@@ -59,3 +63,28 @@ def phrases(question: str) -> list[str]:
     if len(question) > LONGEST_SEARCH:
         return []
     return [phrase.strip() for phrase in QUOTED.findall(question) if WORD.search(phrase)]
+
+
+def passages(text: str) -> list[str]:
+    """The text itself if it is short; else pieces that end at a paragraph, line or sentence."""
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > LONGEST:
+        stop = _break_before(text, start + LONGEST, earliest=start + LONGEST // 2)
+        pieces.append(text[start:stop].strip())
+        start = max(stop - OVERLAP, start + 1)
+        start = _word_start(text, start)
+    pieces.append(text[start:].strip())
+    return [piece for piece in pieces if piece]
+
+
+def _break_before(text: str, limit: int, earliest: int) -> int:
+    best = limit
+    for found in BREAK.finditer(text, earliest, limit):
+        best = found.end()
+    return best
+
+
+def _word_start(text: str, position: int) -> int:
+    space = text.find(" ", position, position + 40)
+    return position if space < 0 else space + 1

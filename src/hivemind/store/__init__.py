@@ -13,8 +13,8 @@ from hivemind.model.events import Event
 from hivemind.model.reports import Place
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import ballast, log, projector, team
-from hivemind.store.database import Database
+from hivemind.store import ballast, log, projector, shared
+from hivemind.store.database import Database, Held
 from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
@@ -31,7 +31,7 @@ CREATE TABLE identity (
 """
 
 
-class Store:
+class Store(Held):
     """An open store."""
 
     def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
@@ -81,7 +81,7 @@ class Store:
     @property
     def membership(self) -> Membership | None:
         """The team this store belongs to; a hub belongs to none, it is one."""
-        return team.membership(self.db)
+        return shared.membership(self.db)
 
     def key_for(self, scope: Scope) -> bytes:
         """What the digests of values that stay out are keyed with: the team's own for what is the team's."""
@@ -134,7 +134,7 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
         if found > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
         if found == 1:
-            db.execute(log.FROM_1 + log.TRAVEL + team.SCHEMA)
+            db.execute(log.FROM_1 + log.TRAVEL + shared.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
@@ -142,7 +142,7 @@ def _prepared(db: Database) -> tuple[str, str, bytes]:
 
 
 def _create(db: Database) -> None:
-    db.execute(IDENTITY + log.SCHEMA + log.TRAVEL + team.SCHEMA + projector.SCHEMA)
+    db.execute(IDENTITY + log.SCHEMA + log.TRAVEL + shared.SCHEMA + projector.SCHEMA)
     who = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
     projector.create_tables(db)
@@ -164,7 +164,7 @@ def identify(db: Database, store: str, secret: bytes) -> str:
     """
     device = secrets.token_hex(16)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
-    team.leave(db)
+    shared.leave(db)
     return device
 
 

@@ -6,7 +6,6 @@ as a copy itself.
 
 import secrets
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +23,7 @@ from hivemind.store import (
     name_beside,
     projector,
     repair,
-    salvage,
 )
-from hivemind.store.repair import FOLDER
 from hivemind.store.sqlite import Sqlite
 
 
@@ -63,7 +60,7 @@ def create(store: Store, file: Path) -> Backup:
         assert isinstance(store.db, Sqlite)
         store.db.copy_to(partial)
         partial.chmod(0o600)
-        with closing(Sqlite.open_for_reading(partial)) as copy:
+        with Sqlite.open_for_reading(partial) as copy:
             _refuse_the_unfit(copy, file)
             made = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.end(copy))
         partial.replace(file)
@@ -74,9 +71,9 @@ def create(store: Store, file: Path) -> Backup:
 
 def listed(directory: Path) -> Iterator[Backup]:
     """The copies beside the store, oldest first."""
-    for file in sorted((directory / FOLDER).glob("*.db"), key=lambda one: one.stat().st_mtime):
+    for file in sorted((directory / repair.FOLDER).glob("*.db"), key=lambda one: one.stat().st_mtime):
         try:
-            with closing(Sqlite.open_for_reading(file)) as copy:
+            with Sqlite.open_for_reading(file) as copy:
                 entries = log.end(copy)
         except StoreError:
             entries = 0
@@ -87,7 +84,7 @@ def restore(directory: Path, file: Path, stamp: str) -> Restored:
     """Let a backup take the place of the store, less what was erased or rejected since; all of it or nothing."""
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file; 'hivemind backup list' shows what there is")
-    with closing(Sqlite.open_for_reading(file)) as source:
+    with Sqlite.open_for_reading(file) as source:
         _refuse_the_unfit(source, file)
         try:
             return _in_place_of_what_stands(directory, source, stamp)
@@ -98,7 +95,7 @@ def restore(directory: Path, file: Path, stamp: str) -> Restored:
 def keep_out(file: Path, events: list[Event]) -> bool:
     """Let a copy lose what was erased here, so that it cannot come back from there; false if it held nothing of it."""
     bodies = [one for event in events for one in getattr(event.fact, "bodies", ())]
-    with closing(Sqlite.open(file)) as copy:
+    with Sqlite.open(file) as copy:
         held = log.ids_about(copy, [event.about for event in events]) or log.known(copy, bodies)
         if held:
             with copy.transaction():
@@ -109,8 +106,8 @@ def keep_out(file: Path, events: list[Event]) -> bool:
 
 
 def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Restored:
-    with closing(Store.open(directory)) as store:
-        before = create(store, directory / FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
+    with Store.open(directory) as store:
+        before = create(store, directory / repair.FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
         with store.db.transaction():
             if before and log.end(store.db) != before.entries:
                 raise StoreError("somebody wrote to the store meanwhile; try again")
@@ -130,7 +127,7 @@ def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Res
 
 def _in_place_of_a_wreck(directory: Path, source: Sqlite, stamp: str, why: str) -> Restored:
     before = repair.set_aside(directory, stamp)
-    found = salvage.read(directory)
+    found = repair.saved_from(directory)
     kept_out: list[Event] = []
     whole = False
     with repair.in_place_of(directory) as fresh, fresh.db.transaction():

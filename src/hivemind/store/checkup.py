@@ -6,7 +6,6 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ DERIVED = {
 STRAY = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16})")
 """One bit where all else is blank. What deleting leaves behind is never so lonely."""
 INTERIOR = (2, 5)
+MEND = "hivemind repair, or hivemind backup restore"
 UNREADABLE = (ValueError, TypeError, KeyError, struct.error, zlib.error)
 """What comes of reading a damaged row, which may hold anything or be no text at all."""
 
@@ -52,25 +52,20 @@ class Finding:
 def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     """Look at the disk, the file, the chain and what is derived from it; quickly, without deriving it again."""
     db = store.db
-    mend = "hivemind repair, or hivemind backup restore"
     if isinstance(db, Sqlite) and store.directory:
         yield Finding(what="store", is_well=True, detail=str(store.directory))
         room = "free some space; erasing still works"
-        yield _looked("disk", partial(_crowded, store.directory), "there is room", room)
+        is_full = ballast.is_needed(store.directory)
+        yield _looked("disk", lambda: ["the disk is full"] * is_full, "there is room", room)
         file = store.directory / FILE
-        yield _looked("file", lambda: damage(db) or stray_bits(store, file), "every page reads", mend)
-    yield _looked("log", partial(_broken, db), f"{log.end(db):,} entries, the chain verifies", mend)
+        yield _looked("file", lambda: damage(db) or stray_bits(store, file), "every page reads", MEND)
+    yield _looked("log", partial(_broken, db), f"{log.end(db):,} entries, the chain verifies", MEND)
     if isinstance(db, Sqlite) and store.directory:
         yield _looked("word index", partial(_index_damage, db), "agrees with the memories", "hivemind rebuild")
         yield _looked("vectors", partial(_vector_damage, db), "every one is as it was made", "hivemind rebuild")
         if not quick:
             derive = partial(_derived_damage, db, store.directory)
             yield _looked("tables", derive, "say what the log says", "hivemind rebuild")
-
-
-def unopened(error: StoreError) -> Finding:
-    """A store that cannot even be opened."""
-    return Finding(what="store", is_well=False, detail=str(error), remedy="hivemind repair, or hivemind backup restore")
 
 
 def damage(db: Sqlite) -> list[str]:
@@ -100,10 +95,6 @@ def _looked(what: str, look: Callable[[], list[str]], when_well: str, remedy: st
         problems = [str(error)]
     detail = "; ".join(problems[:3]) if problems else when_well
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
-
-
-def _crowded(directory: Path) -> list[str]:
-    return ["the disk is full"] if ballast.is_needed(directory) else []
 
 
 def _broken(db: Database) -> list[str]:
@@ -153,7 +144,7 @@ def _derived_damage(db: Sqlite, directory: Path) -> list[str]:
     """Derives all tables again in a copy, and compares."""
     with tempfile.TemporaryDirectory(dir=directory, prefix="checkup-") as folder:
         db.copy_to(Path(folder) / FILE)
-        with closing(Sqlite.open(Path(folder) / FILE)) as copy:
+        with Sqlite.open(Path(folder) / FILE) as copy:
             before = {table: _digest(copy, sql) for table, sql in DERIVED.items()}
             projector.rebuild(copy)
             changed = [table for table, sql in DERIVED.items() if _digest(copy, sql) != before[table]]

@@ -4,10 +4,11 @@ Statements are written once, for both: placeholders are ``?`` or ``:name``, JSON
 ``json_extract``. Search is each engine's own, behind ``index``.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
@@ -42,6 +43,19 @@ class Vector:
     passage: int
     scale: float
     numbers: bytes
+
+
+class Held:
+    """Something that is held open; ``with`` gives it back."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class Index(Protocol):
@@ -79,36 +93,42 @@ class Index(Protocol):
         """Passages that are likely near in meaning; whether they may be seen is for the caller to ask."""
 
 
-class Database(Protocol):
+class Database(Held, ABC):
     """An open connection."""
 
-    @property
-    def index(self) -> Index:
-        """The engine's own search."""
+    index: Index
+    """The engine's own search."""
 
+    @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
 
     def one(self, sql: str, *values: Any) -> Row | None:
         """The first row, if there is one."""
+        rows = self.execute(sql, *values)
+        return rows[0] if rows else None
 
     def value(self, sql: str, *values: Any) -> Any:
         """The only value of the only row."""
+        row = self.one(sql, *values)
+        return row[0] if row else None
 
+    @abstractmethod
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Rows one by one, for results that need not fit in memory."""
 
+    @abstractmethod
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
 
+    @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, and alone among writers; inside another one it is part of that."""
 
+    @abstractmethod
     def reading(self) -> AbstractContextManager[None]:
         """Several questions of one moment; nothing is written meanwhile."""
 
+    @abstractmethod
     def empty(self, tables: Sequence[str], schema: str) -> None:
         """Have these tables with nothing in them; they are given in the order in which they can go."""
-
-    def close(self) -> None:
-        """Give back what is held."""

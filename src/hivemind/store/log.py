@@ -7,8 +7,10 @@ verifies and nothing is left to guess the content from.
 A device writes two chains: what is the team's into the one it shares, whole; everything else into its own.
 """
 
+import base64
 import json
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,13 +31,11 @@ from hivemind.model.events import (
     encode,
 )
 from hivemind.model.ids import EventId, MemoryId, derived, short
-from hivemind.model.memory import Channel
 from hivemind.model.plain import from_row, plain
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import packed, unpacked
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -115,6 +115,11 @@ ENTRIES = (
 )
 NAMED = "(SELECT value FROM json_each(?))"
 
+MARK = "z:"
+"""JSON never begins with it."""
+SHORTEST = 512
+"""Below this there is little to gain."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
@@ -144,14 +149,14 @@ class Entry:
 
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
     """Add what is new at the end of this device's chains; return it with its positions, less what stays erased."""
-    tips = {device: _tip(db, device, shared=False)}
+    tips = {device: tip(db, device, shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
         if db.one("SELECT 1 FROM events WHERE id = ?", event.id):
             continue
         chain = _chain_for(db, device, tips[device][0], event)
         if chain not in tips:
-            tips[chain] = _tip(db, chain, shared=True)
+            tips[chain] = tip(db, chain, shared=True)
         key, seq, last_hash = tips[chain]
         fact, content = encode(event.fact)
         salt = secrets.token_bytes(16)
@@ -364,15 +369,8 @@ def shared_chain(device: str) -> str:
     return derived("shared", device)
 
 
-def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
-    """What is the team's goes into the shared chain, unless its memory began before there was one."""
-    if event.scope is not Scope.TEAM:
-        return device
-    began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
-    return device if db.one(began_here, event.about, key) else shared_chain(device)
-
-
-def _tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+def tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+    """The key of a chain, which begins here if it is new, and the number and hash of its newest entry."""
     db.execute(
         "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
         device, START, int(shared),
@@ -380,6 +378,14 @@ def _tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
     row = db.one("SELECT key, last_seq, last_hash FROM devices WHERE id = ?", device)
     assert row is not None
     return row[0], row[1], row[2]
+
+
+def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
+    """What is the team's goes into the shared chain, unless its memory began before there was one."""
+    if event.scope is not Scope.TEAM:
+        return device
+    began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
+    return device if db.one(began_here, event.about, key) else shared_chain(device)
 
 
 def _add(db: Database, key: int, header: Header) -> int:
@@ -393,7 +399,7 @@ def _add(db: Database, key: int, header: Header) -> int:
 
 def _continue(db: Database, header: Header) -> int:
     """Put a header that came from elsewhere at the end of its chain."""
-    key, seq, last_hash = _tip(db, header.device, shared=True)
+    key, seq, last_hash = tip(db, header.device, shared=True)
     if header.seq > seq + 1:
         raise OutOfStep(f"entry {seq + 1} of device {short(header.device)} is expected, not {header.seq}", seq + 1)
     if header.seq <= seq or header.prev_hash != last_hash:
@@ -468,15 +474,20 @@ def _lost(db: Database) -> set[tuple[str, int]]:
 
 
 def _event(row: Row) -> Event:
-    identifier, at, actor, channel, scope, repo, session, batch, fact, content = row
-    return Event(
-        id=EventId(identifier),
-        at=at,
-        actor=actor,
-        channel=Channel(channel),
-        scope=Scope(scope),
-        repo=repo,
-        fact=decode(fact, unpacked(content)),
-        session=session,
-        batch=batch,
-    )
+    *told, content = row
+    return Event.read(unpacked(content), *told)
+
+
+def packed(content: str) -> str:
+    """The content as it is kept: small, for build logs repeat themselves; as text, which every engine keeps alike."""
+    if len(content) < SHORTEST:
+        return content
+    small = MARK + base64.b64encode(zlib.compress(content.encode())).decode()
+    return small if len(small) < len(content) else content
+
+
+def unpacked(kept: str) -> str:
+    """The content that was kept."""
+    if kept.startswith(MARK):
+        return zlib.decompress(base64.b64decode(kept[len(MARK) :])).decode()
+    return kept

@@ -1,10 +1,10 @@
-"""Keeps the projections up with the log, and derives them again when asked."""
+"""Keeps the projections up with the log, derives them again when asked, and notes how far slower readers have come."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
 
 from hivemind.model.events import Event
-from hivemind.store import followers, log
+from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, repositories, sessions, tombstones, vectors, words
 
@@ -49,9 +49,21 @@ def create_tables(db: Database) -> None:
     """Empty tables, nothing read yet."""
     tables = [table for owner in reversed(OWNERS) for table in owner.TABLES]
     db.empty(tables, "".join(owner.SCHEMA for owner in OWNERS))
-    followers.advance(db, PROMPT, 0, VERSION)
+    advance(db, PROMPT, 0, VERSION)
 
 
 def version(db: Database) -> int:
     """The version of the projections that derived the tables."""
     return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", PROMPT) or 0)
+
+
+def position(db: Database, reader: str, version: int) -> int:
+    """How far a reader has come; a reader that has learned something new begins again."""
+    read = db.value("SELECT position FROM bookmarks WHERE reader = ? AND version = ?", reader, version)
+    return int(read or 0)
+
+
+def advance(db: Database, reader: str, position: int, version: int) -> None:
+    """Note how far a reader has come, in a transaction of the caller's."""
+    db.execute("DELETE FROM bookmarks WHERE reader = ?", reader)
+    db.execute("INSERT INTO bookmarks VALUES (?, ?, ?)", reader, position, version)

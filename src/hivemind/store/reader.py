@@ -16,8 +16,8 @@ import apsw
 
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE
-from hivemind.store.database import Row
-from hivemind.store.packing import unpacked
+from hivemind.store.database import Held, Row
+from hivemind.store.log import unpacked
 from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
@@ -82,7 +82,7 @@ class Rows:
         return self.rows[0] if self.rows else None
 
 
-class Reader:
+class Reader(Held):
     """A connection that answers SELECT over the views, and nothing else."""
 
     def __init__(self, db: Sqlite) -> None:
@@ -125,12 +125,6 @@ class Reader:
     def close(self) -> None:
         """Give the file back."""
         self._db.close()
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _only_reading(

@@ -1,13 +1,29 @@
-"""What travels between devices and their hub: the shared chains, and what each device has read of them."""
+"""What travels between devices and their hub: the shared chains, what each has read of them, and which team a store
+belongs to; it has one at most.
+"""
 
 import json
 from collections.abc import Iterable
+from dataclasses import astuple
 
 from hivemind.model.plain import from_row
-from hivemind.model.team import Device
-from hivemind.model.wire import START, Entry
+from hivemind.model.team import Device, Membership
+from hivemind.model.wire import Entry
 from hivemind.store import log, projector
 from hivemind.store.database import Database
+
+SCHEMA = """
+CREATE TABLE team (
+    team TEXT PRIMARY KEY,
+    key BLOB NOT NULL,            -- keys the digests of values that stay out of the team
+    person TEXT NOT NULL,
+    role TEXT NOT NULL,
+    lease_days INTEGER NOT NULL,
+    cursor INTEGER NOT NULL,      -- how far the team's log was read
+    pushed INTEGER NOT NULL,      -- how many of our shared entries the hub has
+    synchronised_at TEXT NOT NULL
+) STRICT;
+"""
 
 
 def page(db: Database, after: int, limit: int) -> list[tuple[int, Entry]]:
@@ -48,10 +64,7 @@ def people(db: Database) -> set[str]:
 
 def meet(db: Database, chain: str, person: str, now: str) -> None:
     """Note that somebody's device was heard of."""
-    db.execute(
-        "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, 1) ON CONFLICT DO NOTHING",
-        chain, START,
-    )  # fmt: skip
+    log.tip(db, chain, shared=True)
     db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
 
 
@@ -110,3 +123,22 @@ def holds(db: Database, memory_id: str) -> bool:
         " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
     )
     return db.one(found, memory_id) is not None
+
+
+def membership(db: Database) -> Membership | None:
+    """The team this store belongs to, if it has one."""
+    row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
+    # Postgres gives bytes in a form of its own.
+    return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
+
+
+def note(db: Database, now: Membership) -> None:
+    """Note how the store stands with its team now."""
+    with db.transaction():
+        db.execute("DELETE FROM team")
+        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
+
+
+def leave(db: Database) -> None:
+    """Belong to no team any more."""
+    db.execute("DELETE FROM team")

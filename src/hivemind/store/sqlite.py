@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
-from hivemind.store.database import Row
+from hivemind.store.database import Database, Row
 from hivemind.store.search import Search
 
 PATIENCE_SECONDS = 60
@@ -23,7 +23,7 @@ LONGEST_NAP, SHORTEST_NAP = 0.03, 0.005
 had 810 turns in a minute and another had one. With shorter naps than these, asking costs more than writing."""
 
 
-class Sqlite:
+class Sqlite(Database):
     """An open connection to a file."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -61,16 +61,6 @@ class Sqlite:
         """Run one statement and return its rows."""
         with _translated():
             return list(self.connection.execute(sql, _bindings(values)))
-
-    def one(self, sql: str, *values: Any) -> Row | None:
-        """The first row, if there is one."""
-        rows = self.execute(sql, *values)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, *values: Any) -> Any:
-        """The only value of the only row."""
-        row = self.one(sql, *values)
-        return row[0] if row else None
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Rows one by one, for results that need not fit in memory."""

@@ -39,7 +39,7 @@ def dead_ends(trail: Trail) -> Iterator[Proposal]:
 
 
 def _dead_end(trail: Trail, edits: list[Observation], back: Observation, said: str) -> Iterator[Proposal]:
-    files = dict.fromkeys(filter(None, (trail.named(edit.file) for edit in edits)))
+    files = trail.files(edits)
     why = " ".join(part for part in sentences(said) if WHY.search(part))[:LONGEST]
     if files and why:
         yield Proposal(

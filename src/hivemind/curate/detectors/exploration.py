@@ -30,10 +30,11 @@ def exploration(trail: Trail) -> Iterator[Proposal]:
         if not SHORTEST_TASK <= len(task.text) <= LONGEST_TASK or NOT_A_TASK.match(task.text):
             continue
         edits = [seen for seen in steps if seen.diff and not seen.failed]
-        changed = _files(trail, edits)
+        changed = [file for file in trail.files(edits) if not SCRATCH.search(file)]
         if FEWEST <= len(changed) <= MOST:
             looked = [seen for seen in steps if NAMES_A_FILE.search(seen.file) and not seen.diff and not seen.failed]
-            read = [file for file in _files(trail, looked) if file not in changed][:READ]
+            others = [file for file in trail.files(looked) if not SCRATCH.search(file) and file not in changed]
+            read = others[:READ]
             also = f" Read for it: {', '.join(read)}." if read else ""
             yield Proposal(
                 detector="exploration",
@@ -49,8 +50,3 @@ def _tasks(steps: Sequence[Observation]) -> Iterator[tuple[Observation, Sequence
     begins = [index for index, seen in enumerate(steps) if seen.seen is Seen.PROMPT and not seen.subagent]
     for begin, end in pairwise([*begins, len(steps)]):
         yield steps[begin], steps[begin + 1 : end]
-
-
-def _files(trail: Trail, seen: Sequence[Observation]) -> list[str]:
-    named = dict.fromkeys(trail.named(one.file) for one in seen)
-    return [file for file in named if file and not SCRATCH.search(file)]

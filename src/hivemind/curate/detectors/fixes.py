@@ -75,7 +75,7 @@ def fixes(trail: Trail) -> Iterator[Proposal]:
 
 def _fix(trail: Trail, failed: Run, passed: Run) -> Iterator[Proposal]:
     edits = trail.edits(failed.index, passed.index)
-    files = dict.fromkeys(filter(None, (trail.named(edit.file) for edit in edits)))
+    files = trail.files(edits)
     error = signature(failed.seen.output)
     why = _explanation(trail, failed, edits)
     if not files or len(files) > MOST_FILES or not error or not why or SLIP.search(error):

@@ -16,20 +16,15 @@ SHOP: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "shop.t
 """Its files by path: as it started, what mended a bug, and what moved since."""
 
 
-def build(root: Path) -> None:
-    """The shop as it was when the notes were taken."""
-    root.mkdir(parents=True)
-    git(root, "init", "--quiet", "--initial-branch=main")
+def build(root: Path, other: Path) -> None:
+    """The shop as it was when the notes were taken, and another project of the same person."""
+    for place in (root, other):
+        place.mkdir(parents=True)
+        git(place, "init", "--quiet", "--initial-branch=main")
+    commit(other, {"README.md": "# Garden\n"}, "Plant the garden", "2025-06-01T09:00:00Z")
     commit(root, SHOP["start"], "Start the shop", "2026-01-05T09:00:00Z")
     told = "Fix KeyError in invoices: rows of the exporter may lack columns"
     commit(root, SHOP["fixed"], told, "2026-02-02T09:00:00Z")
-
-
-def build_other(root: Path) -> None:
-    """Another project of the same person."""
-    root.mkdir(parents=True)
-    git(root, "init", "--quiet", "--initial-branch=main")
-    commit(root, {"README.md": "# Garden\n"}, "Plant the garden", "2025-06-01T09:00:00Z")
 
 
 def move_on(root: Path) -> None:

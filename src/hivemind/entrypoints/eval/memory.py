@@ -41,10 +41,10 @@ class Nothing:
 
 
 class File(Nothing):
-    """A plain CLAUDE.md. Sessions append to it, so what was taken out comes back with the next one that knew it."""
+    """A plain CLAUDE.md or its like. Sessions append to it, so what was taken out comes back with one that knew it."""
 
-    def __init__(self, root: Path, notes: Sequence[Told]) -> None:
-        self._file = root / "CLAUDE.md"
+    def __init__(self, file: Path, notes: Sequence[Told]) -> None:
+        self._file = file
         self._file.write_text("# Notes\n\n" + "".join(f"- {note.text}\n" for note in (*COMMON, *notes)))
 
     def begin(self, prompt: str) -> str:

@@ -89,6 +89,7 @@ def _cell(text: str) -> str:
 
 def _remarks(run: Run) -> str:
     said = {
+        "nothing was shown": run.condition not in ("none", "file") and not run.told,
         "harm": run.harm,
         "acted on stale memory": run.stale_mistake,
         "shown without receipt": run.receipts is False,

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hivemind.entrypoints.eval import ground, scripted
 from hivemind.entrypoints.eval.memory import EARLY, LATE, File, Nothing, Remembered, opened, tell
 from hivemind.entrypoints.eval.scripted import Desk
 from hivemind.entrypoints.eval.tasks import COMMON, PLANTED, TASKS, Task
+from hivemind.model.recall import Receipt
 
 CONDITIONS = ("none", "file", "hivemind", *PLANTED, "broken")
 """``broken`` is Hivemind with hooks and server pointed at an empty memory: a harness must be able to tell."""
@@ -26,6 +27,10 @@ PATIENCE_SECONDS = 900
 KNOWN_BY_COMMAND = {"claude": "claude-code"} | {
     name: name for name in ("codex", "gemini", "qwen", "opencode", "copilot")
 }
+NOTES_BY_COMMAND = {"gemini": "GEMINI.md", "qwen": "QWEN.md"} | dict.fromkeys(
+    ("codex", "opencode", "copilot"), "AGENTS.md"
+)
+"""The file of notes that an agent loads, where it is not CLAUDE.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,8 @@ class Run:
     receipts: bool | None
     """Whether each memory that was shown left a receipt; nothing where none was shown."""
     deletion_honoured: bool | None
+    told: tuple[str, ...] = ()
+    """Short ids of the memories with a receipt."""
     repeated_reads: int = 0
     repeated_searches: int = 0
     harm: bool = False
@@ -59,7 +66,7 @@ def run_all(tasks: Sequence[str], conditions: Sequence[str], agent: str, done: C
     for name in tasks:
         cold: Run | None = None
         for condition in sorted(conditions, key=CONDITIONS.index):
-            with tempfile.TemporaryDirectory(prefix="hivemind-eval-") as directory:
+            with tempfile.TemporaryDirectory(prefix="hivemind-eval-", ignore_cleanup_errors=True) as directory:
                 run = _run(TASKS[name], condition, agent, Path(directory).resolve())
             cold = run if condition == "none" else cold
             runs.append(_compared(run, cold))
@@ -74,36 +81,27 @@ def machine() -> str:
 
 def totals(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """The sums for each condition."""
-    return {condition: _total([run for run in runs if run.condition == condition]) for condition in _conditions(runs)}
+    by_condition = {one: [run for run in runs if run.condition == one] for one in CONDITIONS}
+    return {condition: _total(ran) for condition, ran in by_condition.items() if ran}
 
 
 def _total(runs: Sequence[Run]) -> dict[str, Any]:
+    summed = ("success", "repeated_reads", "repeated_searches", "tokens_in", "tokens_out", "memory_tokens", "harm")
     return {
         "tasks": len(runs),
-        "success": sum(run.success for run in runs),
+        **{name: sum(getattr(run, name) for run in runs) for name in summed},
         "reads": sum(len(run.reads) for run in runs),
-        "repeated_reads": sum(run.repeated_reads for run in runs),
         "searches": sum(len(run.searches) for run in runs),
-        "repeated_searches": sum(run.repeated_searches for run in runs),
-        "tokens_in": sum(run.tokens_in for run in runs),
-        "tokens_out": sum(run.tokens_out for run in runs),
-        "memory_tokens": sum(run.memory_tokens for run in runs),
         "seconds": round(sum(run.seconds for run in runs), 2),
         "stale_mistakes": sum(run.stale_mistake for run in runs),
         "without_receipt": sum(run.receipts is False for run in runs),
         "deletions_broken": sum(run.deletion_honoured is False for run in runs),
-        "harm": sum(run.harm for run in runs),
     }
-
-
-def _conditions(runs: Sequence[Run]) -> Iterator[str]:
-    return (condition for condition in CONDITIONS if any(run.condition == condition for run in runs))
 
 
 def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     root, other, home = top / "shop", top / "garden", top / "memory"
-    ground.build(root)
-    ground.build_other(other)
+    ground.build(root, other)
     notes = task.told(condition)
     has_memory = condition not in ("none", "file")
     if has_memory:
@@ -111,7 +109,7 @@ def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     ground.move_on(root)
     if has_memory:
         tell(home, root, other, (note for note in notes if note.late), LATE)
-    memory = _memory(condition, task, root, home)
+    memory = _memory(condition, task, root, home, agent)
     desk = Desk(root=root, memory=memory)
     begin = time.perf_counter()
     if agent:
@@ -123,22 +121,26 @@ def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     return _graded(task, condition, desk, home, seconds)
 
 
-def _memory(condition: str, task: Task, root: Path, home: Path) -> Nothing:
+def _memory(condition: str, task: Task, root: Path, home: Path, agent: str) -> Nothing:
     match condition:
         case "none":
             return Nothing()
         case "file":
-            return File(root, task.told(condition))
+            return File(root / NOTES_BY_COMMAND.get(_program(agent), "CLAUDE.md"), task.told(condition))
         case "broken":
             return Remembered(home / "empty", root)
         case _:
             return Remembered(home, root)
 
 
+def _program(agent: str) -> str:
+    return Path(shlex.split(agent)[0]).name if agent else ""
+
+
 def _work(agent: str, desk: Desk, prompt: str) -> None:
     """Let a real agent do it: connected where we know how, else told in its prompt what our hooks would tell it."""
     words = shlex.split(agent)
-    known = KNOWN_BY_COMMAND.get(Path(words[0]).name)
+    known = KNOWN_BY_COMMAND.get(_program(agent))
     environ = None
     desk.given.append(prompt)
     if isinstance(desk.memory, Remembered):
@@ -165,6 +167,8 @@ def _graded(task: Task, condition: str, desk: Desk, home: Path, seconds: float) 
     check = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{task.check}"]
     graded = subprocess.run(check, cwd=desk.root, capture_output=True, text=True, check=False)
     shown = {one for text in desk.given for one in SHOWN_ID.findall(text)}
+    receipts = _receipts(home, desk.root)
+    told = {receipt.memory_id[:8] for receipt in receipts}
     changed = ground.git(desk.root, "diff", "--name-only").split()
     said = [text for text in desk.given if "<hivemind-memory" in text or text.startswith("# Notes")]
     return Run(
@@ -176,10 +180,11 @@ def _graded(task: Task, condition: str, desk: Desk, home: Path, seconds: float) 
         searches=tuple(desk.searches),
         tokens_in=_tokens(desk.given),
         tokens_out=_tokens(desk.written),
-        memory_tokens=_tokens(said),
+        memory_tokens=_tokens(said) or sum(receipt.tokens for receipt in receipts),
         seconds=round(seconds, 2),
         stale_mistake=bool(task.stale_path) and task.stale_path in changed,
-        receipts=_all_have_receipts(shown, home, desk.root) if shown else None,
+        receipts=shown <= told if shown or told else None,
+        told=tuple(sorted(told)),
         deletion_honoured=_is_gone(task.erased_value, desk, home) if task.erased_value else None,
     )
 
@@ -191,17 +196,18 @@ def _compared(run: Run, cold: Run | None) -> Run:
     again = sum(path in cold.reads for path in run.reads)
     searched = sum(pattern in cold.searches for pattern in run.searches)
     harm = cold.success and not run.success
-    return Run(**asdict(run) | {"repeated_reads": again, "repeated_searches": searched, "harm": harm})
+    return replace(run, repeated_reads=again, repeated_searches=searched, harm=harm)
 
 
 def _tokens(texts: Sequence[str]) -> int:
     return sum(len(text.encode()) for text in texts) // BYTES_PER_TOKEN
 
 
-def _all_have_receipts(shown: set[str], home: Path, root: Path) -> bool:
+def _receipts(home: Path, root: Path) -> tuple[Receipt, ...]:
+    if not home.exists():
+        return ()
     with opened(home, root, LATE) as mind:
-        on_record = {line.memory_id[:8] for line in mind.receipts(limit=1000)}
-    return shown <= on_record
+        return mind.receipts(limit=1000)
 
 
 def _is_gone(value: str, desk: Desk, home: Path) -> bool:

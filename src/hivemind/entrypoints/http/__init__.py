@@ -11,14 +11,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hivemind import __version__
 from hivemind.app.hosting import Host
+from hivemind.entrypoints.guard import Guard
 from hivemind.entrypoints.http import mcp, pages, routes
-from hivemind.entrypoints.http.guard import Guard
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreBusy, TooOften, Unavailable, Unknown
 
 STATUS: dict[type[HivemindError], int] = {
     Unknown: 401, TooOften: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreBusy: 503, Unavailable: 503,
     HivemindError: 500,
 }  # fmt: skip
+
+LONGEST_BODY = 8 << 20
+TURNED_AWAY = {
+    403: "requests from that site are refused",
+    413: f"a request has at most {LONGEST_BODY} bytes",
+    421: "this hub does not go by that name; start it with --public-url to give it another",
+}
 
 
 def application(host: Host, public_url: str) -> ASGIApp:
@@ -45,7 +52,10 @@ def application(host: Host, public_url: str) -> ASGIApp:
     app.include_router(routes.router)
     app.mount("/", either)
     parts = urlsplit(public_url)
-    return Guard(app, hosts={parts.netloc}, origins={f"{parts.scheme}://{parts.netloc}"})
+    return Guard(
+        app, {f"{parts.scheme}://{parts.netloc}"}, LONGEST_BODY,
+        lambda status: JSONResponse({"error": TURNED_AWAY[status]}, status),
+    )  # fmt: skip
 
 
 async def _misread(_: Request, error: Exception) -> JSONResponse:

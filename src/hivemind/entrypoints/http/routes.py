@@ -187,14 +187,7 @@ def judge(
 ) -> Json:  # fmt: skip
     """Decide about a memory."""
     with host.mind(who) as mind:
-        decide = {
-            "approve": mind.approve,
-            "reject": mind.reject,
-            "retract": mind.retract,
-            "restore": mind.restore,
-            "verify": mind.verify,
-        }[verdict]
-        return _object(decide(memory, reason=asked.reason))
+        return _object(getattr(mind, verdict)(memory, reason=asked.reason))
 
 
 @router.delete("/memories/{memory}")

@@ -4,7 +4,8 @@
 same pages.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -15,98 +16,82 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from hivemind.entrypoints.viewer.door import Door, Right, Visitor
-from hivemind.entrypoints.viewer.guard import Guard
+from hivemind.entrypoints.viewer.guard import guarded
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
-from hivemind.entrypoints.viewer.visit import Page, Visit
+from hivemind.entrypoints.viewer.visit import Door, Page, Right, Visit, Visitor
 from hivemind.errors import HivemindError, Refused
 
 __all__ = ["Address", "Door", "Right", "Visitor", "build"]
 
-Address = tuple[str, str, Page]
-"""A method, a path, and the page that answers there."""
+Address = tuple[str, str, Page, Right | None]
+"""A method, a path, the page that answers there, and the right it takes; pages without one ask for themselves."""
 PAGES: tuple[Address, ...] = (
-    ("GET", "/", today.page),
-    ("GET", "/search", search.page),
-    ("GET", "/memory/{id}", memory.page),
-    ("GET", "/memory/{id}/promote", memory.promotion),
-    ("GET", "/memory/{id}/publish", memory.publication),
-    ("POST", "/memory/{id}/erase", memory.erase),
-    ("POST", "/memory/{id}/{act}", memory.act),
-    ("POST", "/undo", memory.undo),
-    ("GET", "/file", memory.file),
-    ("GET", "/review", review.page),
-    ("POST", "/review/{id}", review.decide),
-    ("GET", "/sessions", sessions.page),
-    ("GET", "/session/{id}", sessions.replay),
-    ("GET", "/graph", graph.page),
-    ("GET", "/graph/near", graph.near),
-    ("GET", "/log", log.page),
-    ("GET", "/rollback", log.preview),
-    ("POST", "/rollback", log.apply),
-    ("POST", "/rollback/undo", log.undo),
-    ("GET", "/health", health.page),
-    ("GET", "/health/findings", health.findings),
+    ("GET", "/", today.page, None),
+    ("GET", "/search", search.page, None),
+    ("GET", "/memory/{id}", memory.page, None),
+    ("GET", "/memory/{id}/promote", memory.promotion, Right.FILES),
+    ("GET", "/memory/{id}/publish", memory.publication, Right.SHARE),
+    ("POST", "/memory/{id}/erase", memory.erase, Right.ERASE),
+    ("POST", "/memory/{id}/{act}", memory.act, None),
+    ("POST", "/undo", memory.undo, Right.REVIEW),
+    ("GET", "/file", memory.file, Right.FILES),
+    ("GET", "/review", review.page, None),
+    ("POST", "/review/{id}", review.decide, None),
+    ("GET", "/sessions", sessions.page, Right.FILES),
+    ("GET", "/session/{id}", sessions.replay, Right.FILES),
+    ("GET", "/graph", graph.page, Right.FILES),
+    ("GET", "/graph/near", graph.near, Right.FILES),
+    ("GET", "/log", log.page, None),
+    ("GET", "/rollback", log.preview, Right.REVIEW),
+    ("POST", "/rollback", log.apply, Right.REVIEW),
+    ("POST", "/rollback/undo", log.undo, Right.REVIEW),
+    ("GET", "/health", health.page, Right.FILES),
+    ("GET", "/health/findings", health.findings, Right.FILES),
 )
 
 
 def build(door: Door, more: Iterable[Address] = ()) -> ASGIApp:
     """The pages, and more of them, for whoever comes through this door."""
+    addresses = (*PAGES, *more)
     pages = Starlette(
         routes=[
-            *(Route(path, _visited(door, page), methods=[method]) for method, path, page in (*PAGES, *more)),
-            Route("/login", _asks_in(door), methods=["GET"]),
+            *(Route(path, partial(_visited, door, page, right), methods=[how]) for how, path, page, right in addresses),
+            Route("/login", partial(_asks_in, door), methods=["GET"]),
             Route("/login", lambda request: door.login(request, request.state.form), methods=["POST"]),
             Route("/logout", door.logout, methods=["POST"]),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ],
-        exception_handlers={
-            HivemindError: _ours(door),  # type: ignore[dict-item]
-            HTTPException: _theirs,  # type: ignore[dict-item]
-            Exception: _nobodys,
-        },
+        exception_handlers={HivemindError: partial(_ours, door), HTTPException: _theirs, Exception: _nobodys},
     )
-    # Around everything, so that even the page that says something broke passes it.
-    return Guard(pages, door)
+    return guarded(pages, door)
 
 
-def _visited(door: Door, page: Page) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
-        visitor: Visitor = request.state.visitor
-        with door.open_mind(request) as mind:
-            return page(
-                Visit(
-                    request=request,
-                    mind=mind,
-                    visitor=visitor,
-                    token=door.form_token(visitor),
-                    form=request.state.form,
-                )
-            )
-
-    return answer
+def _visited(door: Door, page: Page, right: Right | None, request: Request) -> Response:
+    visitor: Visitor = request.state.visitor
+    token, form = door.form_token(visitor), request.state.form
+    with door.open_mind(request) as mind:
+        visit = Visit(request=request, mind=mind, visitor=visitor, token=token, form=form)
+        if right:
+            visit.must(right)
+        return page(visit)
 
 
-def _asks_in(door: Door) -> Callable[[Request], Response]:
-    def answer(request: Request) -> Response:
-        """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
-        page = ENVIRONMENT.get_template(door.login_page)
-        return HTMLResponse(page.render(code=request.query_params.get("code", ""), visitor=None))
-
-    return answer
+def _asks_in(door: Door, request: Request) -> Response:
+    """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
+    page = ENVIRONMENT.get_template(door.login_page)
+    return HTMLResponse(page.render(code=request.query_params.get("code", ""), visitor=None))
 
 
-def _ours(door: Door) -> Callable[[Request, HivemindError], Response]:
-    def answer(request: Request, error: HivemindError) -> Response:
-        if isinstance(error, Refused) and request.state.visitor:
-            door.note_refusal(request, str(error))
-        return told(error)
-
-    return answer
+def _ours(door: Door, request: Request, error: Exception) -> Response:
+    assert isinstance(error, HivemindError)
+    if isinstance(error, Refused) and request.state.visitor:
+        door.note_refusal(request, str(error))
+    return told(error)
 
 
-def _theirs(request: Request, error: HTTPException) -> Response:
+def _theirs(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
     return refused(error.status_code, "There is no such page." if error.status_code == 404 else str(error.detail))
 
 

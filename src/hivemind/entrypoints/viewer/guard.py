@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hivemind.entrypoints.viewer.door import Door, is_same
+from hivemind.entrypoints.guard import Guard
 from hivemind.entrypoints.viewer.looks import refused, told
+from hivemind.entrypoints.viewer.visit import Door, Form, is_same
 from hivemind.errors import HivemindError
 
 POLICY = (
@@ -30,67 +31,63 @@ READING = ("GET", "HEAD")
 LARGEST_FORM = 1 << 20
 
 
-class Guard:
-    """Stands before the pages."""
+TURNED_AWAY = {
+    403: "Another page sent you here. Type the address, or open the link that you were given.",
+    413: "That is more than a form can hold.",
+    421: "This address is not the viewer's own. Open the link that you were given.",
+}
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self._app = app
-        self._door = door
-        self._hosts = {origin.partition("://")[2] for origin in door.origins}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or say why not."""
-        if scope["type"] != "http":
-            return
+def guarded(pages: ASGIApp, door: Door) -> ASGIApp:
+    """The pages, each for a known visitor alone; every answer carries the headers, also that something broke."""
+
+    async def for_a_visitor(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        sending = _with_headers(send, is_static=request.url.path.startswith("/static/"))
         try:
-            answer = self._address(request) or await self._visitor(request) or self._app
+            answer = _misplaced(request) or await _unknown(request, door) or pages
         except HivemindError as error:
             answer = told(error)
-        await answer(scope, receive, sending)
+        await answer(scope, receive, send)
 
-    def _address(self, request: Request) -> Response | None:
-        """Names that lead here by a trick, and pages of others that send their forms here."""
-        origin, fetched_from = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
-        if request.headers.get("host") not in self._hosts:
-            return refused(421, "This address is not the viewer's own. Open the link that you were given.")
-        if request.method not in (*READING, "POST"):
-            return refused(405, "Pages are read, and forms are sent; nothing else.")
-        by_another = origin is not None and origin not in self._door.origins
-        if by_another or fetched_from not in ("none", "same-origin"):
-            return refused(403, "Another page sent you here. Type the address, or open the link that you were given.")
-        if request.method not in READING and origin is None:
-            return refused(403, "A form must say which page it comes from.")
+    guard = Guard(for_a_visitor, door.origins, LARGEST_FORM, lambda status: refused(status, TURNED_AWAY[status]))
+
+    async def dressed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await guard(scope, receive, _with_headers(send, is_static=scope["path"].startswith("/static/")))
+
+    return dressed
+
+
+def _misplaced(request: Request) -> Response | None:
+    """What only pages have: pages of others that lead here, and forms that do not say where they come from."""
+    if request.method not in (*READING, "POST"):
+        return refused(405, "Pages are read, and forms are sent; nothing else.")
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return refused(403, TURNED_AWAY[403])
+    if request.method not in READING and "origin" not in request.headers:
+        return refused(403, "A form must say which page it comes from.")
+    return None
+
+
+async def _unknown(request: Request, door: Door) -> Response | None:
+    is_open = request.url.path == "/login" or request.url.path.startswith("/static/")
+    visitor = None if is_open else await run_in_threadpool(door.visitor, request)
+    request.state.visitor, request.state.form = visitor, {}
+    if visitor is None and not is_open:
+        return door.stranger(request)
+    if request.method in READING:
         return None
-
-    async def _visitor(self, request: Request) -> Response | None:
-        is_open = request.url.path == "/login" or request.url.path.startswith("/static/")
-        visitor = None if is_open else await run_in_threadpool(self._door.visitor, request)
-        request.state.visitor, request.state.form = visitor, {}
-        if visitor is None and not is_open:
-            return self._door.stranger(request)
-        if request.method in READING:
-            return None
-        form = await _form(request)
-        if form is None:
-            return refused(413, "That is more than a form can hold.")
-        request.state.form = form
-        # Who logs in has no form of ours yet; the code they bring is their proof.
-        if visitor is None or is_same(form.get("token", ""), self._door.form_token(visitor)):
-            return None
-        return refused(403, "This form is not of this visit. Go back, reload the page, try again.")
+    form = request.state.form = await _form(request)
+    # Who logs in has no form of ours yet; the code they bring is their proof.
+    if visitor is None or is_same(form.get("token", ""), door.form_token(visitor)):
+        return None
+    return refused(403, "This form is not of this visit. Go back, reload the page, try again.")
 
 
-async def _form(request: Request) -> dict[str, str] | None:
+async def _form(request: Request) -> Form:
     """A form's fields; of several of one name, all, separated by commas."""
-    raw = b""
-    async for piece in request.stream():
-        raw += piece
-        if len(raw) > LARGEST_FORM:
-            return None
-    fields: dict[str, str] = {}
-    for name, value in parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True):
+    fields: Form = {}
+    for name, value in parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True):
         fields[name] = f"{fields[name]},{value}" if name in fields else value
     return fields
 

@@ -17,8 +17,8 @@ from starlette.responses import RedirectResponse, Response
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Door, Visitor, build
-from hivemind.entrypoints.viewer.door import Form, is_same
 from hivemind.entrypoints.viewer.looks import refused
+from hivemind.entrypoints.viewer.visit import Form, is_same
 from hivemind.errors import Unknown
 
 KNOWN_SECONDS = 30 * 86_400
@@ -114,7 +114,7 @@ def door(
     origins = frozenset({f"http://127.0.0.1:{port}", f"http://localhost:{port}"})
     return Door(
         origins=origins, secret=token, open_mind=open_mind, visitor=visitor, stranger=stranger,
-        login_page="login.html", login=login, logout=logout, cookie=cookie,
+        login_page="login.html", login=login, logout=logout,
     )  # fmt: skip
 
 

@@ -1,17 +1,18 @@
-"""How things look: the templates, and what they say about times, places and differences."""
+"""How things look: the templates, what they say about times, places and differences, and small charts: no script,
+no style, a sentence for whoever cannot see them.
+"""
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from hivemind.entrypoints.viewer import charts
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, TooOften, Unavailable, Unknown
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
@@ -21,6 +22,9 @@ from hivemind.model.text import first_line, neutral
 
 LARGEST_WORD_DIFF = 8_000
 """Characters; longer texts are compared line by line."""
+WIDTH, HEIGHT, GAP = 300, 64, 2
+"""Of a chart."""
+WORDS, LINES = re.compile(r"\s+|\w+|[^\w\s]"), re.compile(r"[^\n]*\n|[^\n]+")
 STATUS: dict[type[HivemindError], int] = {
     InvalidInput: 400, NotFound: 404, Unknown: 401, TooOften: 429, Refused: 403, StoreError: 503, Unavailable: 503,
     HivemindError: 500,
@@ -74,7 +78,7 @@ def place(repo: str) -> str:
 
 def changed(before: str, after: str) -> Iterator[tuple[str, str]]:
     """Two wordings as one text: what stayed, what went, what came."""
-    cut = (lambda text: re.findall(r"\s+|\w+|[^\w\s]", text)) if _is_short(before, after) else _by_lines
+    cut = (WORDS if max(len(before), len(after)) <= LARGEST_WORD_DIFF else LINES).findall
     old, new = cut(before), cut(after)
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -106,12 +110,47 @@ def excerpt(text: str, lines: int = 14) -> tuple[str, int]:
     return "\n".join([*every[: lines // 2], f"… {left} lines …", *every[-(lines - lines // 2) :]]), left
 
 
-def _by_lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
+def bars(points: Sequence[tuple[str, float]], said: str, unit: str = "") -> Markup:
+    """A bar for each day."""
+    most = max((value for _, value in points), default=0) or 1
+    step = WIDTH / max(len(points), 1)
+    drawn = []
+    for place, (name, value) in enumerate(points):
+        tall = max(round(HEIGHT * value / most, 1), 1.5 if value else 0)
+        drawn.append(_bar(place * step, HEIGHT - tall, step - GAP, tall, "bar", f"{name}: {_number(value)} {unit}"))
+    return _chart("".join(drawn), said)
 
 
-def _is_short(*texts: str) -> bool:
-    return all(len(text) <= LARGEST_WORD_DIFF for text in texts)
+def stack(points: Sequence[tuple[str, Sequence[tuple[str, float]]]], said: str) -> Markup:
+    """A column for each day, of parts that each have a class."""
+    most = max((sum(value for _, value in parts) for _, parts in points), default=0) or 1
+    step = WIDTH / max(len(points), 1)
+    drawn = []
+    for place, (name, parts) in enumerate(points):
+        bottom = float(HEIGHT)
+        for kind, value in parts:
+            tall = HEIGHT * value / most
+            bottom -= tall
+            if value:
+                drawn.append(_bar(place * step, bottom, step - GAP / 2, tall, kind, f"{name}: {value:,} {kind}"))
+    return _chart("".join(drawn), said)
+
+
+def _bar(left: float, top: float, wide: float, tall: float, kind: str, title: str) -> str:
+    place = f'x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{tall:.1f}"'
+    return f'<rect class="{escape(kind)}" {place}><title>{escape(title.strip())}</title></rect>'
+
+
+def _chart(drawn: str, said: str) -> Markup:
+    return Markup(  # every text in it went through escape
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img"'
+        f' aria-label="{escape(said)}"><line class="ground" x1="0" x2="{WIDTH}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
+        f"{drawn}</svg>"
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def _environment() -> Environment:
@@ -128,7 +167,7 @@ def _environment() -> Environment:
         "patch": patch, "excerpt": excerpt,
     }  # fmt: skip
     environment.globals |= {
-        "changed": changed, "unified": unified, "query": urlencode, "bars": charts.bars, "stack": charts.stack,
+        "changed": changed, "unified": unified, "query": urlencode, "bars": bars, "stack": stack,
         "KINDS": [*Kind], "SCOPES": [*Scope], "STATUSES": [one for one in Status if one is not Status.ERASED],
     }  # fmt: skip
     return environment

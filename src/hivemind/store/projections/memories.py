@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
@@ -69,14 +70,10 @@ CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('pr
 CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
-COLUMNS = (
-    "id, kind, bucket, text, scope, repo, owner, channel, trust, status, recorded_at, revised_at, tags, sources,"
-    " links, anchors, subject, confidence, valid_from, valid_to, expires_at, verify_by, last_verified_at,"
-    " supersedes, superseded_by, contradicts, derived_from, batch, action, reasoning, result, version, head,"
-    " rivals, agent, session_id, file_path"
-)
-NAMES = COLUMNS.split(", ")
-LISTS = ("tags", "sources", "links", "anchors", "supersedes", "contradicts", "derived_from", "rivals")
+NAMES = [field.name for field in fields(Memory) if field.name != "trace"]
+NAMES += ["bucket", "action", "reasoning", "result", "agent", "session_id", "file_path"]
+COLUMNS = ", ".join(NAMES)
+LISTS = [field.name for field in fields(Memory) if field.default == ()]
 WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
 
@@ -326,11 +323,9 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    return tuple(derived[name] if name in derived else _stored(getattr(memory, name)) for name in NAMES)
-
-
-def _stored(value: Any) -> Any:
-    return as_json(value) if isinstance(value, tuple) else value
+    lists = {name: as_json(getattr(memory, name)) for name in LISTS if name not in derived}
+    told = lists | derived
+    return tuple(told[name] if name in told else getattr(memory, name) for name in NAMES)
 
 
 def _memory(row: Row) -> Memory:

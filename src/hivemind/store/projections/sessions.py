@@ -13,7 +13,7 @@ from hivemind.model.session import Observation, Session
 from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
-from hivemind.store.packing import unpacked
+from hivemind.store.log import unpacked
 from hivemind.store.projections.filters import seen_from
 
 TABLES = ("observations", "sessions")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from hivemind.model.life import Step
 from hivemind.model.moments import in_words
-from hivemind.model.passages import passages
-from hivemind.model.words import code_words
+from hivemind.model.words import code_words, passages
 from hivemind.store.database import Database, Found
 from hivemind.store.projections import vectors
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from hivemind.entrypoints.viewer.door import Right
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.reports import Near, Tie
 from hivemind.model.text import first_line, neutral
@@ -12,7 +11,6 @@ from hivemind.model.text import first_line, neutral
 
 def page(visit: Visit) -> Response:
     """A place and what lies around it, as a list; the script draws the same and opens more of it."""
-    visit.must(Right.FILES)
     at = visit.asked.get("at", "").strip("/")
     near = visit.mind.near(at)
     folders = [(name, "/".join(at.split("/")[: place + 1])) for place, name in enumerate(at.split("/"))] if at else []
@@ -21,7 +19,6 @@ def page(visit: Visit) -> Response:
 
 def near(visit: Visit) -> Response:
     """The same for the script."""
-    visit.must(Right.FILES)
     return JSONResponse(_plain(visit.mind.near(visit.asked.get("at", "").strip("/"))))
 
 

@@ -4,13 +4,11 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.door import Right
 from hivemind.entrypoints.viewer.visit import Visit
 
 
 def page(visit: Visit) -> Response:
     """How much there is; the script asks for the findings, because a full examination takes its time."""
-    visit.must(Right.FILES)
     mind = visit.mind
     found = _examined(visit) if visit.asked.get("examine") else {}
     return visit.page("health.html", stats=mind.stats(), model=mind.model(), spent=mind.tokens_spent(), **found)
@@ -18,7 +16,6 @@ def page(visit: Visit) -> Response:
 
 def findings(visit: Visit) -> Response:
     """What the doctor found, as a part of the page."""
-    visit.must(Right.FILES)
     return visit.page("findings.html", **_examined(visit))
 
 

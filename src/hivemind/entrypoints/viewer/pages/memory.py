@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.door import Right
 from hivemind.entrypoints.viewer.looks import unified
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection
@@ -98,21 +97,18 @@ def act(visit: Visit) -> Response:
 
 def erase(visit: Visit) -> Response:
     """Destroy it; the answer is the receipt."""
-    visit.must(Right.ERASE)
     receipt = visit.mind.erase(visit.named("id"), reason=_reason(visit))
     return visit.page("erased.html", receipt=receipt)
 
 
 def undo(visit: Visit) -> Response:
     """Undo one act and go back to where it was done."""
-    visit.must(Right.REVIEW)
     visit.mind.rollback(Selection(batch=visit.form.get("batch", "")), reason="undone in the viewer")
     return visit.go(visit.form.get("back", "/"), did="undo")
 
 
 def promotion(visit: Visit) -> Response:
     """What an instruction file would say."""
-    visit.must(Right.FILES)
     memory, file = visit.named("id"), visit.asked.get("file") or "AGENTS.md"
     _, before, after = visit.mind.promote(memory, file)
     return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
@@ -120,14 +116,12 @@ def promotion(visit: Visit) -> Response:
 
 def publication(visit: Visit) -> Response:
     """What the team would get to see, and what stays here."""
-    visit.must(Right.SHARE)
     (planned,) = visit.mind.publish([visit.named("id")], dry_run=True)
     return visit.page("publish.html", planned=planned)
 
 
 def file(visit: Visit) -> Response:
     """A file at a commit, with the lines a memory rests on."""
-    visit.must(Right.FILES)
     path, commit = visit.asked.get("path", ""), visit.asked.get("commit", "")
     first, _, last = visit.asked.get("lines", "").partition("-")
     begin = int(first) if first.isdecimal() else 0

@@ -4,15 +4,16 @@ from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import SAID, perform
 from hivemind.entrypoints.viewer.visit import Visit
-from hivemind.model.reports import Waiting
 
 DECK = 100
+"""More than anybody reviews in a day; Today counts the same cards."""
 
 
 def page(visit: Visit) -> Response:
     """The card on top: the one asked for, or the first."""
     deck = visit.mind.review(limit=DECK)
-    at = _place(deck, visit.asked.get("at", ""))
+    wanted = visit.asked.get("at", "")
+    at = next((place for place, one in enumerate(deck) if wanted and one.memory.id.startswith(wanted)), 0)
     card = deck[at] if deck else None
     sources = card.memory.sources if card else ()
     return visit.page(
@@ -21,7 +22,8 @@ def page(visit: Visit) -> Response:
         at=at,
         card=card,
         evidence=[(one, visit.mind.observation(one.event) if one.event else None) for one in sources],
-        is_doubt=bool(card) and _is_doubt(card),
+        # Whether looking at it again is what is asked for.
+        is_doubt=bool(card and card.why.startswith(("to be", "in doubt"))),
         behind=visit.mind.behind(card.memory) if card else (),
         next=deck[at + 1].memory.id if at + 1 < len(deck) else "",
         previous=deck[at - 1].memory.id if at > 0 else "",
@@ -34,12 +36,3 @@ def decide(visit: Visit) -> Response:
     memory, name = visit.named("id"), visit.form.get("act", "")
     batch = perform(visit, memory, name)
     return visit.go("/review", at=visit.form.get("next", ""), did=name, batch=batch, was=memory)
-
-
-def _place(deck: tuple[Waiting, ...], wanted: str) -> int:
-    return next((place for place, one in enumerate(deck) if wanted and one.memory.id.startswith(wanted)), 0)
-
-
-def _is_doubt(card: Waiting | None) -> bool:
-    """Whether looking at it again is what is asked for."""
-    return card is not None and card.why.startswith(("to be", "in doubt"))

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.door import Right
+from hivemind.entrypoints.viewer.pages.review import DECK
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt
@@ -20,7 +20,8 @@ def page(visit: Visit) -> Response:
     mind = visit.mind
     days = mind.days()
     now = dict(days[-1].memories)
-    doubts = mind.stale() if Right.FILES in visit.visitor.may else ()
+    doubts = mind.stale()
+    deck = mind.review(limit=DECK, doubts=doubts)
     return visit.page(
         "today.html",
         days=days,
@@ -31,8 +32,8 @@ def page(visit: Visit) -> Response:
             "doubt": [(one.date, 100 * one.to_verify / one.recalls if one.recalls else 0) for one in days],
         },
         now=now,
-        waiting=now[Status.PROPOSED] + now[Status.DISPUTED],
-        queue=mind.waiting(limit=WAITING),
+        waiting=len(deck),
+        queue=sorted(deck, key=lambda one: one.memory.recorded_at, reverse=True)[:WAITING],
         doubts=doubts,
         learned=mind.list(statuses=(Status.ACTIVE, Status.DISPUTED), limit=LEARNED),
         shown=_recalls(visit)[:REACHED],
