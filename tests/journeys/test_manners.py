@@ -355,8 +355,8 @@ def test_hivemind_alone_says_where_you_stand_and_what_to_do_next(tmp_path: Path)
     (tmp_path / "user" / ".claude").mkdir(parents=True)
     before = run()
     run("remember", "API port is 8080")
-    run("remember", "API port is 9090")
-    run("remember", "Only elsewhere", "--scope", "user")
+    run("remember", "API port is 9090", "--verify-by", "2020-01-01")
+    run("remember", "Only elsewhere", "--scope", "user", "--verify-by", "2020-01-01")
 
     after = run()
     told = run_json()
@@ -367,7 +367,7 @@ def test_hivemind_alone_says_where_you_stand_and_what_to_do_next(tmp_path: Path)
     assert "2 disputed" in after.stdout
     assert "hivemind review" in after.stdout
     assert dict(told["memories"]) == {"disputed": 2, "active": 1}
-    assert told["waiting"] == 2
+    assert told["waiting"] == len(run_json("review")) == 3
     assert told["next"][0]["command"] == "hivemind install"
 
 

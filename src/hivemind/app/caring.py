@@ -11,7 +11,7 @@ from hivemind.app.core import Model, Progress, quietly
 from hivemind.app.judging import Judging
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model import moments
-from hivemind.model.memory import Status
+from hivemind.model.memory import Memory, Status
 from hivemind.model.reports import Compared, ModelState, NextStep, Standing, Stats
 from hivemind.model.scope import Sight
 from hivemind.settings import write
@@ -22,6 +22,7 @@ from hivemind.store.repair import FOLDER
 
 MANY = 1000
 """More than anybody reviews in a day."""
+TO_DECIDE = (Status.PROPOSED, Status.DISPUTED)
 
 
 class Caring(Judging, Connecting):
@@ -102,9 +103,11 @@ class Caring(Judging, Connecting):
         stats = self.stats()
         counted = {Status(status): int(count) for status, count in memories.statuses(db, here)}
         connected, found = self.connected_agents()
-        overdue = len(memories.overdue(db, self._query(limit=MANY)))
-        waiting = counted.get(Status.PROPOSED, 0) + counted.get(Status.DISPUTED, 0) + overdue
         doubted = self._doubted()
+        # As `review` counts: each memory once, whatever it waits for.
+        aside = {one.id: one.status for one in (*memories.overdue(db, self._query(limit=MANY)), *doubted)}
+        waiting = sum(counted.get(status, 0) for status in TO_DECIDE)
+        waiting += sum(status not in TO_DECIDE for status in aside.values())
         last = next(iter(sessions.listed(db, here, limit=1)), None)
         return Standing(
             store=str(self._store.directory),
@@ -115,16 +118,16 @@ class Caring(Judging, Connecting):
             last_session=last,
             connected=connected,
             waiting=waiting,
-            doubted=doubted,
-            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, doubted)),
+            doubted=len(doubted),
+            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, len(doubted))),
         )
 
-    def _doubted(self) -> int:
+    def _doubted(self) -> list[Memory]:
         try:
-            return len(self.stale())
+            return [one.memory for one in self.stale()]
         except HivemindError:
             # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
-            return 0
+            return []
 
 
 def _next(

@@ -42,7 +42,7 @@ def erase(store: Store, pen: Pen, memory: Memory, reason: str) -> Erasure:
         store.record(events)
     places = [
         Place(name="memories", state="done", detail=f"{len(doomed)} with every version, words and vectors"),
-        Place(name="log", state="done", detail=f"the content of {len(others)} other entries went with it"),
+        Place(name="log", state="done", detail=f"other entries whose content went with it: {len(others)}"),
     ]
     if store.directory:
         places += [_spool(store.directory, needles), _files(store.directory, store, pen, memory, needles)]
