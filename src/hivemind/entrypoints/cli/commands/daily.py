@@ -221,7 +221,8 @@ def brief(prompt: str) -> None:
     """
     with open_mind() as mind:
         said = mind.on_prompt(prompt) if prompt else mind.brief()
-    tell(said, lambda: say(said.text) if said.text else note("Nothing would be said."))
+    why = "nothing known bears on it" if prompt else "no convention, decision or the like is known here yet"
+    tell(said, lambda: say(said.text) if said.text else note(f"Nothing would be said: {why}."))
 
 
 ALONE = "a approve · e edit · r reject · s skip · q quit"
