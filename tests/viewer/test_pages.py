@@ -379,6 +379,8 @@ def test_the_log_is_filtered_and_verified(page: Page) -> None:
 
     page.get_by_label("Show").select_option("rollbacks")
     page.get_by_role("button", name="Show").click()
+    expect(page).to_have_url(re.compile("rollbacks"))
+    expect(page.locator("td .fact").first).to_contain_text("roll")
     facts = set(page.locator("td .fact").all_inner_texts())
     page.get_by_role("link", name="Verify the chain").click()
 
