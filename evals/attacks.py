@@ -7,12 +7,10 @@ hostile repositories and feeds nonsense to every parser.
 """
 
 import argparse
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from evals import suites
 
 
 def main() -> None:
@@ -20,18 +18,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path)
     file = parser.parse_args().file
-    environment = os.environ | ({"HIVEMIND_INJECTIONS": str(file.resolve())} if file else {})
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/attacks",
-        "tests/hub/test_poisoning.py",
-    ]
-    sys.exit(subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode)
+    more = {"HIVEMIND_INJECTIONS": str(file.resolve())} if file else {}
+    sys.exit(suites.run("tests/attacks", "tests/hub/test_poisoning.py", more=more))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from benchmarks import results
 from benchmarks.code import print_score
-from evals.governance import ROOT
+from evals import governance, suites
 
 CONDITIONS = "none,file,hivemind,absent,superseded,contradictory,adjacent,broken"
+SUITES = (governance.SUITE, "tests/journeys/test_scopes.py")
 GROUPS = {
     "correction matrix": "matrix or contradiction_is_told or dispute or one_current_value or does_not_come_back",
     "deletion walk": "erasing or erased_content or forgetting or erasures",
@@ -52,19 +53,7 @@ def governed() -> None:
     for group, words in GROUPS.items():
         with tempfile.TemporaryDirectory() as directory:
             report = Path(directory) / "report.xml"
-            suites = ["tests/journeys/test_governance.py", "tests/journeys/test_scopes.py"]
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-k",
-                words,
-                f"--junitxml={report}",
-            ]
-            subprocess.run([*command, *suites], cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+            suites.run("-k", words, f"--junitxml={report}", *SUITES, stdout=subprocess.DEVNULL)
             suite = ET.parse(report).getroot()[0]
         ran, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))
         figures[group] = {"held": ran - failed, "of": ran}
@@ -78,7 +67,7 @@ def staleness() -> None:
     """How often a followed symbol is the right one, and how many renames are found."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        print_score([ROOT / "benchmarks" / "code_labels.tsv"])
+        print_score([suites.ROOT / "benchmarks" / "code_labels.tsv"])
     precision, recall = (float(one) for one in re.findall(r"([\d.]+)%", said.getvalue()))
     results.save(
         "staleness", data="108 labelled symbols of four repositories", configuration="as installed",

@@ -7,12 +7,9 @@ jump, two versions meet, and 32 agents write at once for as long as asked. The s
 """
 
 import argparse
-import os
-import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from evals import suites
 
 
 def main() -> None:
@@ -23,14 +20,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="let only each so many-th call of the disk fail")
     parser.add_argument("--minutes", type=float, default=10)
     asked = parser.parse_args()
-    environment = os.environ | {
+    more = {
         "HIVEMIND_KILLS": str(asked.kills),
         "HIVEMIND_FLIPS": str(asked.flips),
         "HIVEMIND_EVERY_FAULT": str(asked.every),
         "HIVEMIND_STORM_SECONDS": str(asked.minutes * 60),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/anomaly"]
-    sys.exit(subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode)
+    sys.exit(suites.run("tests/anomaly", more=more))
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@ python -m evals.governance [--erasures 500]
 """
 
 import argparse
-import os
-import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from evals import suites
+
 SUITE = "tests/journeys/test_governance.py"
 
 
@@ -18,10 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--erasures", type=int, default=500)
     erasures = str(parser.parse_args().erasures)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-s", "-rA", SUITE]
-    sys.exit(
-        subprocess.run(command, cwd=ROOT, env=os.environ | {"HIVEMIND_ERASURES": erasures}, check=False).returncode
-    )
+    sys.exit(suites.run("-s", "-rA", SUITE, more={"HIVEMIND_ERASURES": erasures}))
 
 
 if __name__ == "__main__":
