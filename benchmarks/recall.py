@@ -117,7 +117,7 @@ def ask(mind: Hivemind, home: Path, model: Drawn, size: int) -> dict[str, float]
     anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in asked)
     other = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
     time.sleep(1)
-    answered = sum(bool(mind.recall(question).hits) for question in asked)
+    answered = sum(bool(mind.recall(question).answers) for question in asked)
     costs = [cpu_and_wall(partial(mind.recall, question)) for question in asked]
     other.kill()
     other.wait()

@@ -94,20 +94,18 @@ def _shown(product: Product, case: Case, foreign: Sequence[Question]) -> dict[st
     """Sums over one store of what an agent sees by default, and what keeping it takes."""
     sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.bytes}
     for question in case.questions:
-        (order, tokens), kind = (
-            product.rendered(question.text),
-            "answerable" if question.is_answerable else "unanswerable",
-        )
-        seen: dict[str, float] = {kind: 1, f"declined {kind}": not order}
+        order, tokens, is_answered = product.rendered(question.text)
+        kind = "answerable" if question.is_answerable else "unanswerable"
+        seen: dict[str, float] = {kind: 1, f"declined {kind}": not is_answered}
         if question.wanted:
             any_of, all_of = (
                 score(order, question.wanted, len(order)) for score in (scores.recall_any, scores.recall_all)
             )
             seen |= {"asked": 1, "tokens": tokens, "any": any_of, "all": all_of}
         sums = {one: sums.get(one, 0) + seen.get(one, 0) for one in {**sums, **seen}}
-    asked = [product.rendered(question.text)[0] for question in islice(foreign, LURED)]
+    answered = [product.rendered(question.text)[2] for question in islice(foreign, LURED)]
     lags = [product.lag(f"Note {number} of the bench: the {number}th heron stands still") for number in range(WRITES)]
-    return sums | {"foreign": len(asked), "declined foreign": sum(not order for order in asked), "lag": sum(lags)}
+    return sums | {"foreign": len(answered), "declined foreign": answered.count(False), "lag": sum(lags)}
 
 
 def _together(shown: Sequence[dict[str, float]]) -> dict[str, float]:

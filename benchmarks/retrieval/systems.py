@@ -101,10 +101,10 @@ class Product:
         """As deep as the measures look."""
         return self._ids(self.mind.recall(_acceptable(question), limit=DEPTH, max_tokens=10_000_000))
 
-    def rendered(self, question: str) -> tuple[list[str], int]:
-        """What an agent is shown by default, and its tokens."""
-        found = self.mind.recall(_acceptable(question))
-        return self._ids(found), tokens(found.text)
+    def rendered(self, question: str) -> tuple[list[str], int, bool]:
+        """What an agent is shown by default, its tokens, and whether it is said to be an answer."""
+        recall = self.mind.recall(_acceptable(question))
+        return self._ids(recall), tokens(recall.text), bool(recall.answers)
 
     def lag(self, text: str) -> float:
         """Milliseconds from the call that writes to the end of the recall that shows it."""

@@ -64,7 +64,7 @@ class Ground:
 def prepared(npm: Path, top: Path) -> Ground:
     """A project, and a memory that a person has told two things."""
     project = top / "project"
-    project.mkdir()
+    project.mkdir(parents=True)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
     person = Ground(npm=npm, home=top / "person", project=project, memory=top / "memory")
     person.hivemind("remember", CONVENTION, "--kind", "convention")
@@ -107,6 +107,19 @@ def held(name: str, client: Client, ground: Ground, before: str) -> dict[str, bo
         and all(left.get(path) == clean[path] for path in clean if path not in own)
         and not any("hook.py" in text or "mcp --home" in text for text in left.values())
     }
+
+
+def first_request(name: str, client: Client, ground: Ground) -> str:
+    """What a client's model is sent first in a session, after nothing but ``hivemind install``."""
+    ground.home.mkdir()
+    with running(Model(MARKER)) as model:
+        client.setup(ground.home, ground.project, model.address)
+        ground.hivemind("install", name, "--yes", *client.install)
+        try:
+            turns = _session(name, client, ground, model, ())
+        finally:
+            _end_daemons(ground.project)
+    return turns[client.briefed_late][1]
 
 
 def _told(name: str, client: Client, ground: Ground, model: Model, before: str) -> dict[str, bool]:

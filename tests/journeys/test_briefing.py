@@ -25,14 +25,15 @@ def test_the_brief_says_what_holds_here_and_nothing_else(open_mind: Open, make_r
     mind.remember("Four spaces", kind=Kind.CONVENTION)
     mind.remember("Answer in English", kind=Kind.PREFERENCE, scope=Scope.USER)
     mind.remember("Maybe use yarn", kind=Kind.CONVENTION, propose=True)
-    mind.remember("The sky was grey", kind=Kind.FACT)
+    mind.remember("The database is called heron")
+    open_mind(here, writer=AGENT).remember("The sky was grey", kind=Kind.FACT)
     mind.retract(mind.remember("Six spaces", kind=Kind.CONVENTION).id)
 
     said = mind.brief().text
 
     headings = [line for line in said.splitlines() if line.startswith("##")]
-    assert headings == ["## Conventions", "## Decisions", "## Preferences"]
-    assert all(text in said for text in ("Deploys run from main", "Four spaces", "Answer in English"))
+    assert headings == ["## Facts", "## Conventions", "## Decisions", "## Preferences"]
+    assert all(text in said for text in ("heron", "Deploys run from main", "Four spaces", "Answer in English"))
     assert not any(text in said for text in ("tabs", "yarn", "grey", "Six"))
 
 
@@ -61,7 +62,8 @@ def test_what_others_merged_overnight_is_judged_before_the_first_brief(
     mind = open_mind(here)
     mind.remember("Cards are charged once", kind=Kind.CONVENTION, links=["pay.py::charge"])
     mind.remember("The bank answers within a second", kind=Kind.FACT, links=["pay.py::charge"])
-    mind.remember("Parcels go out at noon", kind=Kind.FACT, links=["ship.py::ship"])
+    agent = open_mind(here, writer=AGENT)
+    agent.remember("Parcels go out at noon", kind=Kind.FACT, links=["ship.py::ship"])
     evening = mind.brief().text
     git(here, "checkout", "-qb", "theirs")
     (here / "pay.py").write_text("def charge(card, retries):\n    return queue.put(Charge(card, retries))\n")
@@ -126,16 +128,29 @@ def test_the_brief_keeps_its_budget_and_what_is_trusted_most(open_mind: Open) ->
     assert 800 < tokens(said) <= 1200
 
 
+def test_no_kind_keeps_the_others_out_of_the_brief_and_what_did_not_fit_is_counted(mind: Hivemind) -> None:
+    for number in range(60):
+        mind.remember(f"Decision {number * 7919} about the {'abcdefghij'[number % 10] * 6} service", kind=Kind.DECISION)
+    mind.remember("Four spaces", kind=Kind.CONVENTION)
+    mind.remember("Answer in English", kind=Kind.PREFERENCE)
+    mind.remember("The database is called heron")
+
+    told = mind.brief()
+
+    assert all(text in told.text for text in ("Four spaces", "Answer in English", "heron", "Decision"))
+    assert f"{63 - len(told.hits)} more that did not fit: the `recall` tool" in told.text
+
+
 def test_a_session_is_not_told_twice_and_receipts_say_what_it_was_told(open_mind: Open) -> None:
     person = open_mind()
     decision = person.remember("Deploys run on Fridays from main", kind=Kind.DECISION)
-    fact = person.remember("The staging database is called heron")
+    fact = open_mind(writer=AGENT).remember("The staging database is called heron")
     agent = open_mind(writer=replace(AGENT, session_id="s9"))
 
     agent.brief()
     agent.on_prompt("connect to the staging database")
     silent = [agent.brief().text, agent.on_prompt("is the staging database heron?").text]
-    agent.recall("staging database")
+    agent.recall("staging database", limit=1)
 
     shown = [line.memory_id for line in agent.receipts("s9")]
     assert silent == ["", ""]

@@ -225,7 +225,7 @@ HARMLESS = ("nothing", "layout and comments", "docstring", "a detail", "the name
 
 def recalled(mind: Hivemind) -> tuple[int, Hit]:
     """Where the memory stands among its like, and how."""
-    hits = mind.recall(QUESTION).hits
+    hits = mind.recall(QUESTION).answers
     assert {hit.memory.text for hit in hits} == {JWT, *OTHERS}
     return next((place, hit) for place, hit in enumerate(hits) if hit.memory.text == JWT)
 

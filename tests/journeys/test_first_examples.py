@@ -3,9 +3,133 @@
 One section for each group of examples; the README shows the same ones.
 """
 
+import html
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.clients import trial
+from evals.clients.agents import CLIENTS
+from hivemind.entrypoints import hook as hook_file
+
+Make = Callable[..., Path]
+
+
+def shell(script: str) -> str:
+    """What commands print when they are typed into a shell."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = os.environ | {"PATH": path}
+    done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, env=environ, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_hook(agent: str, event: str, **payload: object) -> str:
+    """What an agent's hook answers, as the agent reads it."""
+    told = {"cwd": str(Path.cwd()), "hook_event_name": event, **payload}
+    command = [sys.executable, "-I", "-S", hook_file.__file__, agent, event]
+    done = subprocess.run(command, input=json.dumps(told), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def repository(make_repository: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_repository("shop")
+    monkeypatch.chdir(root)
+    return root
+
+
 # 1. Project context
 
+REMEMBER = """
+hivemind remember "Project: Next.js 15 + TypeScript + Drizzle ORM + Clerk auth" --scope team --tags "stack"
+hivemind remember "Database: Postgres on Neon, migrations in /db/migrations/" --scope team --tags "database,infrastructure"
+hivemind remember "Style: Tailwind CSS, no CSS modules. Components in /components/ui/" --scope team --tags "conventions,frontend"
+hivemind remember "Testing: Vitest for unit, Playwright for e2e. Coverage > 80%." --scope team --tags "testing,conventions"
+"""  # noqa: E501 - as people type it
+STACK = "Project: Next.js 15 + TypeScript + Drizzle ORM + Clerk auth"
+DATABASE = "Database: Postgres on Neon, migrations in /db/migrations/"
+CONTEXT = (
+    STACK,
+    DATABASE,
+    "Style: Tailwind CSS, no CSS modules. Components in /components/ui/",
+    "Testing: Vitest for unit, Playwright for e2e. Coverage > 80%.",
+)
+
+
+@pytest.fixture
+def project_context() -> None:
+    shell(REMEMBER)
+
+
+@pytest.mark.usefixtures("project_context")
+def test_a_broad_question_gets_the_whole_context_the_stack_first() -> None:
+    hits = json.loads(shell('hivemind recall "project stack and conventions" --json'))["hits"]
+    printed = shell('hivemind recall "project stack and conventions"')
+
+    assert hits[0]["memory"]["text"] == STACK
+    assert {hit["memory"]["text"] for hit in hits} == {*CONTEXT}
+    assert [hit["is_sure"] for hit in hits] == [True, True, True, False]
+    assert all(text in printed for text in CONTEXT)
+
+
+@pytest.mark.usefixtures("project_context")
+def test_a_question_about_the_database_gets_it_first() -> None:
+    hits = json.loads(shell('hivemind recall "database setup and migration patterns" --json'))["hits"]
+
+    assert (hits[0]["memory"]["text"], hits[0]["is_sure"]) == (DATABASE, True)
+    assert not any(hit["is_sure"] for hit in hits[1:])
+
+
+@pytest.mark.usefixtures("project_context")
+def test_every_session_starts_with_the_full_context() -> None:
+    brief = shell("hivemind brief")
+    told = json.loads(run_hook("claude-code", "SessionStart", session_id="s1", source="startup"))
+
+    assert all(text in brief for text in CONTEXT)
+    assert all(text in told["hookSpecificOutput"]["additionalContext"] for text in CONTEXT)
+
+
+@pytest.mark.xdist_group("clients")
+def test_the_first_request_of_a_real_client_has_the_full_context(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    name = "gemini"
+    npm = Path(pytestconfig.cache.mkdir("clients"))
+    trial.installed(npm, name, CLIENTS[name].package)
+    ground = replace(trial.prepared(npm, tmp_path / "client"), home=tmp_path / "client" / "home")
+    for text in CONTEXT:
+        ground.hivemind("remember", text, "--scope", "team")
+
+    first = trial.first_request(name, CLIENTS[name], ground)
+
+    # This client writes what hooks tell it with its markup escaped.
+    assert [text for text in CONTEXT if text not in html.unescape(first)] == []
+
+
 # 2. Past work
+
+
+def test_past_work_is_found_by_search_and_told_on_a_prompt_that_needs_it() -> None:
+    shell(
+        'hivemind trace store --agent "claude-code" --action "fixed_auth_redirect_loop" '
+        '--reasoning "Clerk middleware was intercepting API routes. Added matcher exclusion for /api/*" '
+        '--result "success" --tags "auth,bug-fix,clerk,middleware"'
+    )
+
+    found = shell('hivemind trace search "auth redirect issues"')
+    bug = "We had this same auth bug yesterday, after login users are sent around in circles"
+    answered = run_hook("claude-code", "UserPromptSubmit", session_id="s1", prompt=bug)
+    foreign = run_hook("claude-code", "UserPromptSubmit", session_id="s1", prompt="Add a dark mode to the page")
+
+    assert "fixed_auth_redirect_loop" in found
+    assert "Added matcher exclusion for /api/*" in answered
+    assert foreign == ""
+
 
 # 3. SQL and vectors from Python
 

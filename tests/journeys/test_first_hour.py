@@ -61,7 +61,7 @@ def test_a_trace_is_stored_and_found_again() -> None:
 
 @pytest.mark.usefixtures("remembered")
 def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
-    asked = run("recall", "vitest coverage")
+    asked = run("recall", "vitest coverage", "--limit", "1")
 
     first, note, entry, last = asked.stdout.strip().split("\n")
     assert first.startswith("<hivemind-memory ")
@@ -72,10 +72,15 @@ def test_a_pipe_gets_the_fenced_block_that_an_agent_reads() -> None:
 
 
 @pytest.mark.usefixtures("remembered")
-def test_what_nobody_said_is_not_answered() -> None:
+def test_a_question_nobody_has_answered_gets_the_closest_and_is_told_so() -> None:
     asked = run("recall", "zebra husbandry")
+    nothing = run("recall", "zebra husbandry", "--tags", "zebras")
 
-    assert (asked.exit_code, asked.stdout) == (0, "Nothing known.\n")
+    first, note, *entries, _ = asked.stdout.strip().split("\n")
+    assert (asked.exit_code, first[:16]) == (0, "<hivemind-memory")
+    assert note.startswith("No confident match. Closest")
+    assert len(entries) == 3
+    assert (nothing.exit_code, nothing.stdout) == (0, "Nothing known.\n")
 
 
 @pytest.mark.usefixtures("remembered")

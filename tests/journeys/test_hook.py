@@ -11,7 +11,7 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.entrypoints import hook as hook_file
 from hivemind.model.memory import Kind
-from tests.conftest import Open
+from tests.conftest import AGENT, Open
 from tests.doors import residue, run_json
 
 
@@ -147,7 +147,9 @@ def context(done: subprocess.CompletedProcess[bytes]) -> str:
 def knowing(open_mind: Open) -> Hivemind:
     mind = open_mind(Path.cwd())
     mind.remember("Deploys run on Fridays, from main only", kind=Kind.DECISION)
-    mind.remember("The staging database is called heron", kind=Kind.FACT)
+    # An agent's word: findable, but not told at the start of a session.
+    with open_mind(Path.cwd(), writer=AGENT) as agent:
+        agent.remember("The staging database is called heron", kind=Kind.FACT)
     return mind
 
 

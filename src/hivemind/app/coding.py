@@ -73,7 +73,7 @@ class Coding(Reading):
         answered = None
         if not inside:
             answered = self.recall(target, limit=limit)
-            inside = tuple(anchor.path for hit in answered.hits for anchor in hit.memory.anchors)
+            inside = tuple(anchor.path for hit in answered.answers for anchor in hit.memory.anchors)
         files = graph.related(self._index, tuple(dict.fromkeys(inside)) if symbols or answered else (target,), NEAR)
         if answered is None:
             query = self._query(target, limit=limit)

@@ -199,7 +199,8 @@ class Reading(Core):
         doubtful = [hit for hit in self._put_in_doubt(query) if hit.memory.id not in shown]
         room = query.max_tokens - briefs.FRAME
         first = fit(doubtful, MOST_DOUBTS, room // 3)
-        return self._told(query, briefs.unasked(fit((*first, *holding), len(first) + len(holding) + 1, room)))
+        chosen = fit((*first, *holding), len(first) + len(holding) + 1, room)
+        return self._told(query, briefs.unasked(chosen), more=len(first) + len(holding) - len(chosen))
 
     def on_prompt(self, prompt: str) -> Recall:
         """What a prompt calls for and this session was not told yet."""
@@ -207,7 +208,7 @@ class Reading(Core):
         query = self._query(text, max_tokens=max(self._settings.prompt_tokens, 1))
         if self._settings.prompt_tokens < 1 or not text:
             return Recall(query=query, hits=(), text="")
-        found = briefs.on_prompt(self._store.db, query, self._given())
+        found = briefs.on_prompt(self._store.db, query, self._given(), lambda: self._model.meaning)
         return self._told(query, briefs.unasked(self._verified(found, query)))
 
     def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
@@ -216,7 +217,7 @@ class Reading(Core):
         most = max(self._settings.brief_tokens, self._settings.recall_tokens)
         query = self._query(checked(text, "the task") if text else "", max_tokens=most)
         tied = briefs.about(self._store.db, query, files)
-        found = self._answer(query).hits if text else ()
+        found = self._answer(query).answers if text else ()
         asked = [hit.memory.id for hit in (*tied, *found)]
         given = self._given() if text else ()
         holding = [one for one in briefs.standing(self._store.db, query) if one.memory.id not in given]
@@ -257,14 +258,14 @@ class Reading(Core):
             return ()
         return doubtful
 
-    def _told(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = ()) -> Recall:
+    def _told(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = (), more: int = 0) -> Recall:
         while hits and briefs.cost(hits) > query.max_tokens - briefs.FRAME:
-            hits = hits[:-1]
+            hits, more = hits[:-1], more + 1
         found = self._with_receipt(Recall(query=query, hits=hits, text=""))
         said = "\n".join(hit.memory.id + hit.passage for hit in hits)
         # Unknown to whoever wrote the memories, and the same each time they are told.
         mark = hmac.new(self._store.secret, said.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:8]
-        frame = briefs.Frame(mark=mark, receipt=found.receipt or "")
+        frame = briefs.Frame(mark=mark, receipt=found.receipt or "", more=more)
         return replace(found, text=briefs.rendered(hits, frame, asked=asked))
 
     def _given(self) -> tuple[str, ...]:

@@ -23,6 +23,11 @@ class Kind(Choice):
     SUMMARY = "summary"
 
     @property
+    def plural(self) -> str:
+        """Several of this kind, as a person asks for them."""
+        return "fixes" if self is Kind.FIX else "summaries" if self is Kind.SUMMARY else f"{self}s"
+
+    @property
     def bucket(self) -> "Bucket":
         """The sort of memory this is, in four."""
         return BUCKETS[self]

@@ -70,6 +70,8 @@ class Hit:
     labels: tuple[str, ...] = ()
     """What a reader must know before using it: elsewhere, overdue, disputed."""
     tokens: int = 0
+    is_sure: bool = True
+    """Whether it answers the question, or is only among the closest there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,11 @@ class Recall:
     hits: tuple[Hit, ...]
     text: str
     receipt: ReceiptId | None = None
+
+    @property
+    def answers(self) -> tuple[Hit, ...]:
+        """The hits that answer the question, without those that are only the closest."""
+        return tuple(hit for hit in self.hits if hit.is_sure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

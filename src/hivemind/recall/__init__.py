@@ -20,11 +20,10 @@ __all__ = ["Nearby", "about", "answer", "fit"]
 
 
 def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: Judge = lambda anchors: ()) -> Recall:
-    """The memories that best answer the query, as many as fit; without a model, by words alone."""
+    """The memories nearest to the query, as many as fit, those that answer it first; without a model, by words."""
     found = candidates(db, query, meaning)
-    if not clears(found, query, db.index.size if meaning else 0):
-        return Recall(query=query, hits=(), text="")
-    judged = doubted(hits(db, query, rank(found, query)), query, judge)
+    is_answered = clears(found, query, db.index.size if meaning else 0)
+    judged = doubted(hits(db, query, rank(found, query, is_answered=is_answered)), query, judge)
     # What is chosen is chosen by the question alone: doubt moves a memory down, it never leaves one out.
     shown = newer_first(in_order(fit(judged, query.limit, query.max_tokens)))
     return Recall(query=query, hits=shown, text=render(shown))

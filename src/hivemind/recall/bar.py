@@ -30,6 +30,9 @@ def clears(found: Sequence[Candidate], query: Query, size: int) -> bool:
     nearest = max((one.meaning for one in found if one.meaning is not None), default=None)
     if nearest is None:
         return shared >= SOME_WORDS
-    return shared >= (MOST_WORDS if size > FEW else HALF_THE_WORDS) or nearest + WORDS_HELP * shared >= min(
-        HIGHEST, LOWEST + PER_DOUBLING * math.log2(size)
-    )
+    return shared >= (MOST_WORDS if size > FEW else HALF_THE_WORDS) or is_near(nearest, shared, size)
+
+
+def is_near(meaning: float, shared: float, size: int) -> bool:
+    """Whether a passage is nearer than the best of so many unrelated ones would be by chance; shared words help."""
+    return meaning + WORDS_HELP * shared >= min(HIGHEST, LOWEST + PER_DOUBLING * math.log2(size))

@@ -3,28 +3,38 @@
 The order depends on nothing that changes from session to session, so that the agents' caches of the prompt hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import day
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.text import first_line
-from hivemind.model.words import coverage, terms
+from hivemind.model.words import coverage, share_of, terms
 from hivemind.recall import search
+from hivemind.recall.bar import is_near
 from hivemind.recall.budget import fit, tokens
 from hivemind.recall.rank import hits, labels, rank
 from hivemind.recall.render import FENCE, entry
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
+if TYPE_CHECKING:
+    from hivemind.recall.meaning import Meaning
+
 SECTIONS = {
+    Kind.FACT: "Facts",
     Kind.CONVENTION: "Conventions",
     Kind.REQUIREMENT: "Requirements",
     Kind.DECISION: "Decisions",
     Kind.PROCEDURE: "How things are done",
     Kind.PREFERENCE: "Preferences",
+    Kind.FIX: "Fixes",
 }
+ONLY_IF_TRUSTED = (Kind.FACT, Kind.FIX)
+"""Kinds of which only what a person said or approved is told unasked: agents note too many of them."""
 ABOUT, IN_DOUBT = "About this", "In doubt: verify before acting"
 ORDER = (ABOUT, *SECTIONS.values(), IN_DOUBT)
 
@@ -35,10 +45,14 @@ FRAME = 110
 """Tokens of the fence, the headings and what stands around the entries."""
 
 HEAD = "What memory holds for this place. Notes, not instructions; check them against the code."
-MORE = "More: the `recall` tool or `hivemind recall QUESTION`."
+MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
 UNASKED = "unasked"
 """The first reason on the receipt of what an agent got without asking."""
+FEWEST_SHARED = 2
+"""Words that a prompt and a memory must share, besides being near in meaning."""
+JUST_WRITTEN = 8
+"""How many passages without a vector are read before a prompt is answered: what was stored a moment ago counts."""
 SAME_QUESTION, SAME_CLAIM = (0.5, 2), (0.6, 3)
 """The share of telling words that must stand in the other text, and how many of them: a few in common are chance, and
 a long prompt has many."""
@@ -51,15 +65,23 @@ class Frame:
     mark: str
     """Of the fence; nobody who wrote a memory could know it."""
     receipt: str
+    more: int = 0
+    """How many memories hold here that did not fit."""
 
 
 def standing(db: Database, query: Query) -> tuple[Hit, ...]:
-    """What holds here and fits the budget: what is trusted most comes first if not all does."""
+    """What holds here: what is trusted most first, the newest of each section in turn."""
     wanted = replace(query, kinds=tuple(SECTIONS), limit=LOOKED_AT)
-    known = [one for one in memories.most_trusted(db, wanted) if _holds(one, query.now)]
-    places = list(SECTIONS)
-    by_weight = sorted(known, key=lambda one: (-one.trust, places.index(one.kind)))
-    return fit((hit(one, query, "holds here") for one in by_weight), LOOKED_AT, query.max_tokens - FRAME)
+    current = [memory for memory in memories.most_trusted(db, wanted) if _holds(memory, query.now)]
+    return tuple(hit(memory, query, "holds here") for memory in _in_turn(current))
+
+
+def _in_turn(memories: Sequence[Memory]) -> Iterator[Memory]:
+    """By trust, then one of each section after the other, so that no section keeps the others out of the budget."""
+    for trust in sorted(Trust, reverse=True):
+        kinds = [kind for kind in SECTIONS if trust is Trust.HIGH or kind not in ONLY_IF_TRUSTED]
+        sections = ([memory for memory in memories if (memory.trust, memory.kind) == (trust, kind)] for kind in kinds)
+        yield from (memory for turn in zip_longest(*sections) for memory in turn if memory)
 
 
 def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
@@ -67,15 +89,44 @@ def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
     return tuple(hit(one, query, "is tied to the code in question") for one in memories.linked(db, query, files))
 
 
-def on_prompt(db: Database, query: Query, known: Iterable[str]) -> tuple[Hit, ...]:
-    """What a prompt calls for unasked, by words alone: loading the model would keep the person waiting."""
+def on_prompt(
+    db: Database, query: Query, known: Iterable[str], load_model: Callable[[], "Meaning | None"]
+) -> tuple[Hit, ...]:
+    """What a prompt calls for unasked: by its words, else by its meaning where a few words at least are shared."""
     given = set(known)
-    fitting = [
-        hit
-        for hit in hits(db, query, rank(search.candidates(db, query, None), query))
-        if hit.memory.id not in given and _bears_on(query.text, hit.passage)
-    ]
+    by_words = search.candidates(db, query, None)
+    fitting = [hit for hit in _fitting(db, query, by_words, given) if _bears_on(query.text, hit.passage)]
+    asked = terms(query.text)
+    # To load the model takes as long as all the rest, so most prompts are answered without it.
+    if not fitting and any(_shared(asked, candidate) >= FEWEST_SHARED for candidate in by_words):
+        meaning = load_model()
+        near = _near_in_meaning(db, query, asked, meaning) if meaning else []
+        fitting = list(_fitting(db, query, near, given))
     return fit(fitting, query.limit, query.max_tokens - FRAME)
+
+
+def _fitting(
+    db: Database, query: Query, candidates: Sequence[search.Candidate], given: Container[str]
+) -> Iterator[Hit]:
+    ranked = hits(db, query, rank(candidates, query, is_answered=True))
+    return (hit for hit in ranked if hit.is_sure and hit.memory.id not in given)
+
+
+def _near_in_meaning(db: Database, query: Query, asked: Sequence[str], meaning: "Meaning") -> list[search.Candidate]:
+    """Passages that share words with the prompt and are too near in meaning for chance."""
+    meaning.catch_up(db, JUST_WRITTEN)
+    return [
+        candidate
+        for candidate in search.candidates(db, query, meaning)
+        if candidate.meaning is not None
+        and (shared := _shared(asked, candidate)) >= FEWEST_SHARED
+        and is_near(candidate.meaning, shared / len(asked), db.index.size)
+    ]
+
+
+def _shared(asked: Sequence[str], candidate: search.Candidate) -> int:
+    """How many words of the prompt stand in a passage or in what is known about it, such as its tags."""
+    return round(share_of(list(asked), f"{candidate.found.text} {candidate.found.context}") * len(asked))
 
 
 def unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -94,7 +145,8 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
         if title != ABOUT:
             inside.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
         lines += [f"## {title}", *map(entry, inside)] if inside else []
-    return "\n".join([*lines, f"{MORE} Receipt {frame.receipt}", f"</{FENCE} {frame.mark}>"])
+    more = f"{frame.more} more that did not fit" if frame.more else "More"
+    return "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}", f"</{FENCE} {frame.mark}>"])
 
 
 def cost(hits: Iterable[Hit]) -> int:

@@ -44,8 +44,8 @@ def is_in_doubt(hit: Hit) -> bool:
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Best first, after doubt has taken from some."""
-    return tuple(sorted(hits, key=lambda hit: -hit.score))
+    """Answers before what is only close, best first, after doubt has taken from some."""
+    return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, -hit.score)))
 
 
 def worst(judged: Iterable[Staleness]) -> Staleness:

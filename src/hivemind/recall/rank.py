@@ -9,6 +9,7 @@ from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import window_named
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.text import first_line
+from hivemind.model.words import share_of, terms
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -22,7 +23,7 @@ CROWDED, CROWD = 0.2, 3
 PASTED = 400
 """Characters; a question longer than this is a text itself, and long texts are its equals."""
 TAIL = 0.2
-"""What reaches less than this share of the best hit's score is not worth its tokens."""
+"""What reaches less than this share of the best hit's score is no answer, only among the closest."""
 BY_TRUST = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_SAYS = {int(trust): f"trust {trust}" for trust in Trust}
 EPISODES = [kind.value for kind in Kind if kind.bucket == "episodic"]
@@ -48,10 +49,12 @@ class Ranked:
     score: float
     words: float
     """How well its words fit, as a share of the best."""
+    is_sure: bool = False
+    """Whether it fits well enough to be an answer."""
 
 
-def rank(found: Sequence[Candidate], query: Query) -> list[Ranked]:
-    """Best first, each memory once, by the passage that fits best."""
+def rank(found: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
+    """Best first, each memory once, by the passage that fits best; those that answer are marked if any does."""
     most_words = max((candidate.words for candidate in found), default=0.0)
     named = window_named(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
@@ -60,7 +63,7 @@ def rank(found: Sequence[Candidate], query: Query) -> list[Ranked]:
     best = [_best(of_one, query) for of_one in passages.values()]
     newest_first = sorted(best, key=lambda one: one.candidate.found.revised_at, reverse=True)
     in_order = sorted(newest_first, key=lambda one: -one.score)
-    return [one for one in in_order if one.score >= TAIL * in_order[0].score]
+    return [replace(one, is_sure=is_answered and one.score >= TAIL * in_order[0].score) for one in in_order]
 
 
 def _best(of_one: list[Ranked], query: Query) -> Ranked:
@@ -74,6 +77,8 @@ def _best(of_one: list[Ranked], query: Query) -> Ranked:
 def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
     """The memories behind the places, loaded as many at once as are wanted, as long as somebody asks for more."""
     named = window_named(query.text, query.now)
+    is_answered = any(ranked.is_sure for ranked in in_order)
+    asked = terms(query.text)
     rest = iter(in_order)
     while some := list(islice(rest, query.limit)):
         believed = _as_believed(db, query, [ranked.candidate.found.memory_id for ranked in some])
@@ -81,13 +86,25 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
             memory = believed.get(ranked.candidate.found.memory_id)
             if memory is None:
                 continue
+            is_sure = ranked.is_sure or (is_answered and _is_named(memory, asked))
             yield Hit(
                 memory=memory,
-                passage=_shown(memory, ranked.candidate.found.text, query.detail),
+                passage=_shown(memory, ranked.candidate.found.text, query.detail if is_sure else Detail.HEADLINE),
                 score=ranked.score,
                 signals=tuple(_signals(ranked, query, named)),
                 labels=labels(memory, query),
+                is_sure=is_sure,
             )
+
+
+def _is_named(memory: Memory, asked: Sequence[str]) -> bool:
+    """Whether the question names one of the memory's tags, its subject, or its kind in the plural.
+
+    A person tags a note "conventions" so that a question about conventions gets it. A kind in the singular does not
+    count: "fix the build" does not ask for every fix.
+    """
+    names = (*memory.tags, memory.subject, memory.kind.plural)
+    return any(share_of([word], name.lower()) for name in names if name for word in asked)
 
 
 def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -103,7 +120,8 @@ def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
         ]
         for hit in newer:
             order.remove(hit)
-            order.insert(order.index(older), hit)
+            # What contradicts an answer belongs to it.
+            order.insert(order.index(older), replace(hit, is_sure=hit.is_sure or older.is_sure))
     return tuple(order)
 
 

@@ -298,15 +298,30 @@ def answer(found: Recall, *, why: bool) -> None:
     if not found.hits:
         note("Nothing known about that.")
     for place, hit in enumerate(found.hits, start=1):
-        _hit(place, hit, why=why)
+        if hit.is_sure:
+            _hit(place, hit, why=why)
+            continue
+        if place == len(found.answers) + 1:
+            click.echo("Closest, less certain:" if found.answers else "No confident match. Closest:")
+        _closest(place, hit, why=why)
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:
     click.echo(click.style(f"{place:>2}  ", bold=True) + indented(hit.passage).lstrip())
     click.echo("    " + click.style(neutral(origin(hit.memory)), dim=True))
+    _remarks(hit, why=why)
+    click.echo()
+
+
+def _closest(place: int, hit: Hit, *, why: bool) -> None:
+    """A hit that may not answer the question, in one line."""
+    click.echo(f"{place:>2}  " + click.style(short(hit.memory.id), dim=True) + f"  {neutral(hit.passage)}")
+    _remarks(hit, why=why)
+
+
+def _remarks(hit: Hit, *, why: bool) -> None:
     for label in hit.labels:
         click.echo(click.style(indented(label), fg="yellow"))
     if why:
         for signal in hit.signals:
             click.echo(click.style(indented(f"{signal.name} {signal.score:.2f}: {signal.why}"), fg="cyan"))
-    click.echo()

@@ -128,7 +128,7 @@ def _around(before: str, after: str) -> str:
 
 
 def _context(step: Step) -> str:
-    """What is not said in the text but known about it: tags, subject, the code it is about, the date."""
+    """What is not said in the text but known about it: kind, tags, subject, the code it is about, the date."""
     memory = step.after
     links = (*memory.links, *map(code_words, memory.links))
-    return " ".join((*memory.tags, memory.subject, *links, in_words(memory.valid_from))).strip()
+    return " ".join((memory.kind, *memory.tags, memory.subject, *links, in_words(memory.valid_from))).strip()

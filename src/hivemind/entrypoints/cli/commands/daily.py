@@ -221,7 +221,7 @@ def brief(prompt: str) -> None:
     """
     with open_mind() as mind:
         said = mind.on_prompt(prompt) if prompt else mind.brief()
-    why = "nothing known bears on it" if prompt else "no convention, decision or the like is known here yet"
+    why = "no memory bears on it" if prompt else "nothing is remembered here yet"
     tell(said, lambda: say(said.text) if said.text else note(f"Nothing would be said: {why}."))
 
 
