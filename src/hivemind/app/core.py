@@ -278,11 +278,13 @@ class Core(Held):
 
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth looking."""
-        if not self.repository.root or not self._place(claim.scope):
-            return False
-        if claim.repo not in ("", self.repository.id, *self.repository.known_as):
+        if not self.repository.root or not self._place(claim.scope) or not self._is_named_here(claim):
             return False
         return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))
+
+    def _is_named_here(self, claim: Claim) -> bool:
+        """Whether a claim names no repository, or the one at hand."""
+        return claim.repo in ("", self.repository.id, *self.repository.known_as)
 
 
 def who_calls(settings: Settings) -> Writer:

@@ -77,7 +77,8 @@ class Writing(Core):
                 if claim.sources and not commit:
                     commit = self._head()
                 fact = claiming.stated(
-                    claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
+                    claim, writer=self._writer, owner=self._settings.person, now=self._clock(),
+                    commit=commit if self._is_named_here(claim) else "",
                     replaces=[self._id(written) for written in claim.replaces],
                 )  # fmt: skip
                 place = self._place(claim.scope) and (claim.repo or self.repository.id)

@@ -55,13 +55,13 @@ def _as_sqlite(token: re.Match[str]) -> str:
 
 
 def _bound(which: str, value: Any) -> Any:
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
     # Arrays and scalars of NumPy and its relatives become Python's own; the library need not be loaded for it.
     value = value.tolist() if hasattr(value, "tolist") else value
     match value:
         case None | int() | float() | str() | bytes():
             return value
-        case bytearray() | memoryview():
-            return bytes(value)
         case list() | tuple():
             return _packed(which, value)
     raise InvalidInput(
