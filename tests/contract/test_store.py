@@ -14,7 +14,7 @@ from hivemind.hub.store import Hub
 from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
-from hivemind.model.metadata import Metadata
+from hivemind.model.metadata import Metadata, Value
 from hivemind.model.recall import Query, Recall
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Repository, Sight
@@ -256,12 +256,18 @@ def test_a_filter_on_metadata_holds_before_ranking_and_compares_types(mind: Hive
         metadata={"language": "Python", "size": 3, "is_old": True, "a.b": "ü'"},
     )
 
-    fitting = [{"language": "Python"}, {"size": 3, "language": "Python"}, {"is_old": True}, {"a.b": "ü'"}]
+    fitting: list[dict[str, Value]] = [
+        {"language": "Python"},
+        {"size": 3, "language": "Python"},
+        {"is_old": True},
+        {"a.b": "ü'"},
+    ]
     for where in fitting:
         assert [hit.memory.id for hit in mind.recall("cache server", limit=3, where=where).hits] == [wanted.id], where
         assert [one.id for one in mind.list(where=where)] == [wanted.id]
     assert len(mind.list(where={"size": 3.0})) == 2
-    for where in ({"language": "python"}, {"size": "3"}, {"is_old": 1}, {"is_old": "true"}, {"colour": "red"}):
+    others: list[dict[str, Value]] = [{"language": "python"}, {"size": "3"}, {"is_old": 1}, {"colour": "red"}]
+    for where in others:
         assert mind.recall("cache server", where=where).hits == (), where
         assert mind.list(where=where) == ()
 

@@ -10,6 +10,7 @@ from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Status
+from hivemind.model.metadata import Value
 from hivemind.model.writer import Writer
 from tests.conftest import AGENT, Clock, Open
 from tests.doors import residue, run, run_json
@@ -56,7 +57,7 @@ def test_revising_sets_and_removes_keys_and_history_says_so() -> None:
     revised = run_json("revise", memory, "--meta", "language=Go", "--meta", "lines=7", "--unset-meta", "purpose")
 
     assert (revised["metadata"], revised["text"]) == ({"language": "Go", "lines": 7}, AUTH)
-    assert run_json("history", memory)[-1]["what"] == "metadata language=Go, lines=7, -purpose"
+    assert run_json("history", memory)[-1]["what"] == 'metadata language="Go", lines=7, -purpose'
     assert run("revise", memory, "--unset-meta", "purpose").exit_code == 2
     assert "nothing to revise" in run("revise", memory, "--meta", "language=Go").stderr
     assert run_json("list", "--where", "language=Go")[0]["id"] == memory
@@ -83,7 +84,13 @@ def test_an_agent_cannot_change_the_metadata_of_what_a_person_said(mind: Hivemin
 
 def test_metadata_survives_export_and_import_and_a_rebuild(open_mind: Open, tmp_path: Path) -> None:
     here, there = open_mind(), open_mind(home=tmp_path / "other")
-    metadata = {"language": "Python", "lines": 120, "ratio": 0.5, "tested": True, "note": 'ü "quoted" \\ text'}
+    metadata: dict[str, Value] = {
+        "language": "Python",
+        "lines": 120,
+        "ratio": 0.5,
+        "tested": True,
+        "note": 'ü "quoted" \\ text',
+    }
     memory = here.remember(AUTH, metadata=metadata)
 
     there.import_lines(here.export_lines(), approve=True)
@@ -218,4 +225,4 @@ def test_the_agents_tools_keep_and_filter_by_metadata(open_mind: Open) -> None:
     said = calls.recall(mind, {"query": "class for managing users", "where": {"language": "Python"}})
 
     assert (AUTH in said, "sessions" in said) == (True, False)
-    assert "language: Python" in calls.explain(mind, {"id": mind.list(where={"language": "Python"})[0].id})
+    assert 'metadata: language="Python"' in calls.explain(mind, {"id": mind.list(where={"language": "Python"})[0].id})

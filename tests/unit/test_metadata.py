@@ -6,7 +6,7 @@ import pytest
 
 from hivemind.capture.redact import redact
 from hivemind.curate.claims import kind_of
-from hivemind.entrypoints.cli.arguments import _pair
+from hivemind.entrypoints.cli.arguments import metadata_pair
 from hivemind.errors import InvalidInput
 from hivemind.model.events import MemoryRemembered, decode, encode, ill_shaped, strings_changed
 from hivemind.model.ids import MemoryId
@@ -72,7 +72,7 @@ def test_anything_else_is_explained(given: Any, said: str) -> None:
     ],
 )
 def test_the_command_line_reads_types_and_never_changes_what_was_written(written: str, read: Any) -> None:
-    key, value = _pair(written)
+    key, value = metadata_pair(written)
 
     assert (key, value, type(value)) == (written.split("=", maxsplit=1)[0], read, type(read))
 

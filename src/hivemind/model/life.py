@@ -144,7 +144,7 @@ def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             changes = [f"+{tag}" for tag in fact.added] + [f"-{tag}" for tag in fact.removed]
             return replace(memory, tags=tags), f"tagged {', '.join(changes)}"
         case MemoryAnnotated() as fact:
-            changes = [f"{name}={value}" for name, value in fact.metadata.items()] + [f"-{one}" for one in fact.removed]
+            changes = [one for one in (fact.metadata.in_words, *(f"-{name}" for name in fact.removed)) if one]
             annotated = memory.metadata.with_changes(fact.metadata, fact.removed)
             return replace(memory, metadata=annotated), f"metadata {', '.join(changes)}"
         case MemoryAnchored() as fact:

@@ -39,6 +39,11 @@ class Metadata(Mapping[str, Value]):
     def __repr__(self) -> str:
         return f"Metadata({self._values!r})"
 
+    @property
+    def in_words(self) -> str:
+        """The values as one line: ``language="Python", lines=120``."""
+        return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.items())
+
     def with_changes(self, values: Mapping[str, Value], without: tuple[str, ...] = ()) -> "Metadata":
         """The same with some values set and some names left out."""
         return Metadata({name: value for name, value in self.items() if name not in without} | dict(values))

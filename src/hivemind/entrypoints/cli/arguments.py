@@ -44,11 +44,12 @@ def metadata_option(name: str, meaning: str, variable: str = "metadata") -> Call
     """A repeatable option for metadata, written ``language=Python``."""
     return click.option(
         name, variable, multiple=True, metavar="KEY=VALUE", help=meaning,
-        callback=lambda _ctx, _param, written: dict(map(_pair, written)),
+        callback=lambda _ctx, _param, written: dict(map(metadata_pair, written)),
     )  # fmt: skip
 
 
-def _pair(written: str) -> tuple[str, Value]:
+def metadata_pair(written: str) -> tuple[str, Value]:
+    """A key and its value from ``language=Python``."""
     key, equals, value = written.partition("=")
     if not equals:
         raise InvalidInput(f"{written!r} has no value; write it like language=Python")

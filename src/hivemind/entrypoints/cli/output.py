@@ -185,7 +185,7 @@ def described(memory: Memory) -> None:
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),
-        "metadata": metadata_in_words(memory),
+        "metadata": memory.metadata.in_words,
         "subject": memory.subject,
         "about": ", ".join(memory.about),
         "recorded": minute(memory.recorded_at),
@@ -202,11 +202,6 @@ def described(memory: Memory) -> None:
     for name, value in rows.items():
         if value:
             label(name, value)
-
-
-def metadata_in_words(memory: Memory) -> str:
-    """A memory's metadata as one would type it after ``--meta``."""
-    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in memory.metadata.items())
 
 
 def label(name: str, value: str) -> None:

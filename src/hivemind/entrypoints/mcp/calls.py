@@ -124,7 +124,7 @@ def explain(mind: Hivemind, given: Arguments) -> str:
     lines = [
         f"{short(memory.id)} · {memory.kind} · {memory.scope} · {memory.status} · trust {memory.trust}",
         neutral(memory.text),
-        *(f"{name}: {value}" for name, value in memory.metadata.items()),
+        *([f"metadata: {memory.metadata.in_words}"] if memory.metadata else []),
         *(f"source: {_source(source)}" for source in memory.sources),
         *(f"{day(step.event.at)} {step.event.actor} ({step.event.channel}): {step.what}" for step in known.history),
     ]

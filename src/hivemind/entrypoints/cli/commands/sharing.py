@@ -4,19 +4,7 @@ import click
 
 from hivemind.entrypoints.cli.arguments import dry_run_option, memory_ids, open_mind
 from hivemind.entrypoints.cli.manners import Family
-from hivemind.entrypoints.cli.output import (
-    heading,
-    indented,
-    label,
-    many,
-    metadata_in_words,
-    note,
-    progress,
-    say,
-    table,
-    tell,
-    warn,
-)
+from hivemind.entrypoints.cli.output import heading, indented, label, many, note, progress, say, table, tell, warn
 from hivemind.model.ids import short
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
@@ -81,7 +69,7 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
             say(f"{short(one.memory.id)} {where}:")
             say(indented(one.text))
             if one.memory.metadata:
-                say(indented(f"metadata: {metadata_in_words(one.memory)}"))
+                say(indented(f"metadata: {one.memory.metadata.in_words}"))
             for source in one.sources:
                 say(indented(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
             for what in one.withheld:
