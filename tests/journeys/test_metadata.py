@@ -183,6 +183,8 @@ def test_a_refused_item_is_named_and_leaves_the_others_out(mind: Hivemind) -> No
     with pytest.raises(Refused, match=r"items\[1\]: a memory was refused"):
         mind.remember_all([{"content": "Handlers return early"}, {"content": "deploys run from MAIN"}])
 
+    with pytest.raises(InvalidInput, match=r"items\[1\]: 7.0 is not a confidence"):
+        mind.remember_all([Claim(text="Handlers return early"), Claim(text="other", confidence=7.0)])
     assert [one.text for one in mind.list(statuses=(Status.ACTIVE,))] == []
 
 

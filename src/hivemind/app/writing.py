@@ -26,7 +26,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
-from hivemind.model.metadata import Metadata, Value, checked_metadata
+from hivemind.model.metadata import NO_METADATA, Value, checked_metadata
 from hivemind.model.reports import Imported, Synced
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, checked_label
@@ -61,7 +61,7 @@ class Writing(Core):
         claim = Claim(
             text=text, scope=scope, kind=kind, tags=tags, subject=subject, replaces=replaces, expires=expires,
             verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=links, sources=sources,
-            confidence=confidence, propose=propose, metadata=metadata or {},
+            confidence=confidence, propose=propose, metadata=metadata or NO_METADATA,
         )  # fmt: skip
         return self.remember_all([claim])[0]
 
@@ -76,16 +76,19 @@ class Writing(Core):
             for number, (claim, anchors) in enumerate(zip(claims, about, strict=True)):
                 if claim.sources and not commit:
                     commit = self._head()
-                fact = claiming.stated(
-                    claim, writer=self._writer, owner=self._settings.person, now=self._clock(),
-                    commit=commit if self._is_named_here(claim) else "",
-                    replaces=[self._id(written) for written in claim.replaces],
-                )  # fmt: skip
                 place = self._place(claim.scope) and (claim.repo or self.repository.id)
                 try:
+                    fact = claiming.stated(
+                        claim, writer=self._writer, owner=self._settings.person, now=self._clock(),
+                        commit=commit if self._is_named_here(claim) else "",
+                        replaces=[self._id(written) for written in claim.replaces],
+                    )  # fmt: skip
                     learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
-                except Refused as error:
-                    raise Refused(f"items[{number}]: {error}" if len(claims) > 1 else str(error)) from None
+                except (InvalidInput, Refused) as error:
+                    if len(claims) == 1:
+                        raise
+                    shape = Refused if isinstance(error, Refused) else InvalidInput
+                    raise shape(f"items[{number}]: {error}") from None
         return tuple(memories.get(self._store.db, one) for one in learned)
 
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
@@ -266,8 +269,4 @@ def _annotation(known: Memory, changes: Mapping[str, Value | None]) -> list[Memo
     if unknown := [name for name in removed if name not in known.metadata]:
         raise InvalidInput(f"{known.id[:8]} has no metadata {unknown[0]!r} to remove")
     after = checked_metadata(known.metadata.with_changes(new, removed))
-    return (
-        [MemoryAnnotated(memory_id=known.id, metadata=Metadata(new), removed=removed)]
-        if after != known.metadata
-        else []
-    )
+    return [MemoryAnnotated(memory_id=known.id, metadata=new, removed=removed)] if after != known.metadata else []

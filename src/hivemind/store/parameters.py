@@ -11,9 +11,9 @@ from hivemind.errors import InvalidInput
 from hivemind.model.text import first_line
 
 TOKEN = re.compile(
-    r"""'(?:[^']|'')*'                                       # text
-    | "(?:[^"]|"")*" | `[^`]*` | \[[^\]]*\]                  # names in quotes
-    | --[^\n]* | /\*.*?(?:\*/|\Z)                            # comments
+    r"""'[^']*'                                  # text; a doubled quote ends one piece and begins the next
+    | "[^"]*" | `[^`]*` | \[[^\]]*\]             # names in quotes
+    | --[^\n]* | /\*.*?(?:\*/|\Z)               # comments
     | %% | %s\b | %\((?P<name>\w+)\)s\b | \w+""",
     re.VERBOSE | re.DOTALL,
 )

@@ -31,7 +31,7 @@ VIEWS: dict[str, str] = {
     "agent_memory": f"""
         SELECT id, text AS content, {EMBEDDING} AS embedding,
             coalesce(metadata ->> 'memory_type', bucket) AS memory_type, kind, scope, repo, tags, subject, file_path,
-             session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
+            session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
             recorded_at AS timestamp, revised_at, valid_from, valid_to, expires_at, verify_by, version, metadata
         FROM main.memories m""",
     "traces": """
