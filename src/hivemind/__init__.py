@@ -1,12 +1,13 @@
 """Persistent memory for AI coding agents that a team can trust.
 
-``open`` gives the one object with a method for everything; ``connect`` gives SQL for reading.
+``open`` gives the one object with a method for everything; ``connect`` gives SQL for reading, and
+``embed`` the vector of a text.
 """
 
 # Only for type checkers, which know the name; importing typing would cost the hook more than its work.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hivemind.app import Hivemind, connect
+    from hivemind.app import Hivemind, connect, embed
     from hivemind.errors import HivemindError
     from hivemind.model.memory import Kind, Memory
     from hivemind.model.recall import Hit, Recall
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     open = Hivemind.open
 
 __version__ = "0.1.0"
-__all__ = ["Hit", "Hivemind", "HivemindError", "Kind", "Memory", "Recall", "Scope", "connect", "open"]
+__all__ = ["Hit", "Hivemind", "HivemindError", "Kind", "Memory", "Recall", "Scope", "connect", "embed", "open"]
 
 HOMES = {
     "Hit": "hivemind.model.recall",
@@ -26,6 +27,7 @@ HOMES = {
     "Recall": "hivemind.model.recall",
     "Scope": "hivemind.model.scope",
     "connect": "hivemind.app",
+    "embed": "hivemind.app",
 }
 
 

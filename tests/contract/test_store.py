@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -13,10 +14,12 @@ from hivemind.hub.store import Hub
 from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
-from hivemind.model.recall import Recall
+from hivemind.model.metadata import Metadata, Value
+from hivemind.model.recall import Query, Recall
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Repository, Sight
 from hivemind.model.session import Seen
+from hivemind.recall import nearness
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts
 from tests.conftest import AGENT, Clock
@@ -242,6 +245,62 @@ def test_recall_finds_by_meaning_what_shares_no_word(mind_on: MindOn) -> None:
 
     assert texts(found) == ["The car was fixed at the garage"]
     assert any(signal.name == "meaning" for signal in found.hits[0].signals)
+
+
+def test_a_filter_on_metadata_holds_before_ranking_and_compares_types(mind: Hivemind) -> None:
+    for number in range(30):
+        mind.remember(f"cache server {number}", scope=TEAM, metadata={"language": "Go", "size": number})
+    wanted = mind.remember(
+        "the cache of an old server",
+        scope=TEAM,
+        metadata={"language": "Python", "size": 3, "is_old": True, "a.b": "ü'"},
+    )
+
+    fitting: list[dict[str, Value]] = [
+        {"language": "Python"},
+        {"size": 3, "language": "Python"},
+        {"is_old": True},
+        {"a.b": "ü'"},
+    ]
+    for where in fitting:
+        assert [hit.memory.id for hit in mind.recall("cache server", limit=3, where=where).hits] == [wanted.id], where
+        assert [one.id for one in mind.list(where=where)] == [wanted.id]
+    assert len(mind.list(where={"size": 3.0})) == 2
+    others: list[dict[str, Value]] = [{"language": "python"}, {"size": "3"}, {"is_old": 1}, {"colour": "red"}]
+    for where in others:
+        assert mind.recall("cache server", where=where).hits == (), where
+        assert mind.list(where=where) == ()
+
+
+def test_metadata_set_later_is_filtered_by_and_survives_a_rebuild(mind: Hivemind, store: Store) -> None:
+    memory = mind.remember("Deploys happen on Fridays", scope=TEAM, metadata={"language": "Python", "size": 3})
+
+    mind.revise(memory.id, metadata={"language": "Go", "size": None})
+    before = picture(store)
+    store.rebuild()
+
+    assert picture(store) == before
+    assert dict(mind.show(memory.id).metadata) == {"language": "Go"}
+    assert mind.list(where={"language": "Python"}) == ()
+    assert [one.id for one in mind.list(where={"language": "Go"})] == [memory.id]
+
+
+def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_nearer(store: Store) -> None:
+    wanted, *others = [remembered(number) for number in range(300)]
+    assert isinstance(wanted.fact, MemoryRemembered)
+    store.record([replace(wanted, fact=replace(wanted.fact, metadata=Metadata({"language": "Python"}))), *others])
+    passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
+    asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
+    farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
+    nearness.keep(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    repository = Repository(id=HERE, root="")
+    query = Query(text="", sight=Sight.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
+
+    everything = nearness.near(store.db, query, "model", asked)
+    narrow = nearness.near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+
+    assert passages[0] not in everything
+    assert list(narrow) == [passages[0]]
 
 
 def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> None:

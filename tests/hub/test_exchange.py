@@ -14,9 +14,17 @@ from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
-from hivemind.model.events import MemoryAnchored, MemoryApproved, MemoryRemembered, MemoryTagged, UnknownFact
+from hivemind.model.events import (
+    MemoryAnchored,
+    MemoryAnnotated,
+    MemoryApproved,
+    MemoryRemembered,
+    MemoryTagged,
+    UnknownFact,
+)
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust
+from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Repository
 from hivemind.model.team import Device, Member, Page, Role
 from hivemind.model.wire import packed, unpacked
@@ -218,6 +226,25 @@ def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: 
     assert texts(bob) == ["Tests run with tox"]
     assert bob.remember("Tests run with tox", scope=Scope.TEAM).id == memory.id
     assert (bob.audit(), log.verify(team.db)) == ((), [])
+
+
+def test_metadata_travels_and_an_agents_token_cannot_change_what_a_person_said(team: Store, device: Opened) -> None:
+    person, agent = device("alice"), device("codex", Channel.AGENT)
+    memory = person.remember("Tests run with tox", scope=Scope.TEAM, metadata={"language": "Python", "size": 3})
+    person.sync(Line(team, writer("alice")))
+    agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    assert dict(agent.show(memory.id).metadata) == {"language": "Python", "size": 3}
+    annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata({"language": "Go"}))
+    agent._store.record([agent._pen.about(memory, annotation)])
+
+    done = agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    person.revise(memory.id, metadata={"size": 4})
+    person.sync(Line(team, writer("alice")))
+    agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+
+    assert [reason for _, reason in done.refused] == ["it is of higher trust than an agent has"]
+    for mind in (person, agent):
+        assert dict(mind.show(memory.id).metadata) == {"language": "Python", "size": 4}
 
 
 @pytest.mark.parametrize("role", [Role.WRITER, Role.ADMIN])

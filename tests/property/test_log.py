@@ -18,6 +18,7 @@ from hivemind.model.events import (
     Fact,
     MemoriesRecalled,
     MemoryAnchored,
+    MemoryAnnotated,
     MemoryApproved,
     MemoryCorroborated,
     MemoryDisputed,
@@ -43,6 +44,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import Seen
 from hivemind.store import Store, log, shared
@@ -70,6 +72,12 @@ anchors = st.builds(
     commit=st.sampled_from(["", "1a2b3c4"]),
 )
 
+metadata = st.dictionaries(
+    st.sampled_from(["language", "lines", "is_public"]),
+    texts | st.integers(-9, 9) | st.booleans() | st.floats(-1, 1, allow_nan=False),
+    max_size=3,
+).map(Metadata)
+
 facts: st.SearchStrategy[Fact] = st.one_of(
     st.builds(
         MemoryRemembered,
@@ -84,6 +92,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         ).map(lambda source: (source,)),
         trace=st.none() | st.just(Trace(agent="codex", action="did it", result="success")),
         proposed=st.booleans(),
+        metadata=metadata,
     ),
     st.builds(
         MemoryRevised,
@@ -95,6 +104,7 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         settles=event_ids,
     ),
     st.builds(MemoryTagged, memory_id=memory_ids, added=tag_sets, removed=tag_sets),
+    st.builds(MemoryAnnotated, memory_id=memory_ids, metadata=metadata, removed=st.sampled_from([(), ("language",)])),
     st.builds(MemoryAnchored, memory_id=memory_ids, anchors=st.lists(anchors, max_size=2).map(tuple)),
     st.builds(MemorySuperseded, memory_id=memory_ids, by=memory_ids),
     st.builds(MemoryCorroborated, memory_id=memory_ids, source=st.builds(Source, channel=st.sampled_from(Channel))),

@@ -7,8 +7,9 @@ below.
 """
 
 import errno
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from hivemind.app.caring import Caring
 from hivemind.app.core import Clock, Model, client_of, utc_now, when_called, who_calls
@@ -17,17 +18,22 @@ from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
-from hivemind.errors import StoreFull
+from hivemind.errors import InvalidInput, StoreFull, Unavailable
 from hivemind.model.scope import Repository
+from hivemind.model.text import checked
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.store.reader import Reader
 
-__all__ = ["Hivemind", "client_of", "connect"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Hivemind", "client_of", "connect", "embed"]
 
 VECTOR_FUNCTIONS = {
-    name: when_called("hivemind.recall.functions", name) for name in ("embed", "cosine_similarity", "unpack_vector")
+    name: when_called("hivemind.recall.functions", name) for name in ("cosine_similarity", "unpack_vector")
 }
 
 
@@ -70,5 +76,31 @@ class Hivemind(Writing, Looking, Caring, Sharing, Observing):
 def connect(name: str | None = None) -> Reader:
     """A connection that reads the memories by SQL; without a name, the default store."""
     settings = Settings.load()
-    with Hivemind.open(name, settings=settings):
-        return Reader.open(settings.store_directory(name), VECTOR_FUNCTIONS)
+    mind = Hivemind.open(name, settings=settings)
+    try:
+        functions = VECTOR_FUNCTIONS | {"embed": _embed_for_sql}
+        return Reader.open(settings.store_directory(name), functions, mind.catch_up, mind.close)
+    except BaseException:
+        mind.close()
+        raise
+
+
+def embed(text: str) -> "NDArray[np.float32]":
+    """The vector of a text by the model that made the column ``embedding``, for ``cosine_similarity``."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"embed takes text, not {text!r}")
+    model = _model(Settings.load().model)
+    if model.meaning is None:
+        raise Unavailable(model.without)
+    vector: NDArray[np.float32] = model.meaning.embedder.embed([checked(text)])[0]
+    return vector
+
+
+@cache
+def _model(named: str) -> Model:
+    """A model for the whole process, because loading one takes longer than using it."""
+    return Model(named)
+
+
+def _embed_for_sql(text: str | None) -> bytes | None:
+    return embed(text).astype("<f4").tobytes() if text else None

@@ -23,6 +23,7 @@ from hivemind.model.code import Anchor, Staleness
 from hivemind.model.events import Event, RepositorySeen
 from hivemind.model.ids import MemoryId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.metadata import Value, checked_metadata
 from hivemind.model.proposal import Proposal
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Sight
@@ -144,6 +145,7 @@ class Core(Held):
         since: str = "",
         until: str = "",
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
+        where: Mapping[str, Value] | None = None,
     ) -> Query:
         return Query(
             text=text,
@@ -161,6 +163,7 @@ class Core(Held):
             since=moments.parse_past(since, self._clock()) if since else "",
             until=moments.end_of_day(until) if until else "",
             statuses=tuple(statuses),
+            where=checked_metadata(where or {}),
         )
 
     def _known(self, written: str) -> Memory:
@@ -275,9 +278,13 @@ class Core(Held):
 
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth looking."""
-        if not self.repository.root or not self._place(claim.scope):
+        if not self.repository.root or not self._place(claim.scope) or not self._is_named_here(claim):
             return False
         return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))
+
+    def _is_named_here(self, claim: Claim) -> bool:
+        """Whether a claim names no repository, or the one at hand."""
+        return claim.repo in ("", self.repository.id, *self.repository.known_as)
 
 
 def who_calls(settings: Settings) -> Writer:

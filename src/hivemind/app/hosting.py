@@ -3,7 +3,7 @@
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -43,9 +43,9 @@ class TeamMind(Hivemind):
 
     _store: HubStore
 
-    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
         """Keep several things at once; on the hub everything is the team's."""
-        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in claims])
+        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in self._claims(items)])
 
     def explain(self, memory: str) -> Explanation:
         """What a memory rests on, its versions, and when it reached the member who asks."""

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import process_time
@@ -16,6 +16,7 @@ from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
 from hivemind.model.life import Step, steps
 from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.metadata import Value
 from hivemind.model.recall import Detail, Hit, Query, Recall, Receipt
 from hivemind.model.reports import Explanation, Spent
 from hivemind.model.scope import Scope, Sight
@@ -52,14 +53,16 @@ class Reading(Core):
         true_at: str = "",
         everywhere: bool = False,
         detail: Detail = Detail.STANDARD,
+        where: Mapping[str, Value] | None = None,
     ) -> Recall:
         """What is known that bears on the text, with a receipt for each memory shown.
 
-        ``as_of`` asks what was believed then, ``true_at`` what, as far as we know today, was true then.
+        ``as_of`` asks what was believed then, ``true_at`` what, as far as we know today, was true then, and ``where``
+        for memories whose metadata has these values.
         """
         query = self._query(
             checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
-            as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail,
+            as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail, where=where,
         )  # fmt: skip
         return self._with_receipt(self._answer(query))
 
@@ -84,11 +87,12 @@ class Reading(Core):
         limit: int = 20,
         before: str = "",
         everywhere: bool = False,
+        where: Mapping[str, Value] | None = None,
     ) -> tuple[Memory, ...]:
         """Memories in sight, newest first; ``before`` is the last id of the page before."""
         query = self._query(
             scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
-            since=since, until=until,
+            since=since, until=until, where=where,
         )  # fmt: skip
         return tuple(memories.listed(self._store.db, query, before=self._id(before) if before else ""))
 

@@ -160,4 +160,5 @@ def _copy(memory: Memory, text: str) -> MemoryRemembered:
         # A memory that was the team's before there was a chain to share gives way to its copy.
         supersedes=(memory.id,) if memory.scope is Scope.TEAM else (),
         proposed=memory.status is Status.PROPOSED,
+        metadata=memory.metadata,
     )  # fmt: skip

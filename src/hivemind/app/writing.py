@@ -1,10 +1,12 @@
 """The verbs that put something in."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hivemind.app.core import Core
+from hivemind.codebase.repository import identify, normalised
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
 from hivemind.curate.learn import learn, refuse_what_stays_out
@@ -15,6 +17,7 @@ from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Fact,
     MemoryAnchored,
+    MemoryAnnotated,
     MemoryRemembered,
     MemoryRestored,
     MemoryRetracted,
@@ -23,6 +26,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
+from hivemind.model.metadata import NO_METADATA, Value, checked_metadata
 from hivemind.model.reports import Imported, Synced
 from hivemind.model.scope import Scope
 from hivemind.model.text import checked, checked_label
@@ -51,33 +55,62 @@ class Writing(Core):
         sources: Sequence[str] = (),
         confidence: float = 1.0,
         propose: bool = False,
+        metadata: Mapping[str, Value] | None = None,
     ) -> Memory:
         """Keep something worth knowing next time; what it contradicts is named in ``contradicts``."""
         claim = Claim(
             text=text, scope=scope, kind=kind, tags=tags, subject=subject, replaces=replaces, expires=expires,
             verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=links, sources=sources,
-            confidence=confidence, propose=propose,
+            confidence=confidence, propose=propose, metadata=metadata or NO_METADATA,
         )  # fmt: skip
         return self.remember_all([claim])[0]
 
-    def remember_all(self, claims: Iterable[Claim]) -> tuple[Memory, ...]:
-        """Keep several things at once: all of them, or none if one is refused."""
-        claims = tuple(claims)
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
+        """Keep several things at once, given as claims or dictionaries: all of them, or none if one is refused."""
+        claims = self._claims(items)
         about = self._anchors(claims)
         commit = ""
         learned = []
         with self._store.db.transaction():
             self._record([])
-            for claim, anchors in zip(claims, about, strict=True):
+            for number, (claim, anchors) in enumerate(zip(claims, about, strict=True)):
                 if claim.sources and not commit:
                     commit = self._head()
-                fact = claiming.stated(
-                    claim, writer=self._writer, owner=self._settings.person, now=self._clock(), commit=commit,
-                    replaces=[self._id(written) for written in claim.replaces],
-                )  # fmt: skip
-                place = self._place(claim.scope)
-                learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
+                place = self._place(claim.scope) and (claim.repo or self.repository.id)
+                try:
+                    fact = claiming.stated(
+                        claim, writer=self._writer, owner=self._settings.person, now=self._clock(),
+                        commit=commit if self._is_named_here(claim) else "",
+                        replaces=[self._id(written) for written in claim.replaces],
+                    )  # fmt: skip
+                    learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
+                except (InvalidInput, Refused) as error:
+                    if len(claims) == 1:
+                        raise
+                    shape = Refused if isinstance(error, Refused) else InvalidInput
+                    raise shape(f"items[{number}]: {error}") from None
         return tuple(memories.get(self._store.db, one) for one in learned)
+
+    def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
+        """Claims, each with the id of the repository it names."""
+        claims = [
+            item if isinstance(item, Claim) else claiming.from_dictionary(item, place, self.repository.root)
+            for place, item in enumerate(items)
+        ]
+        ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
+        return tuple(replace(claim, repo=ids[claim.repo]) if claim.repo else claim for claim in claims)
+
+    def _repository_named(self, name: str) -> str:
+        """The repository with this id, this address or this directory; any other name stands for itself."""
+        if name.startswith(("remote:", "commit:", "path:")):
+            repo = name
+        elif "://" in name or "@" in name:
+            repo = f"remote:{normalised(name)}"
+        else:
+            repo = identify(Path(name)).id if Path(name).is_absolute() else name
+        if repo not in (self.repository.id, *self.repository.known_as):
+            self._must_be_a_person("writing about another repository")
+        return repo
 
     def store_trace(
         self,
@@ -113,8 +146,12 @@ class Writing(Core):
         valid_to: str = "",
         confidence: float | None = None,
         reason: str = "",
+        metadata: Mapping[str, Value | None] | None = None,
     ) -> Memory:
-        """Make a memory say something else from now on; what it said stays in its history."""
+        """Make a memory say something else from now on; what it said stays in its history.
+
+        ``metadata`` sets the values it names and removes those that are None.
+        """
         known = self._known(memory)
         nothing = MemoryRevised(
             memory_id=known.id,
@@ -134,12 +171,13 @@ class Writing(Core):
             expires_at=self._deadline(expires),
             verify_by=self._deadline(verify_by),
         )
-        if fact == nothing:
+        annotation = _annotation(known, metadata or {})
+        facts: list[Fact] = [*([fact] if fact != nothing else ()), *annotation]
+        if not facts:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
         refuse_what_stays_out(self._store, self._pen, fact.text, known.repo)
-        facts: list[Fact] = [fact]
         if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
             facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
         self._record([self._pen.about(known, one) for one in facts])
@@ -222,3 +260,13 @@ class Writing(Core):
         if not dry_run:
             self._record(events)
         return Synced(said=len(said), new=len(unknown) + len(again), gone=len(gone))
+
+
+def _annotation(known: Memory, changes: Mapping[str, Value | None]) -> list[MemoryAnnotated]:
+    """What sets and removes metadata; nothing where nothing would change."""
+    new = checked_metadata({name: value for name, value in changes.items() if value is not None})
+    removed = tuple(name for name, value in changes.items() if value is None)
+    if unknown := [name for name in removed if name not in known.metadata]:
+        raise InvalidInput(f"{known.id[:8]} has no metadata {unknown[0]!r} to remove")
+    after = checked_metadata(known.metadata.with_changes(new, removed))
+    return [MemoryAnnotated(memory_id=known.id, metadata=new, removed=removed)] if after != known.metadata else []

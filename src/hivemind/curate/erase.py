@@ -113,8 +113,17 @@ def _needles(store: Store, doomed: Iterable[str], texts: set[str]) -> list[str]:
     said = {word for text in texts for word in TELLING.findall(text)}
     odd_first = sorted(said, key=lambda word: (not any(map(str.isdigit, word)), -len(word), word))[:NEEDLES]
     stretches = [form[:WINDOW] for text in texts for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])]
+    stretches += _metadata(store, doomed)
     candidates = dict.fromkeys([*odd_first, *(stretch for stretch in stretches if len(stretch) >= SHORTEST)])
     return [one for one in candidates if not store.db.index.is_said_elsewhere(one, doomed)]
+
+
+def _metadata(store: Store, doomed: Iterable[str]) -> list[str]:
+    """The strings in the metadata these memories ever had that no other memory's metadata has."""
+    facts = [event.fact for one in doomed for event in log.about(store.db, one)]
+    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
+    encoded = {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
+    return sorted(one for one in encoded if not memories.is_in_metadata_elsewhere(store.db, one, doomed))
 
 
 def _repeating(store: Store, doomed: list[Memory], needles: list[str]) -> list[EventId]:

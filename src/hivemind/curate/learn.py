@@ -9,6 +9,7 @@ from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
     MemoryAnchored,
+    MemoryAnnotated,
     MemoryCorroborated,
     MemoryDisputed,
     MemoryRemembered,
@@ -17,6 +18,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory
+from hivemind.model.metadata import Metadata, checked_metadata
 from hivemind.model.scope import Scope
 from hivemind.model.values import value
 from hivemind.store import Store
@@ -48,7 +50,7 @@ def learn(
     if verdict.same:
         # To repeat a memory is not to have looked at its code again: what it is tied to already stays.
         tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)
-        store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie])
+        store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie, *_annotated(pen, verdict.same, born)])
         return verdict.same.id
     events = [born, *_tied(pen, fact.memory_id, anchors, born)]
     events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced]
@@ -107,6 +109,17 @@ def _said_again(pen: Pen, known: Memory, fact: MemoryRemembered, channel: Channe
         return []
     said = pen.event(MemoryCorroborated(memory_id=known.id, source=source), known.scope, known.repo, channel=channel)
     return [said]
+
+
+def _annotated(pen: Pen, known: Memory, born: Event) -> list[Event]:
+    """Metadata that came with the repetition is added, unless a less trusted writer gave it."""
+    assert isinstance(born.fact, MemoryRemembered)
+    new = {name: value for name, value in born.fact.metadata.items() if known.metadata.get(name) != value}
+    if not new or born.channel.trust < known.trust:
+        return []
+    checked_metadata(known.metadata.with_changes(new))
+    annotation = MemoryAnnotated(memory_id=known.id, metadata=Metadata(new))
+    return [pen.event(annotation, known.scope, known.repo, channel=born.channel)]
 
 
 def _disputed(pen: Pen, born: Event, conflict: Conflict, *, both: bool) -> list[Event]:

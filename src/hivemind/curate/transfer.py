@@ -8,6 +8,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Source, Trace
+from hivemind.model.metadata import checked_metadata
 from hivemind.model.moments import parse_date
 from hivemind.model.plain import as_json, plain, revived
 from hivemind.model.scope import Scope
@@ -24,7 +25,7 @@ def exported(memories: Iterable[Memory]) -> Iterator[str]:
 
 def page(memory: Memory) -> tuple[str, str]:
     """A memory as a Markdown file with its contract in the front matter; the name stays the same for ever."""
-    held = {name: value for name, value in plain(memory).items() if name != "text" and value not in ("", [], None)}
+    held = {name: value for name, value in plain(memory).items() if name != "text" and value not in ("", [], {}, None)}
     front = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in held.items())
     return f"{memory.kind}/{memory.id}.md", f"---\n{front}\n---\n\n{memory.text}\n"
 
@@ -58,6 +59,7 @@ def _read(held: dict[str, Any]) -> tuple[Scope, str, MemoryRemembered]:
         expires_at=_date(held, "expires_at"),
         verify_by=_date(held, "verify_by"),
         trace=Trace(**{name: str(value) for name, value in trace.items()}) if trace else None,
+        metadata=checked_metadata(held.get("metadata") or {}),
     )
     return Scope.parse(held["scope"]), str(held.get("repo") or ""), fact
 

@@ -11,6 +11,7 @@ from hivemind.errors import OutOfStep, Refused
 from hivemind.model.events import (
     EntriesRefused,
     Event,
+    MemoryAnnotated,
     MemoryApproved,
     MemoryErased,
     MemoryPublished,
@@ -140,7 +141,7 @@ def beyond_rights(store: Store, member: Member, event: Event) -> str:
         case MemoryErased() if not member.may_review:
             is_author = not member.is_agent and shared.author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"
-        case MemoryRevised() | MemoryRetracted() if member.is_agent:
+        case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             known = memories.get_all(store.db, [event.about])
             return "it is of higher trust than an agent has" if known and known[0].trust > event.channel.trust else ""
         case _:

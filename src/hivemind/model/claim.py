@@ -1,9 +1,10 @@
 """What somebody asks us to remember, as they say it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hivemind.model.memory import Kind, Trace
+from hivemind.model.metadata import NO_METADATA, Value
 from hivemind.model.scope import Scope
 
 
@@ -29,3 +30,6 @@ class Claim:
     trace: Trace | None = None
     propose: bool = False
     """Its speaker wants a person to look at it first."""
+    metadata: Mapping[str, Value] = NO_METADATA
+    repo: str = ""
+    """The repository it holds in, if not in the one at hand."""

@@ -14,6 +14,7 @@ from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
+from hivemind.model.metadata import NO_METADATA, Metadata, is_valid
 from hivemind.model.moments import is_written
 from hivemind.model.plain import as_json, revived
 from hivemind.model.scope import Scope
@@ -50,6 +51,7 @@ class MemoryRemembered:
     trace: Trace | None = None
     proposed: bool = False
     """Its writer asks for review. What a low-trust channel brings is proposed anyway."""
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,15 @@ class MemoryTagged:
 
     memory_id: MemoryId
     added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAnnotated:
+    """Metadata of a memory was set or removed; what is not named stays as it was."""
+
+    memory_id: MemoryId
+    metadata: Metadata = NO_METADATA
     removed: tuple[str, ...] = ()
 
 
@@ -277,6 +288,7 @@ Fact = (
     MemoryRemembered
     | MemoryRevised
     | MemoryTagged
+    | MemoryAnnotated
     | MemoryAnchored
     | MemorySuperseded
     | MemoryCorroborated
@@ -380,6 +392,8 @@ def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
         return f"{name} is no moment"
     if isinstance(held, Anchor) and (not FINGERPRINT.fullmatch(held.fingerprint) or OUTSIDE.search(held.path)):
         return "an anchor does not hold on to code of the repository"
+    if isinstance(held, Metadata) and not is_valid(held):
+        return "metadata has a value that is no string, number or boolean"
     if not dataclasses.is_dataclass(held):
         return ""
     hints = get_type_hints(type(held))
@@ -408,6 +422,8 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
         return dataclasses.replace(value, **{name: _changed(getattr(value, name), change) for name in fields})
+    if isinstance(value, Metadata):
+        return value.with_text_changed(change)
     if isinstance(value, tuple):
         return tuple(_changed(item, change) for item in value)
     return change(value) if type(value) is str else value

@@ -11,6 +11,7 @@ from hivemind.model.events import (
     DisputeSettled,
     Event,
     MemoryAnchored,
+    MemoryAnnotated,
     MemoryApproved,
     MemoryCorroborated,
     MemoryDisputed,
@@ -142,6 +143,10 @@ def _after(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             tags = tuple(dict.fromkeys((*kept, *fact.added)))
             changes = [f"+{tag}" for tag in fact.added] + [f"-{tag}" for tag in fact.removed]
             return replace(memory, tags=tags), f"tagged {', '.join(changes)}"
+        case MemoryAnnotated() as fact:
+            changes = [one for one in (fact.metadata.in_words, *(f"-{name}" for name in fact.removed)) if one]
+            annotated = memory.metadata.with_changes(fact.metadata, fact.removed)
+            return replace(memory, metadata=annotated), f"metadata {', '.join(changes)}"
         case MemoryAnchored() as fact:
             code = ", ".join(anchor.label for anchor in fact.anchors)
             return replace(memory, anchors=fact.anchors), f"tied to {code or 'no code'}"

@@ -6,6 +6,7 @@ from typing import Literal
 
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId, SessionId
+from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Choice, Scope
 
 
@@ -186,6 +187,7 @@ class Memory:
     """The entry of the log that gave this version."""
     rivals: tuple[Rival, ...] = ()
     """What others made of an older version, until somebody settles it."""
+    metadata: Metadata = NO_METADATA
 
     @property
     def about(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ def plain(value: Any, *, terse: bool = False) -> Any:
         return str(value)
     if isinstance(value, list | tuple):
         return [plain(item, terse=terse) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: plain(held, terse=terse) for name, held in value.items()}
     return value
 
@@ -60,6 +60,9 @@ def _maker(wanted: Any) -> Callable[[Any], Any] | None:
     kind = next((one for one in get_args(wanted) or (wanted,) if isinstance(one, type)), str)
     if dataclasses.is_dataclass(kind):
         return lambda held: held if held is None or isinstance(held, kind) else revived(kind, held)
+    if issubclass(kind, Mapping):
+        mapping: Any = kind
+        return lambda held: held if isinstance(held, kind) else mapping(held)
     if issubclass(kind, Enum):
         return lambda held: None if held is None else kind(held)
     return None

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Sight
 
 TO_VERIFY = ": verify before acting"
@@ -42,6 +43,8 @@ class Query:
     """Only what was recorded at or after this moment, and ``until`` before that one."""
     until: str = ""
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
+    where: Metadata = NO_METADATA
+    """Only memories whose metadata has these values."""
 
     @property
     def moment(self) -> str:

@@ -26,8 +26,9 @@ SOFT = re.compile(r"[\s.,;:!?'\"“”‘’`´()\[\]{}*_~…–—-]+")
 def normalised(text: str) -> str:
     """The same for every way of spelling the same words."""
     composed = unicodedata.normalize("NFKD", neutral(text)).casefold()
-    plain = "".join(letter for letter in composed if not unicodedata.combining(letter))
-    return SOFT.sub(" ", plain.translate(AS_LATIN)).strip()
+    if not composed.isascii():  # ASCII has neither marks nor look-alikes, and most texts are ASCII.
+        composed = "".join(letter for letter in composed if not unicodedata.combining(letter)).translate(AS_LATIN)
+    return SOFT.sub(" ", composed).strip()
 
 
 def value(text: str, secret: bytes) -> str:

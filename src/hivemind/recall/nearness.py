@@ -11,14 +11,18 @@ from hivemind.store.projections import vectors
 
 SURVIVORS = 200
 """How many of the likely ones are compared exactly."""
+FEW = 2_000
+"""How many passages that pass a filter on metadata are all compared; more take longer than a recall may."""
 
 Floats = NDArray[np.float32]
 
 
 def near(db: Database, query: Query, model: str, asked: Floats) -> dict[int, float]:
     """The passages in sight that are likely near the question, and how near each is."""
-    likely = db.index.likely(asked, query.sight, SURVIVORS)
-    return nearness(vectors.seen(db, query, model, likely), asked)
+    # Of the likely ones a narrow filter might leave nothing, although some that pass it are near enough.
+    few = vectors.fitting(db, query, model, FEW) if query.where else []
+    likely = [] if few else db.index.likely(asked, query.sight, SURVIVORS)
+    return nearness(few or vectors.seen(db, query, model, likely), asked)
 
 
 def nearness(found: Sequence[Vector], asked: Floats) -> dict[int, float]:

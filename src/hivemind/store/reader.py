@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from hivemind.errors import InvalidInput, Refused
-from hivemind.store import FILE
+from hivemind.store import FILE, parameters
 from hivemind.store.database import Held, Row
 from hivemind.store.log import unpacked
 from hivemind.store.sqlite import Sqlite
@@ -29,9 +29,10 @@ EMBEDDING = """(
 
 VIEWS: dict[str, str] = {
     "agent_memory": f"""
-        SELECT id, text AS content, {EMBEDDING} AS embedding, bucket AS memory_type, kind, scope, repo, tags, subject,
-            file_path, session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
-            recorded_at AS timestamp, revised_at, valid_from, valid_to, expires_at, verify_by, version
+        SELECT id, text AS content, {EMBEDDING} AS embedding,
+            coalesce(metadata ->> 'memory_type', bucket) AS memory_type, kind, scope, repo, tags, subject, file_path,
+            session_id, agent, owner, channel, status, {TRUST} AS trust, confidence,
+            recorded_at AS timestamp, revised_at, valid_from, valid_to, expires_at, verify_by, version, metadata
         FROM main.memories m""",
     "traces": """
         SELECT id, agent, action, reasoning, result, tags, scope, repo, session_id, status,
@@ -81,28 +82,54 @@ class Rows:
         """The first row, if there is one."""
         return self.rows[0] if self.rows else None
 
+    def dictionaries(self) -> list[dict[str, Any]]:
+        """Every row by the names of its columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
 
 class Reader(Held):
     """A connection that answers SELECT over the views, and nothing else."""
 
-    def __init__(self, db: Sqlite) -> None:
+    def __init__(self, db: Sqlite, make_vectors: Callable[[], object], on_close: Callable[[], None]) -> None:
         self._db = db
+        self._make_vectors = make_vectors
+        self._on_close = on_close
 
     @classmethod
-    def open(cls, directory: Path, functions: Mapping[str, Callable[..., Any]]) -> "Reader":
-        """Open the store in a directory for reading; the functions become SQL functions."""
+    def open(
+        cls,
+        directory: Path,
+        functions: Mapping[str, Callable[..., Any]],
+        make_vectors: Callable[[], object] = lambda: None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> "Reader":
+        """Open the store in a directory for reading; the functions become SQL functions.
+
+        ``make_vectors`` is called before a statement that reads vectors, because new memories have none yet.
+        """
         inner = {name: f"{name}_{secrets.token_hex(16)}" for name in VIEWS}
         views = [f"CREATE TEMP VIEW {inner[name]} AS {sql}" for name, sql in VIEWS.items()]
         views += [f"CREATE TEMP VIEW {name} AS SELECT * FROM {inner[name]}" for name in VIEWS]
         db = Sqlite.open_for_reading(directory / FILE, views)
         known: Mapping[str, Callable[..., Any]] = {**functions, "unpacked": unpacked}
         for name, function in known.items():
-            db.connection.create_scalar_function(name, function)
+            # Deterministic, so that the vector of a constant text is made once and not for each row.
+            db.connection.create_scalar_function(name, function, deterministic=True)
         db.connection.authorizer = partial(_only_reading, frozenset(inner.values()))
-        return cls(db)
+        return cls(db, make_vectors, on_close)
+
+    def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
+        """Run one SELECT and return its rows as dictionaries."""
+        return self.execute(sql, values).dictionaries()
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
-        """Run one SELECT and return its rows."""
+        """Run one SELECT and return its rows.
+
+        Placeholders are ``?``, ``%s``, ``:name`` or ``%(name)s``; a vector may be a list, an array or bytes.
+        """
+        statement, bound = parameters.parse(sql), parameters.bind(values)
+        if statement.reads_vectors:
+            self._make_vectors()
         columns: list[str] = []
 
         def note_columns(cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
@@ -114,17 +141,20 @@ class Reader(Held):
         cursor = self._db.connection.cursor()
         cursor.exec_trace = note_columns
         try:
-            rows = tuple(cursor.execute(sql, values))
+            rows = tuple(cursor.execute(statement.sql, bound))
         except (apsw.AuthError, apsw.ReadOnlyError):
             raise Refused(ONLY_READING) from None
         except (apsw.SQLError, apsw.BindingsError) as error:
             # Writing to a view fails before the authorizer is asked.
             raise (Refused(ONLY_READING) if "cannot modify" in str(error) else InvalidInput(f"SQL: {error}")) from None
+        except KeyError as error:
+            raise InvalidInput(f"SQL: there is no value for the parameter :{error.args[0]}") from None
         return Rows(tuple(columns), rows)
 
     def close(self) -> None:
         """Give the file back."""
         self._db.close()
+        self._on_close()
 
 
 def _only_reading(

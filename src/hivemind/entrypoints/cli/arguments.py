@@ -1,5 +1,6 @@
 """What the commands have in common: opening the store and reading what people type."""
 
+import json
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -15,6 +16,7 @@ from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Memory
+from hivemind.model.metadata import Value, is_valid_value
 from hivemind.model.scope import Scope
 from hivemind.model.text import decoded, first_line, neutral
 
@@ -36,6 +38,34 @@ def labels(meaning: str) -> Callable[[Any], Any]:
     return click.option(
         "--tags", default="", metavar="A,B", help=meaning, callback=lambda _ctx, _param, written: written.split(",")
     )
+
+
+def metadata_option(name: str, meaning: str, variable: str = "metadata") -> Callable[[Any], Any]:
+    """A repeatable option for metadata, written ``language=Python``."""
+    return click.option(
+        name, variable, multiple=True, metavar="KEY=VALUE", help=meaning,
+        callback=lambda _ctx, _param, written: dict(map(metadata_pair, written)),
+    )  # fmt: skip
+
+
+def metadata_pair(written: str) -> tuple[str, Value]:
+    """A key and its value from ``language=Python``."""
+    key, equals, value = written.partition("=")
+    if not equals:
+        raise InvalidInput(f"{written!r} has no value; write it like language=Python")
+    return key.strip(), _typed(value.strip())
+
+
+def _typed(written: str) -> Value:
+    """True, false and numbers by their types; what is in quotes, or would be printed differently, is text."""
+    if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"":
+        return written[1:-1]
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return written
+    is_same = is_valid_value(value) and not isinstance(value, str) and json.dumps(value) == written
+    return value if is_same and not written.endswith(".0") else written
 
 
 scope_option = choice("--scope", among=Scope, default=Scope.PROJECT.value, help="Whose it is: user, project or team.")
@@ -89,6 +119,7 @@ filters = options(
     choice("--scope", among=Scope, help="Only this scope."),
     choice("--kind", "kinds", multiple=True, among=Kind, help="Only this kind."),
     labels("Only with one of these tags."),
+    metadata_option("--where", "Only with this metadata.", "where"),
     everywhere_option,
 )
 

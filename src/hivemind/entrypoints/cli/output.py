@@ -185,6 +185,7 @@ def described(memory: Memory) -> None:
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),
+        "metadata": memory.metadata.in_words,
         "subject": memory.subject,
         "about": ", ".join(memory.about),
         "recorded": minute(memory.recorded_at),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hivemind.app.hosting import Host
 from hivemind.errors import Unknown
 from hivemind.model.memory import Kind, Status
+from hivemind.model.metadata import MOST_KEYS
 from hivemind.model.plain import plain
 from hivemind.model.recall import Detail
 from hivemind.model.team import Admitted, Role
@@ -17,6 +18,7 @@ Json = dict[str, Any]
 Text = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Id = Annotated[str, Field(min_length=4, max_length=64)]
+Metadata = Annotated[dict[Name, str | int | float | bool], Field(max_length=MOST_KEYS)]
 Position = Annotated[int, Query(ge=0, lt=1 << 53)]
 Many = Annotated[int, Query(ge=1, le=200)]
 
@@ -65,6 +67,7 @@ class Question(Asked):
     as_of: Annotated[str, Field(max_length=40)] = ""
     everywhere: bool = False
     detail: Detail = Detail.STANDARD
+    where: Metadata = {}
 
 
 class Remembering(Asked):
@@ -76,6 +79,7 @@ class Remembering(Asked):
     tags: Annotated[list[Name], Field(max_length=50)] = []
     subject: Annotated[str, Field(max_length=200)] = ""
     links: Annotated[list[Name], Field(max_length=50)] = []
+    metadata: Metadata = {}
 
 
 class Because(Asked):
@@ -148,7 +152,7 @@ def recall(asked: Question, host: TheHost, who: Who) -> Json:
     with host.mind(who, asked.repo) as mind:
         found = mind.recall(
             asked.query, kinds=asked.kinds, tags=asked.tags, limit=asked.limit, as_of=asked.as_of,
-            everywhere=asked.everywhere, detail=asked.detail,
+            everywhere=asked.everywhere, detail=asked.detail, where=asked.where,
         )  # fmt: skip
     return _object(found)
 
@@ -169,7 +173,14 @@ def remember(asked: Remembering, host: TheHost, who: Who) -> Json:
     """Keep something for the team."""
     with host.mind(who, asked.repo) as mind:
         return _object(
-            mind.remember(asked.text, kind=asked.kind, tags=asked.tags, subject=asked.subject, links=asked.links)
+            mind.remember(
+                asked.text,
+                kind=asked.kind,
+                tags=asked.tags,
+                subject=asked.subject,
+                links=asked.links,
+                metadata=asked.metadata,
+            )
         )
 
 

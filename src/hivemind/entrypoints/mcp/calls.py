@@ -54,6 +54,7 @@ def recall(mind: Hivemind, given: Arguments) -> str:
         limit=given.get("limit"),
         as_of=given.get("as_of") or "",
         everywhere=bool(given.get("everywhere")),
+        where=given.get("where"),
     )
     return found.text or NOTHING
 
@@ -69,6 +70,7 @@ def remember(mind: Hivemind, given: Arguments) -> str:
         links=given.get("links") or (),
         replaces=given.get("replaces") or (),
         expires=given.get("expires") or "",
+        metadata=given.get("metadata"),
     )
     said = [f"Kept as {short(memory.id)}{_standing(memory)}."]
     for other in memory.contradicts:
@@ -122,6 +124,7 @@ def explain(mind: Hivemind, given: Arguments) -> str:
     lines = [
         f"{short(memory.id)} · {memory.kind} · {memory.scope} · {memory.status} · trust {memory.trust}",
         neutral(memory.text),
+        *([f"metadata: {memory.metadata.in_words}"] if memory.metadata else []),
         *(f"source: {_source(source)}" for source in memory.sources),
         *(f"{day(step.event.at)} {step.event.actor} ({step.event.channel}): {step.what}" for step in known.history),
     ]

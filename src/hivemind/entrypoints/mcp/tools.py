@@ -56,6 +56,7 @@ TOOLS: tuple[Json, ...] = (
             "tags": _list(),
             "limit": {"type": "integer"},
             "as_of": _text("Date: what was believed then"),
+            "where": {"type": "object", "description": "Metadata it must have"},
             "everywhere": {"type": "boolean", "description": "Also other repositories of this user"},
         },
         ("query",),
@@ -74,6 +75,7 @@ TOOLS: tuple[Json, ...] = (
             "links": LINKS,
             "replaces": _list("Ids of memories that no longer hold"),
             "expires": _text("Date or span such as 28d"),
+            "metadata": {"type": "object", "description": 'e.g. {"language": "Python"}'},
         },
         ("text",),
     ),
@@ -169,6 +171,8 @@ def _mismatch(schema: Json, value: Any) -> str:
             return f"a list, each {wrong}" if wrong else ""
         case "integer":
             return "" if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
+        case "object":
+            return "" if isinstance(value, dict) else "an object"
         case "boolean":
             return "" if isinstance(value, bool) else "true or false"
         case _:

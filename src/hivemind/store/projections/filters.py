@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from hivemind.model.plain import as_json
 from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
 
@@ -21,6 +22,8 @@ FITTING = (
     " AND (m.valid_to = '' OR m.valid_to > :true_at)))"
     " AND (:agent = '' OR m.agent = :agent) AND (:since = '' OR m.recorded_at >= :since)"
     " AND (:until = '' OR m.recorded_at < :until)"
+    # Metadata has the wanted values if setting them changes nothing; both engines compare types too.
+    " AND (:where = '{}' OR json_patch(m.metadata, :where) = json_patch(m.metadata, '{}'))"
 )
 """What the caller asked for. Looking back, status and expiry are judged as they were then."""
 
@@ -51,6 +54,7 @@ def bound(query: Query) -> dict[str, Any]:
         "agent": query.agent,
         "since": query.since,
         "until": query.until,
+        "where": as_json(query.where),
     }
 
 

@@ -10,6 +10,7 @@ from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step, memory_from, steps
 from hivemind.model.memory import Memory
+from hivemind.model.metadata import NO_METADATA
 from hivemind.model.plain import as_json, revived
 from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
@@ -59,7 +60,8 @@ CREATE TABLE memories (
     rivals TEXT NOT NULL,         -- JSON: edits of older versions that wait for a decision
     agent TEXT NOT NULL,
     session_id TEXT NOT NULL,
-    file_path TEXT NOT NULL
+    file_path TEXT NOT NULL,
+    metadata TEXT NOT NULL        -- a JSON object
 ) STRICT;
 CREATE INDEX memories_place ON memories (repo, status, recorded_at, scope);
 CREATE INDEX memories_time ON memories (recorded_at, id);
@@ -73,7 +75,7 @@ CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 NAMES = [field.name for field in fields(Memory) if field.name != "trace"]
 NAMES += ["bucket", "action", "reasoning", "result", "agent", "session_id", "file_path"]
 COLUMNS = ", ".join(NAMES)
-LISTS = [field.name for field in fields(Memory) if field.default == ()]
+JSON = [field.name for field in fields(Memory) if field.default in ((), NO_METADATA)]
 WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
 
@@ -195,6 +197,15 @@ def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool
             word, json.dumps(list(except_in)),
         )
     )  # fmt: skip
+
+
+def is_in_metadata_elsewhere(db: Database, value: str, except_in: Iterable[str]) -> bool:
+    """Whether the metadata of any memory but these has this in it, as JSON writes it."""
+    asked = (
+        "SELECT 1 FROM memories WHERE metadata <> '{}' AND instr(metadata, ?) > 0"
+        " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
+    )
+    return db.value(asked, value, json.dumps(list(except_in))) is not None
 
 
 def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
@@ -323,8 +334,8 @@ def _values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    lists = {name: as_json(getattr(memory, name)) for name in LISTS if name not in derived}
-    told = lists | derived
+    encoded = {name: as_json(getattr(memory, name)) for name in JSON if name not in derived}
+    told = encoded | derived
     return tuple(told[name] if name in told else getattr(memory, name) for name in NAMES)
 
 
@@ -332,4 +343,4 @@ def _memory(row: Row) -> Memory:
     held = dict(zip(NAMES, row, strict=True))
     if held["action"]:
         held["trace"] = {name: held[name] for name in ("agent", "action", "reasoning", "result")}
-    return revived(Memory, held | {name: json.loads(held[name]) for name in LISTS})
+    return revived(Memory, held | {name: json.loads(held[name]) for name in JSON})

@@ -81,6 +81,12 @@ def seen(db: Database, query: Query, model: str, likely: list[int]) -> list[Vect
     return [Vector(*row) for row in rows]
 
 
+def fitting(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
+    """Every passage that may answer the query, if there are not more than the limit; else none."""
+    rows = db.execute(f"{SEEN} LIMIT :limit", bound(query) | {"model": model, "limit": limit + 1})
+    return [Vector(*row) for row in rows] if len(rows) <= limit else []
+
+
 def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
     """The vectors of certain passages."""
     rows = db.execute(

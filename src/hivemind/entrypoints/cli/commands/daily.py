@@ -12,6 +12,7 @@ from hivemind.entrypoints.cli.arguments import (
     limit_option,
     memory_argument,
     memory_ids,
+    metadata_option,
     open_mind,
     scope_option,
     tags_option,
@@ -85,6 +86,7 @@ def _standing(stands: Standing) -> None:
 @click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
 @click.option("--propose", is_flag=True, help="Let a person look at it first.")
 def remember(text: str | None, **given: Any) -> None:
     """Keep something worth knowing next time.
@@ -94,6 +96,7 @@ def remember(text: str | None, **given: Any) -> None:
     \b
     hivemind remember "Tests need a running Redis" --tags testing
     hivemind remember "Deploy target is Coolify" --subject deploy-target --kind decision
+    hivemind remember "Class for managing user authentication." --meta language=Python --meta purpose=security
     git log -1 --format=%B | hivemind remember --kind decision
     """
     with open_mind() as mind:
@@ -123,6 +126,7 @@ def recall(question: str | None, why: bool, **given: Any) -> None:
     hivemind recall "how do we run the tests?"
     hivemind recall "redirect loop" --everywhere --kind fix
     hivemind recall "deploy target" --as-of 2026-03-31
+    hivemind recall "user login" --where language=Python
     """
     with open_mind() as mind:
         found = mind.recall(text_or_standard_input(question, "the question"), **given)
@@ -179,15 +183,18 @@ def show(memory: str) -> None:
 @when_options
 @click.option("--confidence", type=float, help="From 0 to 1.")
 @click.option("--reason", default="", help="Why it changed.")
-def revise(**given: Any) -> None:
+@metadata_option("--meta", "Metadata to set.")
+@click.option("--unset-meta", "unset", multiple=True, metavar="KEY", help="Metadata to remove.")
+def revise(metadata: dict[str, Any], unset: tuple[str, ...], **given: Any) -> None:
     """Make a memory say something else; what it said stays in its history.
 
     \b
     hivemind revise 3f9a2c1e "Deploys run from release branches"
     hivemind revise 3f9a2c1e --expires 6w
+    hivemind revise 3f9a2c1e --meta language=Go --unset-meta purpose
     """
     with open_mind() as mind:
-        known = mind.revise(**given)
+        known = mind.revise(**given, metadata=metadata | dict.fromkeys(unset))
     tell(known, f"Revised {origin(known)} (version {known.version})")
 
 
@@ -276,7 +283,7 @@ def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
             replaced = [memory.id, *(other.id for other in waiting.against if choice == "m")]
             mind.remember(
                 wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
-                replaces=replaced,
+                replaces=replaced, metadata=memory.metadata,
             )  # fmt: skip
         case "r":
             mind.reject(memory.id, reason=click.prompt("Why", default="", show_default=False))

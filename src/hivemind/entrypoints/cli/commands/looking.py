@@ -274,6 +274,5 @@ def sql(statement: str) -> None:
     """
     with connect(store_name()) as connection:
         found = connection.execute(statement)
-    rows = list(found)
-    named = [dict(zip(found.columns, row, strict=True)) for row in rows]
-    tell_rows(named, found.columns, [["" if cell is None else str(cell) for cell in row] for row in rows])
+    rows = [["" if cell is None else str(cell) for cell in row] for row in found]
+    tell_rows(found.dictionaries(), found.columns, rows)

@@ -68,6 +68,8 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
             where = "would leave" if dry_run else f"is now the team's, as {short(one.copy)}"
             say(f"{short(one.memory.id)} {where}:")
             say(indented(one.text))
+            if one.memory.metadata:
+                say(indented(f"metadata: {one.memory.metadata.in_words}"))
             for source in one.sources:
                 say(indented(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
             for what in one.withheld:

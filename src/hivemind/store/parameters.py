@@ -1,0 +1,87 @@
+"""Parameters of a statement that somebody else wrote: its placeholders, and Python values as SQLite takes them."""
+
+import math
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hivemind.errors import InvalidInput
+from hivemind.model.text import first_line
+
+TOKEN = re.compile(
+    r"""'[^']*'                                  # text; a doubled quote ends one piece and begins the next
+    | "[^"]*" | `[^`]*` | \[[^\]]*\]             # names in quotes
+    | --[^\n]* | /\*.*?(?:\*/|\Z)               # comments
+    | %% | %s\b | %\((?P<name>\w+)\)s\b | \w+""",
+    re.VERBOSE | re.DOTALL,
+)
+VECTOR_COLUMN = "embedding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement with SQLite's own placeholders."""
+
+    sql: str
+    reads_vectors: bool
+    """Whether it names the column of vectors."""
+
+
+def parse(sql: str) -> Statement:
+    """Read ``%s`` as ``?``, ``%(name)s`` as ``:name`` and ``%%`` as ``%``; text and comments stay as they are."""
+    tokens = {token[0].strip('"`[]').lower() for token in TOKEN.finditer(sql)}
+    return Statement(sql=TOKEN.sub(_as_sqlite, sql), reads_vectors=VECTOR_COLUMN in tokens)
+
+
+def bind(values: Any) -> tuple[Any, ...] | dict[str, Any]:
+    """Parameters as SQLite takes them: vectors as blobs of 32-bit floats, other values as they are."""
+    if isinstance(values, Mapping):
+        return {name: _bound(f":{name}", value) for name, value in values.items()}
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidInput(f"parameters are a list, a tuple or a dictionary, not {values!r}")
+    return tuple(_bound(f"number {place}", value) for place, value in enumerate(values, start=1))
+
+
+def _as_sqlite(token: re.Match[str]) -> str:
+    match token[0]:
+        case "%s":
+            return "?"
+        case "%%":
+            return "%"
+        case _:
+            return f":{token['name']}" if token["name"] else token[0]
+
+
+def _bound(which: str, value: Any) -> Any:
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    # Arrays and scalars of NumPy and its relatives become Python's own; the library need not be loaded for it.
+    value = value.tolist() if hasattr(value, "tolist") else value
+    match value:
+        case None | int() | float() | str() | bytes():
+            return value
+        case list() | tuple():
+            return _packed(which, value)
+    raise InvalidInput(
+        f"parameter {which} is a {type(value).__name__}; give text, a number, bytes, None, or a vector as a list"
+    )
+
+
+def _packed(which: str, numbers: list[Any] | tuple[Any, ...]) -> bytes:
+    """A vector as the column ``embedding`` has it."""
+    for number in numbers:
+        if not _is_number(number):
+            raise InvalidInput(
+                f"parameter {which} is not a vector: {first_line(repr(number), 40)} in it is not a finite number"
+            )
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number that 32 bits can hold."""
+    try:
+        return math.isfinite(value) and bool(struct.pack("<f", value))
+    except (TypeError, OverflowError):
+        return False
