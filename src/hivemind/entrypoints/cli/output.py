@@ -299,6 +299,13 @@ def answer(found: Recall, *, why: bool) -> None:
         note("Nothing known about that.")
     for place, hit in enumerate(found.hits, start=1):
         _hit(place, hit, why=why)
+    if found.files:
+        heading("Files")
+        table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
+    if found.sessions:
+        heading("Touched together")
+        for session in found.sessions:
+            click.echo(indented(session.summary))
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:
