@@ -16,7 +16,7 @@ from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Kind
 from hivemind.model.recall import Signal
-from tests.conftest import Clock, Open, git
+from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.doors import run, run_json
 from tests.service import SERVICE
@@ -67,7 +67,12 @@ def tied(text: str, *options: str) -> list[str]:
         ("It rounds to whole coins", ["--source", "the meeting in May"], []),
         ("authenticate_user() locks out after ten attempts", [], [LINK]),
         ("The numbers in shop/report.py leave out returns", [], ["shop/report.py"]),
-        ("Money is rounded", ["--link", "total"], ["shop/report.py::total", "shop/till.py::Till.total"]),
+        (JWT, ["--link", "auth.service.authenticate_user"], [LINK]),
+        (JWT, ["--link", "auth.service:authenticate_user"], [LINK]),
+        (JWT, ["--link", "auth.service"], [PATH]),
+        (JWT, ["--link", "auth"], ["auth"]),
+        ("Money is rounded", ["--link", "total"], []),
+        ("Money is rounded", ["--link", "shop.till.total"], ["shop/till.py::Till.total"]),
         ("Money is rounded", ["--scope", "user", "--link", LINK], []),
         ("The total is rounded to whole coins", [], []),
     ],
@@ -84,9 +89,34 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     found = run("remember", "Records are found by name", "--link", f"{PATH}::find_record")
 
     assert (lost.exit_code, found.exit_code) == (0, 0)
-    assert "authenticate_nobody fits nothing here" in lost.stderr
+    assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
+    assert f"nearest: {LINK}" in lost.stderr
+    assert "The memory is kept; tie it to code with 'hivemind link " in lost.stderr
     assert found.stderr == ""
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_link_that_fits_several_places_keeps_the_memory_and_names_them() -> None:
+    several = run("remember", "Money is rounded", "--link", "total")
+    unique = run("remember", "Rows are counted", "--link", "report.total")
+
+    assert (several.exit_code, unique.exit_code, unique.stderr) == (0, 0, "")
+    assert "no unique match for 'total': it fits 2 places" in several.stderr
+    assert all(label in several.stderr for label in ("shop/report.py::total", "shop/till.py::Till.total"))
+    assert {one["text"] for one in run_json("list")} == {"Money is rounded", "Rows are counted"}
+
+
+def test_an_agent_links_by_the_same_names_and_hears_what_did_not_fit(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop, AGENT)
+
+    tied = calls.remember(mind, {"text": JWT, "links": ["auth.service.authenticate_user"]})
+    lost = calls.remember(mind, {"text": "Money is rounded", "links": ["total"]})
+
+    assert [memory.about for memory in mind.list() if memory.text == JWT] == [(LINK,)]
+    assert "no unique match" not in tied
+    assert lost.startswith("Kept as ")
+    assert "no unique match for 'total': it fits 2 places" in lost
 
 
 @pytest.mark.usefixtures("shop")
@@ -393,7 +423,7 @@ def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_one
     assert [one["qualified"] for one in added["anchors"]] == ["authenticate_user", "find_record"]
     assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
     assert unknown.exit_code == 2
-    assert "that file has authenticate_user, find_record" in unknown.stderr
+    assert f"nearest: {PATH}::find_record" in unknown.stderr
 
 
 def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, shop: Path) -> None:

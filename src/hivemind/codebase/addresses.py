@@ -22,15 +22,13 @@ SOURCE_FOLDERS = frozenset({"src", "lib", "app", "include", "main", "java", "kot
 LONG = 3
 """Words that must fit before those in front of them may name what no folder shows, such as a company's domain."""
 
-CRATE = "crate"
-"""The root of the tree; the name of its folder means the same."""
-
 _SEPARATOR = re.compile(r"::|->|[./\\:#]")
 _RECEIVER = re.compile(r"\(\*?(\w+)\)(?=[.])")  # Go writes `pkg.(*Type).Method`
 _ARGUMENTS = re.compile(r"\([^()]*\)$")
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?:<[^<>]*>|\[[^\[\]]*\])(?=$|::|[.:#])")
 _DECLARED = re.compile(rb"^[ \t]*(?:package|namespace)[ \t]+([\w.\\:]+)", re.MULTILINE)
-_NOT_A_NAME = frozenset({"", "@", "~", "*"})
+_NOT_A_NAME = frozenset({"", "@", "~", "*", "crate"})
+"""What stands for the root in imports, beside nothing at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -179,7 +177,7 @@ def _fit_path(name: Words, path: str, root: str, symbol: Words = ()) -> Fit | No
             fitted += 1
         elif word not in SOURCE_FOLDERS:
             return None if left else Fit(has_gap=has_gap, is_partial=True)
-    if not left or left[-1] == CRATE or fold(left[-1]) == fold(root):
+    if not left or fold(left[-1]) == fold(root):
         return Fit(has_gap=has_gap, is_partial=not is_told)
     if fitted == len(symbol) or fitted < LONG:
         return None

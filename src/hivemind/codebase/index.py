@@ -205,10 +205,14 @@ class Index:
         """A folder as a container of its files as they are now; nothing if it holds none."""
         if not (self.root / path).is_dir():
             return None
-        inside = path.strip("/") + "/"
-        listed = self.paths() if self.is_built else tree.files(self.root)
-        files = [file for file in listed if file.startswith(inside)][:MOST_IN_FOLDER]
-        members = [symbol for file in files for symbol in self.symbols_of(file)[:1]]
+        inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
+        query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
+        known = {file: stamp for file, *stamp in select(self.db, query, inside, end)}
+        listed = [*known] if self.is_built else [file for file in tree.files(self.root) if file.startswith(inside)]
+        stamps = {file: tree.stamp(self.root, file) for file in listed[:MOST_IN_FOLDER]}
+        self._take([file for file, seen in stamps.items() if not (seen and _is_current(seen, known.get(file)))])
+        query = f"{SELECT} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
+        members = [symbol_of(row) for row in select(self.db, query, inside, end, MOST_IN_FOLDER)]
         if not members:
             return None
         prints = [(one.path[len(inside) :], one.fingerprint) for one in members]

@@ -39,16 +39,30 @@ def find(index: Index, link: str) -> list[Symbol]:
 
     Nothing, where it fits nothing or several places.
     """
-    literal = _literal(index, link.strip())
+    literal = find_path(index, link.strip())
     if literal is not None:
         return literal
     fitting = places(index, link)
     return _few(_symbols_at(index, fitting[0])) if len({place.label for place in fitting}) == 1 else []
 
 
+def find_path(index: Index, link: str) -> list[Symbol] | None:
+    """What a link means that begins with a path from the root; None where it does not begin with one."""
+    place, separator, name = link.partition("::")
+    if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
+        return _only(_within(index.symbols_of(path), dotted(addresses.plain(name))))
+    if (lines := _LINES.match(link)) and (path := _relative(index.root, lines[1])) and stamp(index.root, path):
+        return _covering(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
+    path = _relative(index.root, link)
+    if path and stamp(index.root, path):
+        return index.symbols_of(path)[:1]
+    folder = index.folder(path) if path else None
+    return [folder] if folder else None
+
+
 def find_all(index: Index, link: str) -> list[Symbol]:
     """What a link may mean today: all that fit it equally well, or nothing where these are many."""
-    literal = _literal(index, link.strip())
+    literal = find_path(index, link.strip())
     if literal:
         return literal
     fitting = {place.label: place for place in places(index, link)}
@@ -118,24 +132,12 @@ def _left(diff: str, text: str) -> Iterator[int]:
 
 
 def _mentioned_file(index: Index, text: str, near: Collection[str]) -> list[Symbol]:
+    if (index.root / text).is_dir():
+        return []
     beside = [path for path in near if f"/{path}".endswith(f"/{text}")]
     found = find(index, beside[0] if len(beside) == 1 else text)
     whole = all(symbol.kind == FILE for symbol in found)
     return found if len(found) <= MAX_MENTIONED and (whole or ":" in text) else []
-
-
-def _literal(index: Index, link: str) -> list[Symbol] | None:
-    """What a link means that begins with a path from the root; nothing at all if it does not."""
-    place, separator, name = link.partition("::")
-    if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
-        return _only(_within(index.symbols_of(path), dotted(addresses.plain(name))))
-    if (lines := _LINES.match(link)) and (path := _relative(index.root, lines[1])) and stamp(index.root, path):
-        return _covering(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
-    path = _relative(index.root, link)
-    if path and stamp(index.root, path):
-        return index.symbols_of(path)[:1]
-    folder = index.folder(path) if path else None
-    return [folder] if folder else None
 
 
 def _fitting_symbols(index: Index, name: str) -> dict[Place, Fit]:

@@ -25,10 +25,10 @@ def weights(sessions: Sequence[SharedSession], path: str) -> dict[str, float]:
 
 
 def reason(sessions: Sequence[SharedSession], path: str) -> str:
-    """How a file was touched in these sessions, in a person's words."""
+    """How a file was touched together with others, in a person's words; nothing of what was said in a session."""
     count = sum(path in (*session.edited, *session.read) for session in sessions)
     verb = "edited" if any(path in session.edited for session in sessions) else "read"
-    return f"{verb} together in {count} sessions" if count > 1 else f"{verb} together in a session"
+    return f"touched together in {f'{count} sessions' if count > 1 else 'a session'}: {verb}"
 
 
 def related(sessions: Sequence[SharedSession], inside: Collection[str], limit: int) -> tuple[Related, ...]:

@@ -19,12 +19,15 @@ _CODELIKE = re.compile(
 )
 _NOUN = r"(?:module|package|namespace|crate|folder|directory|file)s?\b"
 _NAME = r"[`'\"]?([\w@][\w@./\\:#-]*\w|\w)[`'\"]?"
-_PLACE = re.compile(rf"{_NAME}\s+{_NOUN}|\b{_NOUN}\s+(?:of\s+)?{_NAME}", re.IGNORECASE)
+_PLACES = (
+    re.compile(rf"{_NAME}\s+{_NOUN}", re.IGNORECASE),  # the auth module
+    re.compile(rf"\b{_NOUN}\s+{_NAME}", re.IGNORECASE),  # the module auth
+)
 
 
 def called_places(text: str) -> list[str]:
     """What a text calls a module, package, folder or file."""
-    return [name for pair in _PLACE.findall(text, 0, MAX_TEXT) for name in pair if name]
+    return [name for pattern in _PLACES for name in pattern.findall(text, 0, MAX_TEXT)]
 
 
 def addresses(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from hivemind.codebase import git, tree
 from hivemind.codebase.addresses import last_word
 from hivemind.codebase.index import Index
 from hivemind.codebase.links import edited as edited_in
-from hivemind.codebase.links import find, mentions
+from hivemind.codebase.links import find, find_path, mentions
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Anchor
 from hivemind.model.proposal import Proposal
@@ -74,7 +74,9 @@ def _left(index: Index, path: str, done: Sequence[Edit], kept: Mapping[str, byte
 
 def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
     """What a link means, or nothing where it has no unique match."""
-    found = find(index, link)
+    found = find_path(index, link.strip())
+    if found is None:
+        found = find(index, link) if index.is_built else []
     if not found:
         index.refresh_if_older(PATIENCE_SECONDS)
         index.look_for(last_word(link))
