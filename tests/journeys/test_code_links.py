@@ -14,8 +14,10 @@ import pytest
 from hivemind import Hit, Hivemind, Scope
 from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind
+from hivemind.model.events import ObservationMade
+from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
+from hivemind.model.session import Seen
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.doors import run, run_json
@@ -488,6 +490,117 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     assert {hit.memory.text for hit in folder.recall.hits} == {hit.memory.text for hit in symbol.recall.hits}
     assert task.recall.hits[0].memory.text == "Profiles are cached for a minute"
     assert PATH in [one.path for one in task.files]
+
+
+def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str = "Add a second factor") -> None:
+    """What hooks tell of a session that touched files: `read`, `edit` or `fail`, and a path as the agent wrote it."""
+    made = [ObservationMade(agent="codex", session_id=session, seen=Seen.PROMPT, text=task)]
+    made += [
+        ObservationMade(
+            agent="codex", session_id=session, seen=Seen.TOOL, directory=mind.repository.root, tool=what, file=path,
+            diff="+x" if what == "edit" else "", failed=what == "fail",
+        )
+        for what, path in touched
+    ]  # fmt: skip
+    mind._store.record(
+        [mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
+    )
+
+
+def near(mind: Hivemind, target: str) -> dict[str, tuple[str, ...]]:
+    """The files that bear on something, as far as sessions say so, and why."""
+    told = {file.path: file.why for file in mind.related(target).files}
+    return {path: why for path, why in told.items() if any("touched together" in reason for reason in why)}
+
+
+@pytest.mark.parametrize("target", [PATH, "auth.service", LINK, "auth.service.authenticate_user", "auth"])
+def test_files_touched_in_one_session_are_related_by_any_name(asked: Hivemind, shop: Path, target: str) -> None:
+    observed(asked, "s1", ("read", str(shop / PATH)), ("edit", "shop/till.py"))
+    observed(asked, "s2", ("edit", "shop/report.py"))
+    observed(asked, "s3", ("read", PATH), ("fail", "shop/report.py"))
+
+    related = asked.related(target)
+
+    assert [*near(asked, target)] == (["shop/till.py", PATH] if target == "auth" else ["shop/till.py"])
+    assert "touched together in a session: edited" in near(asked, target)["shop/till.py"]
+    assert [(one.id, one.edited, one.read) for one in related.recall.sessions] == [("s1", ("shop/till.py",), (PATH,))]
+    assert JWT in related.recall.text
+    assert 'session s1 of codex, 2026-03-01: edited shop/till.py; read auth/service.py; task: "Add a second' in (
+        related.recall.text
+    )
+
+
+def test_sessions_of_other_repositories_and_files_that_are_gone_are_not_told(
+    asked: Hivemind, shop: Path, make_repository: Make, open_mind: Open
+) -> None:
+    other = make_repository("other")
+    write(other, PATH, SERVICE)
+    write(other, "shop/till.py", "def total(): ...")
+    elsewhere = open_mind(other)
+    observed(elsewhere, "theirs", ("read", str(other / PATH)), ("edit", str(other / "shop/till.py")))
+    observed(asked, "ours", ("read", PATH), ("edit", "shop/report.py"), ("read", "/etc/passwd"), ("edit", "../x.py"))
+
+    told = asked.recall("what is in the auth folder?", everywhere=True)
+    (shop / "shop/report.py").unlink()
+    later = asked.recall("what is in the auth folder?")
+
+    assert [one.id for one in told.sessions] == ["ours"]
+    assert {file.path for file in told.files} == {PATH, "shop/report.py"}
+    assert (later.files, later.sessions) == ((), ())
+    assert [one.id for one in elsewhere.related("auth").recall.sessions] == ["theirs"]
+
+
+def test_a_session_in_another_worktree_counts_for_this_one(asked: Hivemind, shop: Path, open_mind: Open) -> None:
+    beside = shop.parent / "beside"
+    git(shop, "worktree", "add", str(beside))
+    there = open_mind(beside)
+    there.remember("Worktrees are kept beside the main one")
+    observed(there, "s1", ("read", str(beside / PATH)), ("edit", str(beside / "shop/till.py")))
+
+    assert [*near(asked, PATH)] == ["shop/till.py"]
+
+
+def test_a_question_that_names_a_module_brings_what_is_tied_there_and_no_other_does(asked: Hivemind) -> None:
+    asked.remember("Nobody may wait longer than a second", links=["auth.service.find_record"])
+    asked.remember("Coins are whole", links=["shop.till.Till"])
+    observed(asked, "s1", ("read", PATH), ("edit", "shop/till.py"))
+
+    question = "which JWT library does the auth.service module use, and for which reasons?"
+
+    named = asked.recall(question, limit=2)
+    agent_hears = calls.recall(asked, {"query": question})
+    unnamed = asked.recall(QUESTION, limit=2)
+    in_march = asked.recall(question, as_of="2026-03-01")
+
+    assert [hit.memory.text for hit in named.hits] == [JWT, "Nobody may wait longer than a second"]
+    assert named.hits[1].signals[0].why == "is about auth/service.py"
+    assert "Nobody may wait longer than a second" not in [hit.memory.text for hit in unnamed.hits]
+    assert {file.path for file in named.files} == {PATH, "shop/till.py"}
+    assert agent_hears.index("<hivemind-memory") < agent_hears.index("session s1") < agent_hears.index("</hivemind-")
+    assert (unnamed.files, unnamed.sessions, in_march.files) == ((), (), ())
+
+
+def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_other(
+    asked: Hivemind, shop: Path
+) -> None:
+    write(shop, "auth/tokens/keys.py", "KEY = 1\n")
+    asked.remember("The package is to be replaced in May", links=["auth"])
+
+    told = {target: asked.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")}
+
+    assert {target: "replaced in May" in text for target, text in told.items()} == {
+        "auth/tokens/keys.py": True, "auth": True, "shop/till.py": False,
+    }  # fmt: skip
+
+
+def test_files_and_sessions_never_take_the_room_of_memories(asked: Hivemind) -> None:
+    observed(asked, "s1", ("read", PATH), ("edit", "shop/till.py"), task="long " * 100)
+    question = "which JWT library does the auth module use?"
+
+    wide, narrow = asked.recall(question), asked.recall(question, max_tokens=100)
+
+    assert (bool(wide.files), bool(wide.hits)) == (True, True)
+    assert (narrow.files, narrow.sessions, len(narrow.hits)) == ((), (), 2)
 
 
 def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:

@@ -11,8 +11,9 @@ from hivemind import recall
 from hivemind.app.core import Progress, index_at, is_under_git, quietly
 from hivemind.app.reading import MOST_SESSIONS, Reading
 from hivemind.app.shared_sessions import shared_sessions
+from hivemind.codebase import addresses
 from hivemind.errors import HivemindError, InvalidInput, NotFound
-from hivemind.model.code import FOLDER, Anchor, Callers, Related, Symbol
+from hivemind.model.code import Anchor, Callers, Related, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Query
@@ -165,9 +166,7 @@ class Coding(Reading):
 
     def _near(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
         """What lies around symbols, files or folders, with files that are gone and whose code came here."""
-        inside = [symbol.path for symbol in symbols]
-        inside += [path for symbol in symbols if symbol.kind == FOLDER for path in self._index.paths_in(symbol.path)]
-        near = self._near_files(inside)
+        near = self._near_files([symbol.path for symbol in symbols])
         reach = {*near.inside, *(file.path for file in near.files)}
         left = self._left_for(self._query(target, limit=EVERY), reach)
         return replace(near, symbols=symbols, inside=(*near.inside, *left))
@@ -176,11 +175,13 @@ class Coding(Reading):
         """The files that bear on some files or folders, and the sessions that touched them together."""
         from hivemind.codebase import graph
 
-        inside = tuple(dict.fromkeys(paths))
+        targets = tuple(dict.fromkeys(paths))
+        inside = (*targets, *(file for path in targets for file in self._index.paths_in(path)))
         shared = shared_sessions(self._store.db, self.repository, inside)
-        targets = [path for path in inside if path.rpartition("/")[0] not in inside]
-        files = tuple(graph.related(self._index, targets, NEAR, shared)) if inside else ()
-        return recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
+        files = tuple(graph.related(self._index, targets, NEAR, shared)) if targets else ()
+        # What is known about a package holds for each of its files.
+        around = (*inside, *sorted(addresses.folders(targets)))
+        return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
 
     def _left_for(self, query: Query, reach: Collection[str]) -> list[str]:
         """Files that are gone and whose code, as far as memories are about it, went to one of these."""

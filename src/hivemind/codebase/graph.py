@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nlargest
 from math import sqrt
 
 from hivemind.codebase import touches
@@ -15,6 +16,7 @@ from hivemind.model.code import FOLDER, Callers, Related, SharedSession, Symbol
 COMMITTED = "changed together in commits"
 TOUCHED = "touched together in sessions"
 SAME_FOLDER = "same folder"
+MOST_TOUCHED = 50
 WEIGHTS = {
     COMMITTED: 1.0,
     TOUCHED: 0.5,
@@ -46,10 +48,11 @@ def related(
     """The files that bear most on files, folders or symbols; in folders, also which of their files bear on others."""
     asked, inside = _files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
-    for seed, path in (asked | inside).items():
-        for reason, file, share in (*_edges(index, seed, path), *_touched(index, path, sessions)):
-            if file not in asked and not (file in inside and reason == SAME_FOLDER):
-                scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
+    seeds = asked | inside
+    edges = (edge for seed, path in seeds.items() for edge in _edges(index, seed, path))
+    for reason, file, share in (*edges, *_touched(index, {*seeds.values()}, sessions)):
+        if file not in asked and not (file in inside and reason == SAME_FOLDER):
+            scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
     ranked = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
     paths = {file: path for _, file in ranked for path in _path(index, file)}
     return [
@@ -113,14 +116,16 @@ def _path(index: Index, file: int) -> Iterator[str]:
     yield from (path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file))
 
 
-def _touched(index: Index, path: str, sessions: Sequence[SharedSession]) -> Iterator[tuple[str, int, float]]:
-    """The files that sessions touched together with this one, with how much of it each is owed."""
-    counted = touches.weights(sessions, path)
-    most = max(counted.values(), default=1.0)
-    for other, weight in counted.items():
-        index.symbols_of(other)  # a file that is newer than the last look at the tree is read now
-        for (file,) in select(index.db, "SELECT id FROM files WHERE path = ?", other):
-            yield TOUCHED, file, sqrt(weight / most)
+def _touched(
+    index: Index, seeds: Collection[str], sessions: Sequence[SharedSession]
+) -> Iterator[tuple[str, int, float]]:
+    """The files that sessions touched together with these, with how much of it each is owed."""
+    counted = nlargest(MOST_TOUCHED, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
+    for path, weight in counted:
+        query = "SELECT id FROM files WHERE path = ?"
+        if not list(select(index.db, query, path)):
+            index.update([path])  # it is newer than the last look at the tree
+        yield from ((TOUCHED, file, sqrt(weight / counted[0][1])) for (file,) in select(index.db, query, path))
 
 
 def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:

@@ -14,7 +14,7 @@ MAX_FILES = 2_000
 
 
 def named_files(root: Path, text: str) -> tuple[str, ...]:
-    """The files of the modules, folders and files that a question names, and the folders themselves."""
+    """The files of the modules, folders and files that a question names, and the folders around them."""
     names = [*written.called_places(text), *(name for name in written.addresses(text) if _may_be_here(root, name))]
     listed = git.listed(root) if names else None
     places = [place for name in dict.fromkeys(names) for place in _fitting(name, listed or (), root.name)]
@@ -36,6 +36,6 @@ def _fitting(name: str, paths: Sequence[str], root: str) -> list[Place]:
 
 
 def _inside(place: Place, paths: Sequence[str]) -> list[str]:
-    if place.kind != FOLDER:
-        return [place.path]
-    return [place.path, *(path for path in paths if path.startswith(f"{place.path}/"))]
+    # What is known about a package holds for each of its files.
+    around = [place.path, *sorted(addresses.folders([place.path]))]
+    return [*around, *(path for path in paths if place.kind == FOLDER and path.startswith(f"{place.path}/"))]
