@@ -593,6 +593,18 @@ def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_ot
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("link", [LINK, "auth.service.authenticate_user", "authenticate_user"])
+def test_whoever_works_on_a_file_hears_what_is_tied_to_it_however_the_link_was_written(
+    shop: Path, open_mind: Open, link: str
+) -> None:
+    mind = open_mind(shop)
+    mind.remember(JWT, links=[link])
+
+    heard = [calls.context(mind, {"files": [place]}) for place in (PATH, LINK, "shop/till.py")]
+
+    assert [JWT in text for text in heard] == [True, True, False]
+
+
 def test_files_and_sessions_never_take_the_room_of_memories(asked: Hivemind) -> None:
     observed(asked, "s1", ("read", PATH), ("edit", "shop/till.py"), task="long " * 100)
     question = "which JWT library does the auth module use?"
