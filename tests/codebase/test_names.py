@@ -203,6 +203,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(polyglot: "Workspace") -> 
 
     assert nearest(polyglot.index, "auth.service.authenticate_usr")[0] == "auth/service.py::authenticate_user"
     assert nearest(polyglot.index, "auth/service.py::Sesion")[0].startswith("auth/service.py::Session")
+    assert "auth/service.py::authenticate_user" in nearest(polyglot.index, "service.login")
 
 
 def test_a_folder_is_in_doubt_when_most_of_it_is_rewritten_or_it_is_gone(workspace: "Workspace") -> None:

@@ -80,13 +80,19 @@ def places(index: Index, link: str) -> list[Place]:
 def nearest(index: Index, link: str) -> list[str]:
     """A few labels that come closest to a link that has no unique match."""
     name = addresses.plain(link)
-    ends = [*addresses.endings(name)]
-    path = _relative(index.root, name.partition("::")[0])
-    several = [place.label for place in places(index, link)]
-    inside = [symbol.label for symbol in index.symbols_of(path)[1:]] if path else []
-    known = several or inside or [Place(*row).label for row in index.places(ends)]
-    known = known or [Place(*row).label for row in index.places(index.names_like(ends[0]) if ends else ())]
-    return get_close_matches(name, [*dict.fromkeys(known)], MAX_NEAREST, cutoff=0.0)
+    labels = (
+        [place.label for place in places(index, link)]
+        or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
+        or [Place(*row).label for row in index.places(addresses.endings(name))]
+        or [Place(*row).label for row in index.places(index.names_like(addresses.last_word(name)))]
+    )
+    return get_close_matches(name, [*dict.fromkeys(labels)], MAX_NEAREST, cutoff=0.0)
+
+
+def _files_before_last_word(index: Index, name: str) -> list[str]:
+    """The files that a name fits without its last word."""
+    head = name[: name.rfind(addresses.last_word(name))].rstrip("./\\:#->")
+    return [place.path for place in _few(places(index, head)) if place.kind == FILE]
 
 
 def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:

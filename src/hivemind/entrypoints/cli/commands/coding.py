@@ -87,7 +87,8 @@ def related(target: str, limit: int, why: bool) -> None:
 
 def _related(found: Relevant, *, why: bool) -> None:
     answer(found.recall, why=why)
-    if callers := found.callers:
+    callers = found.callers
+    if callers and (callers.symbols or callers.unresolved):
         heading("Callers")
         table(["who", "line"], [[one.label, str(one.line)] for one in callers.symbols])
         if callers.unresolved:
