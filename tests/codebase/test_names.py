@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase import git
 from hivemind.codebase.index import IN_PASSING
 from hivemind.codebase.links import find, nearest
 from hivemind.codebase.questions import named_files
@@ -243,14 +242,3 @@ def test_a_folder_is_in_doubt_when_most_of_it_is_rewritten_or_it_is_gone(workspa
 )
 def test_a_question_names_a_part_of_the_tree_or_none(polyglot: "Workspace", question: str, files: set[str]) -> None:
     assert set(named_files(polyglot.root, question)) == files
-
-
-def test_a_question_that_names_nothing_asks_git_nothing(polyglot: "Workspace", monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    listed = git.listed
-    monkeypatch.setattr(git, "listed", lambda root: asked.append("listed") or listed(root))
-
-    nothing = named_files(polyglot.root, "how do we run the tests with Next.js, and in CI/CD?")
-    something = named_files(polyglot.root, "what is in the auth module?")
-
-    assert (nothing, bool(something), asked) == ((), True, ["listed"])
