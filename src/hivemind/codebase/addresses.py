@@ -13,6 +13,9 @@ from hivemind.model.code import FILE, FOLDER
 
 Words = tuple[str, ...]
 
+MAX_OWN_WORDS = 6
+"""Words that a symbol's own name may consist of, as that of a nested namespace does."""
+
 PACKAGE_FILES = frozenset({"__init__", "index", "mod"})
 """Files that stand for their folder."""
 
@@ -69,7 +72,7 @@ def words(name: str) -> Words:
 def endings(name: str) -> Iterator[str]:
     """What a name ends with, the last word first: a symbol's own name may hold separators, as `Admin::User` does."""
     starts = [0, *(separator.end() for separator in _SEPARATOR.finditer(name))]
-    yield from (name[start:] for start in reversed(starts) if name[start:])
+    yield from (name[start:] for start in starts[: -MAX_OWN_WORDS - 1 : -1] if name[start:])
 
 
 def last_word(name: str) -> str:
