@@ -11,7 +11,16 @@ from hypothesis import given
 from hivemind import Hivemind, Kind, Scope
 from hivemind.errors import NotFound, Refused
 from hivemind.hub.store import Hub
-from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationMade
+from hivemind.model.code import Anchor
+from hivemind.model.events import (
+    Event,
+    MemoryAnchored,
+    MemoryErased,
+    MemoryRemembered,
+    MemoryRevised,
+    ObservationMade,
+    RepositorySeen,
+)
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
 from hivemind.model.metadata import Metadata, Value
@@ -21,7 +30,7 @@ from hivemind.model.scope import Repository, Sight
 from hivemind.model.session import Seen
 from hivemind.recall import nearness
 from hivemind.store import Store, log
-from hivemind.store.projections import memories, receipts
+from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
 from tests.postgres import new_team
@@ -74,6 +83,44 @@ def picture(store: Store) -> dict[str, list[object]]:
         "tombstones": "SELECT value, memory_id, repo, reason FROM tombstones",
     }
     return {name: sorted(map(list, store.db.execute(sql)), key=repr) for name, sql in found.items()}
+
+
+def touched(number: int, file: str, *, diff: str = "", failed: bool = False) -> Event:
+    fact = ObservationMade(agent="codex", session_id="s1", seen=Seen.TOOL, file=file, diff=diff, failed=failed)
+    return replace(observed(number), fact=fact)
+
+
+# -- what sessions touched, and what is tied to code -----------------------------------------------
+
+
+def test_the_files_of_sessions_are_told_once_each_with_whether_they_were_edited(store: Store) -> None:
+    looks = [touched(1, "a.py"), touched(3, "b.py"), touched(4, "c.py", failed=True)]
+    store.record([*looks, touched(2, "a.py", diff="+x")])
+
+    assert sessions.touched(store.db, ["s1"]) == [("s1", "a.py", True), ("s1", "b.py", False)]
+    assert sessions.touched(store.db, ["s2"]) == []
+
+
+def test_the_working_trees_of_a_repository_are_known_by_its_names(store: Store) -> None:
+    seen = [RepositorySeen(repo=repo, root=root) for repo, root in ((HERE, "/work/api"), (ELSEWHERE, "/work/web"))]
+    store.record([replace(remembered(number), fact=fact) for number, fact in enumerate(seen)])
+
+    assert repositories.roots_of(store.db, [HERE]) == ["/work/api"]
+
+
+def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_linked(mind: Hivemind) -> None:
+    anchor = Anchor(
+        path="auth/service.py", kind="function", name="login", qualified="login", ordinal=0, line=1, end_line=2,
+        signature="", before="", after="", fingerprint="",
+    )  # fmt: skip
+    memory = mind.remember("Logins are slow", scope=TEAM, links=["auth.service.login"])
+    mind._record([mind._pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    query = mind._query(limit=5)
+
+    places = ["auth/service.py", "auth/service.py::login", "auth.service.login", "auth/service.py::logout", "auth"]
+    found = {place: len(memories.linked(mind._store.db, query, [place])) for place in places}
+
+    assert [*found.values()] == [1, 1, 1, 0, 0]
 
 
 # -- the log ---------------------------------------------------------------------------------------

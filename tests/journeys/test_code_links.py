@@ -14,9 +14,11 @@ import pytest
 from hivemind import Hit, Hivemind, Scope
 from hivemind.entrypoints.mcp import calls
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Kind
+from hivemind.model.events import ObservationMade
+from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
-from tests.conftest import Clock, Open, git
+from hivemind.model.session import Seen
+from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.doors import run, run_json
 from tests.service import SERVICE
@@ -67,7 +69,12 @@ def tied(text: str, *options: str) -> list[str]:
         ("It rounds to whole coins", ["--source", "the meeting in May"], []),
         ("authenticate_user() locks out after ten attempts", [], [LINK]),
         ("The numbers in shop/report.py leave out returns", [], ["shop/report.py"]),
-        ("Money is rounded", ["--link", "total"], ["shop/report.py::total", "shop/till.py::Till.total"]),
+        (JWT, ["--link", "auth.service.authenticate_user"], [LINK]),
+        (JWT, ["--link", "auth.service:authenticate_user"], [LINK]),
+        (JWT, ["--link", "auth.service"], [PATH]),
+        (JWT, ["--link", "auth"], ["auth"]),
+        ("Money is rounded", ["--link", "total"], []),
+        ("Money is rounded", ["--link", "shop.till.total"], ["shop/till.py::Till.total"]),
         ("Money is rounded", ["--scope", "user", "--link", LINK], []),
         ("The total is rounded to whole coins", [], []),
     ],
@@ -84,9 +91,34 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     found = run("remember", "Records are found by name", "--link", f"{PATH}::find_record")
 
     assert (lost.exit_code, found.exit_code) == (0, 0)
-    assert "authenticate_nobody fits nothing here" in lost.stderr
+    assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
+    assert f"nearest: {LINK}" in lost.stderr
+    assert "The memory is kept; tie it to code with 'hivemind link " in lost.stderr
     assert found.stderr == ""
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_link_that_fits_several_places_keeps_the_memory_and_names_them() -> None:
+    several = run("remember", "Money is rounded", "--link", "total")
+    unique = run("remember", "Rows are counted", "--link", "report.total")
+
+    assert (several.exit_code, unique.exit_code, unique.stderr) == (0, 0, "")
+    assert "no unique match for 'total': it fits 2 places" in several.stderr
+    assert all(label in several.stderr for label in ("shop/report.py::total", "shop/till.py::Till.total"))
+    assert {one["text"] for one in run_json("list")} == {"Money is rounded", "Rows are counted"}
+
+
+def test_an_agent_links_by_the_same_names_and_hears_what_did_not_fit(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop, AGENT)
+
+    tied = calls.remember(mind, {"text": JWT, "links": ["auth.service.authenticate_user"]})
+    lost = calls.remember(mind, {"text": "Money is rounded", "links": ["total"]})
+
+    assert [memory.about for memory in mind.list() if memory.text == JWT] == [(LINK,)]
+    assert "no unique match" not in tied
+    assert lost.startswith("Kept as ")
+    assert "no unique match for 'total': it fits 2 places" in lost
 
 
 @pytest.mark.usefixtures("shop")
@@ -393,7 +425,7 @@ def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_one
     assert [one["qualified"] for one in added["anchors"]] == ["authenticate_user", "find_record"]
     assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
     assert unknown.exit_code == 2
-    assert "that file has authenticate_user, find_record" in unknown.stderr
+    assert f"nearest: {PATH}::find_record" in unknown.stderr
 
 
 def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, shop: Path) -> None:
@@ -458,6 +490,130 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     assert {hit.memory.text for hit in folder.recall.hits} == {hit.memory.text for hit in symbol.recall.hits}
     assert task.recall.hits[0].memory.text == "Profiles are cached for a minute"
     assert PATH in [one.path for one in task.files]
+
+
+def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str = "Add a second factor") -> None:
+    """What hooks tell of a session that touched files: `read`, `edit` or `fail`, and a path as the agent wrote it."""
+    made = [ObservationMade(agent="codex", session_id=session, seen=Seen.PROMPT, text=task)]
+    made += [
+        ObservationMade(
+            agent="codex", session_id=session, seen=Seen.TOOL, directory=mind.repository.root, tool=what, file=path,
+            diff="+x" if what == "edit" else "", failed=what == "fail",
+        )
+        for what, path in touched
+    ]  # fmt: skip
+    mind._store.record(
+        [mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
+    )
+
+
+def near(mind: Hivemind, target: str) -> dict[str, tuple[str, ...]]:
+    """The files that bear on something, as far as sessions say so, and why."""
+    told = {file.path: file.why for file in mind.related(target).files}
+    return {path: why for path, why in told.items() if any("touched together" in reason for reason in why)}
+
+
+@pytest.mark.parametrize("target", [PATH, "auth.service", LINK, "auth.service.authenticate_user", "auth"])
+def test_files_touched_in_one_session_are_related_by_any_name(asked: Hivemind, shop: Path, target: str) -> None:
+    observed(asked, "s1", ("read", str(shop / PATH)), ("edit", "shop/till.py"))
+    observed(asked, "s2", ("edit", "shop/report.py"))
+    observed(asked, "s3", ("read", PATH), ("fail", "shop/report.py"))
+
+    related = asked.related(target)
+
+    assert [*near(asked, target)] == (["shop/till.py", PATH] if target == "auth" else ["shop/till.py"])
+    assert "touched together in a session: edited" in near(asked, target)["shop/till.py"]
+    assert [(one.id, one.edited, one.read) for one in related.recall.sessions] == [("s1", ("shop/till.py",), (PATH,))]
+    assert JWT in related.recall.text
+    assert 'session s1 of codex, 2026-03-01: edited shop/till.py; read auth/service.py; task: "Add a second' in (
+        related.recall.text
+    )
+
+
+def test_sessions_of_other_repositories_and_files_that_are_gone_are_not_told(
+    asked: Hivemind, shop: Path, make_repository: Make, open_mind: Open
+) -> None:
+    other = make_repository("other")
+    write(other, PATH, SERVICE)
+    write(other, "shop/till.py", "def total(): ...")
+    elsewhere = open_mind(other)
+    observed(elsewhere, "theirs", ("read", str(other / PATH)), ("edit", str(other / "shop/till.py")))
+    observed(asked, "ours", ("read", PATH), ("edit", "shop/report.py"), ("read", "/etc/passwd"), ("edit", "../x.py"))
+
+    told = asked.recall("what is in the auth folder?", everywhere=True)
+    (shop / "shop/report.py").unlink()
+    later = asked.recall("what is in the auth folder?")
+
+    assert [one.id for one in told.sessions] == ["ours"]
+    assert {file.path for file in told.files} == {PATH, "shop/report.py"}
+    assert (later.files, later.sessions) == ((), ())
+    assert [one.id for one in elsewhere.related("auth").recall.sessions] == ["theirs"]
+
+
+def test_a_session_in_another_worktree_counts_for_this_one(asked: Hivemind, shop: Path, open_mind: Open) -> None:
+    beside = shop.parent / "beside"
+    git(shop, "worktree", "add", str(beside))
+    there = open_mind(beside)
+    there.remember("Worktrees are kept beside the main one")
+    observed(there, "s1", ("read", str(beside / PATH)), ("edit", str(beside / "shop/till.py")))
+
+    assert [*near(asked, PATH)] == ["shop/till.py"]
+
+
+def test_a_question_that_names_a_module_brings_what_is_tied_there_and_no_other_does(asked: Hivemind) -> None:
+    asked.remember("Nobody may wait longer than a second", links=["auth.service.find_record"])
+    asked.remember("Coins are whole", links=["shop.till.Till"])
+    observed(asked, "s1", ("read", PATH), ("edit", "shop/till.py"))
+
+    question = "which JWT library does the auth.service module use, and for which reasons?"
+
+    named = asked.recall(question, limit=2)
+    agent_hears = calls.recall(asked, {"query": question})
+    unnamed = asked.recall(QUESTION, limit=2)
+    in_march = asked.recall(question, as_of="2026-03-01")
+
+    assert [hit.memory.text for hit in named.hits] == [JWT, "Nobody may wait longer than a second"]
+    assert named.hits[1].signals[0].why == "is about auth/service.py"
+    assert "Nobody may wait longer than a second" not in [hit.memory.text for hit in unnamed.hits]
+    assert {file.path for file in named.files} == {PATH, "shop/till.py"}
+    assert agent_hears.index("<hivemind-memory") < agent_hears.index("session s1") < agent_hears.index("</hivemind-")
+    assert (unnamed.files, unnamed.sessions, in_march.files) == ((), (), ())
+
+
+def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_other(
+    asked: Hivemind, shop: Path
+) -> None:
+    write(shop, "auth/tokens/keys.py", "KEY = 1\n")
+    asked.remember("The package is to be replaced in May", links=["auth"])
+
+    told = {target: asked.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")}
+
+    assert {target: "replaced in May" in text for target, text in told.items()} == {
+        "auth/tokens/keys.py": True, "auth": True, "shop/till.py": False,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("link", [LINK, "auth.service.authenticate_user", "authenticate_user"])
+def test_whoever_works_on_a_file_hears_what_is_tied_to_it_however_the_link_was_written(
+    shop: Path, open_mind: Open, link: str
+) -> None:
+    # An agent's fact is told with the code it is tied to; what a person said is told wherever one works.
+    mind = open_mind(shop, writer=AGENT)
+    mind.remember(JWT, links=[link])
+
+    heard = [calls.context(mind, {"files": [place]}) for place in (PATH, LINK, "shop/till.py")]
+
+    assert [JWT in text for text in heard] == [True, True, False]
+
+
+def test_files_and_sessions_never_take_the_room_of_memories(asked: Hivemind) -> None:
+    observed(asked, "s1", ("read", PATH), ("edit", "shop/till.py"), task="long " * 100)
+    question = "which JWT library does the auth module use?"
+
+    wide, narrow = asked.recall(question), asked.recall(question, max_tokens=100)
+
+    assert (bool(wide.files), bool(wide.hits)) == (True, True)
+    assert (narrow.files, narrow.sessions, len(narrow.hits)) == ((), (), 2)
 
 
 def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:

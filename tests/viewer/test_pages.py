@@ -351,7 +351,7 @@ def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
 
     assert more > few
     assert drawn > 20
-    expect(page.get_by_label("The same as a list")).to_contain_text("edited together")
+    expect(page.get_by_label("The same as a list")).to_contain_text("changed together in commits")
     expect(page.get_by_label("The same as a list")).to_contain_text("stale")
 
 

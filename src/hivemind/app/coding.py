@@ -1,21 +1,24 @@
 """The verbs about code: what memories are tied to, what is in doubt, what bears on what."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Event as Stop
 from threading import Thread
 
 from hivemind import recall
 from hivemind.app.core import Progress, index_at, is_under_git, quietly
-from hivemind.app.reading import Reading
+from hivemind.app.reading import MOST_SESSIONS, Reading
+from hivemind.app.shared_sessions import shared_sessions
+from hivemind.codebase import addresses
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, Callers, Related, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Query
 from hivemind.model.reports import Doubt, Indexed, Relevant
-from hivemind.model.text import checked_label
+from hivemind.model.text import checked, checked_label
 from hivemind.store.checkup import Finding
 from hivemind.store.projections import memories
 
@@ -64,25 +67,19 @@ class Coding(Reading):
         return tuple(doubts)
 
     def related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> Relevant:
-        """What bears on a file, folder, symbol or task: memories, past fixes, files edited together, callers."""
-        from hivemind.codebase import graph, links
+        """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
+        from hivemind.codebase import links
 
         self._look(progress)
-        symbols = links.find(self._index, target)
-        inside = tuple(symbol.path for symbol in symbols) or tuple(self._index.paths_in(target))
-        answered = None
-        if not inside:
-            answered = self.recall(target, limit=limit)
-            inside = tuple(anchor.path for hit in answered.answers for anchor in hit.memory.anchors)
-        files = graph.related(self._index, tuple(dict.fromkeys(inside)) if symbols or answered else (target,), NEAR)
-        if answered is None:
-            query = self._query(target, limit=limit)
-            reach = {*inside, *(one.path for one in files)}
-            near = recall.Nearby(
-                symbols=tuple(symbols), inside=(*inside, *self._left_for(query, reach)), files=tuple(files)
-            )  # fmt: skip
-            answered = self._with_receipt(recall.about(self._store.db, query, near, self._became))
-        return Relevant(recall=answered, files=tuple(files), callers=self._callers(symbols))
+        symbols = tuple(links.find_all(self._index, target))
+        if symbols:
+            near = self._near(target, symbols)
+            answered = recall.about(self._store.db, self._query(target, limit=limit), near, self._became)
+        else:
+            found = self._answer(self._query(checked(target, "the target"), limit=limit))
+            near = self._near_files([anchor.path for hit in found.answers for anchor in hit.memory.anchors])
+            answered = recall.with_files(found, near)
+        return Relevant(recall=self._with_receipt(answered), callers=self._callers(symbols))
 
     def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[Related, ...]:
         """The files that bear most on some: edited together, importing or imported."""
@@ -90,9 +87,10 @@ class Coding(Reading):
 
         inside = [_relative(Path(self.repository.root), file) for file in files]
         known = tuple(filter(None, inside)) if self.repository.root else ()
-        if known:
-            self._look(quietly)
-        near = graph.related(self._index, known, NEAR) if known else []
+        if not known:
+            return ()
+        self._look(quietly)
+        near = graph.related(self._index, known, NEAR, shared_sessions(self._store.db, self.repository, known))
         # To lie in the same folder is no reason to be told of it.
         return tuple(one for one in near if one.why != ("same folder",))[:limit]
 
@@ -166,6 +164,25 @@ class Coding(Reading):
         else:
             self._index.refresh(progress)
 
+    def _near(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
+        """What lies around symbols, files or folders, with files that are gone and whose code came here."""
+        near = self._near_files([symbol.path for symbol in symbols])
+        reach = {*near.inside, *(file.path for file in near.files)}
+        left = self._left_for(self._query(target, limit=EVERY), reach)
+        return replace(near, symbols=symbols, inside=(*near.inside, *left))
+
+    def _near_files(self, paths: Iterable[str]) -> recall.Nearby:
+        """The files that bear on some files or folders, and the sessions that touched them together."""
+        from hivemind.codebase import graph
+
+        targets = tuple(dict.fromkeys(paths))
+        inside = (*targets, *(file for path in targets for file in self._index.paths_in(path)))
+        shared = shared_sessions(self._store.db, self.repository, inside)
+        files = tuple(graph.related(self._index, targets, NEAR, shared)) if targets else ()
+        # What is known about a package holds for each of its files.
+        around = (*inside, *sorted(addresses.folders(targets)))
+        return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
+
     def _left_for(self, query: Query, reach: Collection[str]) -> list[str]:
         """Files that are gone and whose code, as far as memories are about it, went to one of these."""
         from hivemind.codebase.tree import stamp
@@ -181,15 +198,8 @@ class Coding(Reading):
 
         found = anchor.linked(self._index, link, commit)
         if not found:
-            raise InvalidInput(f"{link!r} fits nothing here, or too much; {self._hint(link)}")
+            raise InvalidInput(self._no_match(link))
         return found
-
-    def _hint(self, link: str) -> str:
-        there = [one.qualified for one in self._index.symbols_of(link.partition("::")[0])[1:]]
-        if there:
-            return f"that file has {', '.join(there[:NEAR])}{' …' if len(there) > NEAR else ''}"
-        unseen = "" if self._index.is_built else "; names are known after 'hivemind index'"
-        return f"write it like 'auth/service.py::login'{unseen}"
 
     def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
         """Of a symbol; of a file or of several the files that import them say more."""

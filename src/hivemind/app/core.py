@@ -21,7 +21,7 @@ from hivemind.model import moments
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.events import Event, RepositorySeen
-from hivemind.model.ids import MemoryId, derived
+from hivemind.model.ids import MemoryId, derived, short
 from hivemind.model.memory import Channel, Kind, Memory, Status
 from hivemind.model.metadata import Value, checked_metadata
 from hivemind.model.proposal import Proposal
@@ -194,16 +194,33 @@ class Core(Held):
             self._index.close()
         self._store.close()
 
-    def unresolved_links(self, memory: Memory) -> tuple[str, ...]:
-        """Which links of a memory lead to nothing in this working tree, or to too much to mean anything."""
+    def link_problems(self, memory: Memory) -> tuple[str, ...]:
+        """What is wrong with the links of a memory that lead to no one place in this working tree."""
         if not memory.links or not self._is_of_here(memory):
             return ()
         from hivemind.curate import anchor
 
         try:
-            return tuple(link for link in memory.links if not anchor.linked(self._index, link))
-        except (Unavailable, StoreError):
-            return memory.links
+            return tuple(
+                f"{self._no_match(link)}. The memory is kept; tie it to code with"
+                f" 'hivemind link {short(memory.id)} PATH::SYMBOL'"
+                for link in memory.links
+                if not anchor.linked(self._index, link)
+            )
+        except (Unavailable, StoreError) as error:
+            return (f"not tied to {', '.join(memory.links)}: {error}. The memory is kept",)
+
+    def _no_match(self, link: str) -> str:
+        """Why a link was not followed, and what it may have meant."""
+        from hivemind.codebase import links
+
+        nearest = ", ".join(links.nearest(self._index, link))
+        count = len({place.label for place in links.places(self._index, link)})
+        if count > 1:
+            return f"no unique match for {link!r}: it fits {count} places; name one, such as {nearest}"
+        hint = f"nearest: {nearest}" if nearest else "write it like auth/service.py::login"
+        unseen = "" if self._index.is_built else "; after 'hivemind index' every name is known"
+        return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
     def _became(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
         """What became of code since memories took hold of it; nothing where that cannot be told."""

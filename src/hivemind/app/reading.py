@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from time import process_time
 
 from hivemind import recall
 from hivemind.app.core import Core
+from hivemind.app.shared_sessions import shared_sessions
+from hivemind.codebase import touches
+from hivemind.codebase.questions import named_files
 from hivemind.curate import transfer
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, Shown
@@ -33,6 +37,8 @@ UNASKED_SECONDS = 0.1
 """Processor time for asking the code where nobody has asked us."""
 AT_ONCE, LOOKED_AT, MOST_DOUBTS = 10, 100, 5
 DOUBTED = "in doubt"
+MOST_FILES, MOST_SESSIONS = 5, 3
+"""Files, and sessions that touched them, in an answer to a question that names a part of the tree."""
 LONGEST_PROMPT = 2000
 """Characters of a prompt that are looked at: the task stands at its beginning."""
 
@@ -64,7 +70,7 @@ class Reading(Core):
             checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
             as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail, where=where,
         )  # fmt: skip
-        return self._with_receipt(self._answer(query))
+        return self._with_receipt(self._with_code(self._answer(query)))
 
     def search_traces(self, text: str, *, limit: int | None = None, everywhere: bool = False) -> Recall:
         """What was done about something like this before, and how it ended."""
@@ -173,6 +179,19 @@ class Reading(Core):
             self._model.meaning.catch_up(self._store.db, EMBEDDED_PER_RECALL)
         with self._store.db.reading():
             return recall.answer(self._store.db, query, self._model.meaning, self._became)
+
+    def _with_code(self, found: Recall) -> Recall:
+        """The answer, with what is tied to the modules, folders and files of this tree that its question names."""
+        query, root = found.query, self.repository.root
+        # Today's tree says nothing about what was believed then.
+        inside = named_files(Path(root), query.text) if root and not query.as_of and not query.true_at else ()
+        if not inside:
+            return found
+        shared = shared_sessions(self._store.db, self.repository, inside)
+        files = touches.related(shared, inside, MOST_FILES)
+        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
+        with self._store.db.reading():
+            return recall.with_code(self._store.db, found, near, self._became)
 
     def _with_receipt(self, found: Recall) -> Recall:
         if not found.hits:

@@ -82,6 +82,15 @@ def listed(root: Path) -> list[str] | None:
     return _paths(output)
 
 
+def mentioning(root: Path, word: str) -> list[str]:
+    """Files that are tracked or would be and hold this word; none outside of git."""
+    try:
+        output = run(root, "grep", "-l", "-z", "-w", "-I", "--untracked", "--fixed-strings", "-e", word)
+    except Unavailable:  # git reports it as an error when no file holds the word
+        return []
+    return _paths(output)
+
+
 def changed(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:
     """Paths that differ between two commits, old and new ones, and which of them are moves."""
     output = run(root, "diff-tree", "-r", "-z", "-M50%", "-l400", "--name-status", "--no-ext-diff", since, until, "--")

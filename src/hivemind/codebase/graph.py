@@ -2,26 +2,35 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nlargest
 from math import sqrt
 
+from hivemind.codebase import touches
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module
 from hivemind.codebase.index import SELECT, Index, mended, symbol_of
-from hivemind.codebase.links import find
-from hivemind.model.code import Callers, Related, Symbol
+from hivemind.codebase.links import find_all
+from hivemind.model.code import FOLDER, Callers, Related, SharedSession, Symbol
 
+COMMITTED = "changed together in commits"
+TOUCHED = "touched together in sessions"
+SAME_FOLDER = "same folder"
+MOST_TOUCHED = 50
 WEIGHTS = {
-    "edited together": 1.0,
+    COMMITTED: 1.0,
+    TOUCHED: 0.5,
     "tests it": 0.25,
     "is tested by it": 0.25,
     "is imported by it": 0.12,
     "imports it": 0.1,
     "is called or inherited by it": 0.12,
     "calls or inherits it": 0.1,
-    "same folder": 0.05,
+    SAME_FOLDER: 0.05,
 }
-"""A plain sum, chosen on two repositories and looked at on two others: docs/explanation/staleness.md."""
+"""A plain sum, chosen on two repositories and looked at on two others: docs/explanation/staleness.md.
+
+That of sessions is set by hand: no repository with observed sessions was there to choose it on."""
 
 _TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
 _TEST_WORDS = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
@@ -33,24 +42,29 @@ def is_test(path: str) -> bool:
 
 
 @mended
-def related(index: Index, targets: Sequence[str], limit: int = 10) -> list[Related]:
-    """The files that bear most on files, folders or symbols."""
-    seeds = _files(index, targets)
+def related(
+    index: Index, targets: Sequence[str], limit: int = 10, sessions: Sequence[SharedSession] = ()
+) -> list[Related]:
+    """The files that bear most on files, folders or symbols; in folders, also which of their files bear on others."""
+    asked, inside = _files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
-    for seed in seeds:
-        for reason, file, share in _edges(index, seed, seeds[seed]):
-            weight = WEIGHTS[reason] * share
-            scores[file][reason] = scores[file].get(reason, 0.0) + weight
-    ranked = sorted(
-        ((sum(reasons.values()), file) for file, reasons in scores.items() if file not in seeds), reverse=True
-    )
+    seeds = asked | inside
+    edges = (edge for seed, path in seeds.items() for edge in _edges(index, seed, path))
+    for reason, file, share in (*edges, *_touched(index, {*seeds.values()}, sessions)):
+        if file not in asked and not (file in inside and reason == SAME_FOLDER):
+            scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
+    ranked = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
+    paths = {file: path for _, file in ranked for path in _path(index, file)}
     return [
         Related(
-            path=next(path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file)),
+            path=paths[file],
             weight=weight,
-            why=tuple(sorted(scores[file], key=lambda reason: -scores[file][reason])),
+            why=tuple(
+                touches.reason(sessions, paths[file]) if reason == TOUCHED else reason
+                for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
+            ),
         )
-        for weight, file in ranked[:limit]
+        for weight, file in ranked
     ]
 
 
@@ -85,19 +99,33 @@ def callers(index: Index, symbol: Symbol) -> Callers:
     return Callers(symbols=tuple(certain), unresolved=len(everyone) - len(certain), namesakes=len(namesakes))
 
 
-def _files(index: Index, targets: Iterable[str]) -> dict[int, str]:
-    """The indexed files that targets are or lie in, by id."""
-    found = {}
-    for target in targets:
-        paths = {symbol.path for symbol in find(index, target)}
-        for path in paths:
-            rows = select(index.db, "SELECT id, path FROM files WHERE path = ?", path)
-            found.update(dict(rows))
-        if not paths:
-            folder = target.strip("/") + "/"
+def _files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
+    """The indexed files that targets are or lie in, and those that lie in targets, by id."""
+    asked: dict[int, str] = {}
+    inside: dict[int, str] = {}
+    for symbol in (symbol for target in targets for symbol in find_all(index, target)):
+        if symbol.kind == FOLDER:
             query = "SELECT id, path FROM files WHERE path >= ? AND path < ? LIMIT 200"
-            found.update(dict(select(index.db, query, folder, folder[:-1] + "0")))
-    return found
+            inside.update(dict(select(index.db, query, f"{symbol.path}/", f"{symbol.path}0")))
+        else:
+            asked.update(dict(select(index.db, "SELECT id, path FROM files WHERE path = ?", symbol.path)))
+    return asked, inside
+
+
+def _path(index: Index, file: int) -> Iterator[str]:
+    yield from (path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file))
+
+
+def _touched(
+    index: Index, seeds: Collection[str], sessions: Sequence[SharedSession]
+) -> Iterator[tuple[str, int, float]]:
+    """The files that sessions touched together with these, with how much of it each is owed."""
+    counted = nlargest(MOST_TOUCHED, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
+    for path, weight in counted:
+        query = "SELECT id FROM files WHERE path = ?"
+        if not list(select(index.db, query, path)):
+            index.update([path])  # it is newer than the last look at the tree
+        yield from ((TOUCHED, file, sqrt(weight / counted[0][1])) for (file,) in select(index.db, query, path))
 
 
 def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
@@ -106,11 +134,11 @@ def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float
         counted = list(select(index.db, query, file))
         most = max((count for _, count in counted), default=1.0)
         # What is said often weighs more, but by the root, so that what always comes along does not outweigh the rest.
-        root = sqrt if reason == "edited together" else float
+        root = sqrt if reason == COMMITTED else float
         yield from ((reason, other, root(count / most)) for other, count in counted)
     folder = path.rpartition("/")[0]
     near = select(index.db, _FOLDER, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file)
-    yield from (("same folder", other, 1.0) for other, name in near if name.rpartition("/")[0] == folder)
+    yield from ((SAME_FOLDER, other, 1.0) for other, name in near if name.rpartition("/")[0] == folder)
     own = module(path)[-1]
     if is_test(path):
         subject = _TEST_WORDS.sub("", own) or own
@@ -127,7 +155,7 @@ def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float
 
 _FOLDER = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
 _COUNTED = {
-    "edited together": "SELECT other, weight FROM together WHERE file = ?1"
+    COMMITTED: "SELECT other, weight FROM together WHERE file = ?1"
     " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",
     "is imported by it": "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
     "imports it": "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import apsw
 
+from hivemind.codebase.addresses import PACKAGE_FILES
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
 
 Words = tuple[str, ...]
 
-_PACKAGE = frozenset({"__init__", "index", "mod"})
 _ROOTS = frozenset({(), ("src",), ("lib",), ("include",), ("app",)})
 _SUFFIX = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|c|cc|cpp|rb|php|sh|json)$")
 _SEPARATOR = re.compile(r"[./\\:]+")
@@ -28,7 +28,7 @@ def module(path: str) -> Words:
     folder, _, name = path.rpartition("/")
     words = tuple(folder.split("/")) if folder else ()
     own = name.partition(".")[0] or name
-    if words and (own in _PACKAGE or family_of(path) in _FOLDER_IS_MODULE):
+    if words and (own in PACKAGE_FILES or family_of(path) in _FOLDER_IS_MODULE):
         return words
     return (*words, own)
 

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import wraps
 from itertools import combinations, count
 from operator import attrgetter
@@ -19,14 +20,15 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind.codebase import database, git, imports, tree
+from hivemind.codebase.addresses import fold
 from hivemind.codebase.database import select, writing
-from hivemind.codebase.fingerprint import digest, first
+from hivemind.codebase.fingerprint import digest, first, merge, pack, unpack
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import BROKEN, FILE, SEEN, Fingerprint, Symbol
+from hivemind.model.code import BROKEN, FILE, FOLDER, SEEN, Fingerprint, Symbol
 
 BATCH = 200
 """Files per transaction, and as far as a symbol's id is carried from file to file."""
@@ -48,6 +50,9 @@ TOGETHER = 40
 
 IN_PASSING = 500
 """Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
+
+MOST_IN_FOLDER = 500
+"""Files that stand for a folder with more."""
 
 LAST_LOOK = "last look"
 _RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
@@ -173,6 +178,63 @@ class Index:
         """Symbols of this simple name, as last indexed."""
         rows = self._rows(f"{SELECT} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
         return [symbol_of(row) for row in rows]
+
+    def places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Path, qualified name and kind of all symbols with one of these simple names, as last indexed."""
+        query = "SELECT DISTINCT f.path, s.qualified, s.kind FROM symbols s JOIN files f ON f.id = s.file"
+        where = "WHERE s.name = ? AND s.kind != 'file' ORDER BY f.path, s.line"
+        return [row for name in names for row in self._rows(f"{query} {where}", name)]
+
+    def paths_with(self, word: str) -> list[str]:
+        """Files with this word in their path, as last indexed; of a tree not indexed yet, as they are."""
+        wanted = fold(word)
+        if not self.is_built:
+            return [path for path in tree.files(self.root) if wanted in fold(path)]
+        query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
+        return [path for (path,) in self._rows(query, wanted)]
+
+    def names_like(self, name: str, limit: int = 3) -> list[str]:
+        """Simple names of symbols that are spelled most like this one, as last indexed."""
+        query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
+        spare = max(2, len(name) // 3)
+        known = [known for (known,) in self._rows(query, len(name) - spare, len(name) + spare)]
+        return get_close_matches(name, known, limit)
+
+    @mended
+    def folder(self, path: str) -> Symbol | None:
+        """A folder as a container of its files as they are now; nothing if it holds none."""
+        if not (self.root / path).is_dir():
+            return None
+        inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
+        query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
+        known = {file: stamp for file, *stamp in select(self.db, query, inside, end)}
+        listed = [*known] if self.is_built else [file for file in tree.files(self.root) if file.startswith(inside)]
+        stamps = {file: tree.stamp(self.root, file) for file in listed[:MOST_IN_FOLDER]}
+        self._take([file for file, seen in stamps.items() if not (seen and _is_current(seen, known.get(file)))])
+        query = f"{SELECT} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
+        members = [symbol_of(row) for row in select(self.db, query, inside, end, MOST_IN_FOLDER)]
+        if not members:
+            return None
+        prints = [(one.path[len(inside) :], one.fingerprint) for one in members]
+        fingerprint = Fingerprint(
+            raw=digest("\n".join(f"{name} {seen.raw}" for name, seen in prints).encode()),
+            signature="",
+            body=digest(b""),
+            docs="",
+            members=digest("\n".join(f"{name} {seen.body}{seen.members}" for name, seen in prints).encode()),
+            tokens=sum(seen.tokens for _, seen in prints),
+            sketch=pack(merge(unpack(seen.sketch) for _, seen in prints)),
+        )
+        return Symbol(
+            path=inside[:-1], kind=FOLDER, name="", qualified="", ordinal=0, line=1, end_line=1, signature="",
+            before="", after="", fingerprint=fingerprint,
+        )  # fmt: skip
+
+    @mended
+    def look_for(self, name: str) -> None:
+        """Read the files of a tree not indexed yet in which git finds this word."""
+        if not self.is_built:
+            self._take([path for path in git.mentioning(self.root, name)[:IN_PASSING] if language_of(path)])
 
     def resembling(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
         """Symbols whose body may resemble this one, as last indexed."""

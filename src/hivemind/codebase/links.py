@@ -1,41 +1,98 @@
-"""From what people write to the symbols they mean: all that could be meant, or none, never a guess."""
+"""From what people write to the symbols they mean: one place that fits best, or none, never a guess."""
 
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
-from hivemind.codebase import written
+from hivemind.codebase import addresses, written
+from hivemind.codebase.addresses import Fit, Place
 from hivemind.codebase.index import Index
-from hivemind.codebase.tree import stamp
+from hivemind.codebase.tree import read, stamp
 from hivemind.codebase.written import dotted
-from hivemind.model.code import FILE, Anchor, Symbol
+from hivemind.model.code import FILE, FOLDER, LEAVES, Anchor, Symbol
+
+_T = TypeVar("_T")
 
 MAX_CANDIDATES = 5
-"""A link that fits more symbols than this names nothing."""
+"""Symbols that one link is tied to at most: overloads, or those that its lines touch."""
 
 MAX_MENTIONED = 3
-"""The same for a name found in running text."""
+"""Symbols that a name in running text may mean; one that fits more names nothing."""
+
+MAX_NEAREST = 3
 
 MAX_ANCHORS = 20
 
+_HEAD = 4_096
+"""Bytes of a file in which it declares its package."""
+
+_MAX_HEADS = 50
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
 
 def find(index: Index, link: str) -> list[Symbol]:
-    """The symbols that `path::symbol`, `path`, `path:12-40` or a bare `symbol` means today; all that fit, or none."""
-    place, separator, name = link.strip().partition("::")
+    """What a link means today: a file, a folder, a symbol with its overloads, or the symbols in some lines.
+
+    Nothing, where it fits nothing or several places.
+    """
+    literal = find_path(index, link.strip())
+    if literal is not None:
+        return literal
+    fitting = places(index, link)
+    return _few(_symbols_at(index, fitting[0])) if len({place.label for place in fitting}) == 1 else []
+
+
+def find_path(index: Index, link: str) -> list[Symbol] | None:
+    """What a link means that begins with a path from the root; None where it does not begin with one."""
+    place, separator, name = link.partition("::")
     if separator and (path := _relative(index.root, place)) and stamp(index.root, path):
-        return _few(_within(index.symbols_of(path), dotted(name)))
+        return _only(_within(index.symbols_of(path), dotted(addresses.plain(name))))
     if (lines := _LINES.match(link)) and (path := _relative(index.root, lines[1])) and stamp(index.root, path):
         return _covering(index.symbols_of(path), int(lines[2]), int(lines[3] or lines[2]))
-    path = _relative(index.root, link.strip())
+    path = _relative(index.root, link)
     if path and stamp(index.root, path):
         return index.symbols_of(path)[:1]
-    if path and "." in path and (files := index.files_called(path)):
-        return _few(symbol for file in files for symbol in index.symbols_of(file)[:1])
-    return _few(_by_name(index, dotted(link.strip())))
+    folder = index.folder(path) if path else None
+    return [folder] if folder else None
+
+
+def find_all(index: Index, link: str) -> list[Symbol]:
+    """What a link may mean today: all that fit it equally well, or nothing where these are many."""
+    literal = find_path(index, link.strip())
+    if literal:
+        return literal
+    fitting = {place.label: place for place in places(index, link)}
+    return _few(symbol for place in _few(fitting.values()) for symbol in _symbols_at(index, place))
+
+
+def places(index: Index, link: str) -> list[Place]:
+    """Everything in the tree that a written name fits best, as last indexed."""
+    name = addresses.plain(link)
+    asked, root = addresses.words(name), index.root.name
+    paths = index.paths_with(asked[-1]) if asked else []
+    return _best(_fitting_symbols(index, name) | addresses.fit_paths(asked, paths, root))
+
+
+def nearest(index: Index, link: str) -> list[str]:
+    """A few labels that come closest to a link that has no unique match."""
+    name = addresses.plain(link)
+    labels = (
+        [place.label for place in places(index, link)]
+        or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
+        or [Place(*row).label for row in index.places(addresses.endings(name))]
+        or [Place(*row).label for row in index.places(index.names_like(addresses.last_word(name)))]
+    )
+    return get_close_matches(name, [*dict.fromkeys(labels)], MAX_NEAREST, cutoff=0.0)
+
+
+def _files_before_last_word(index: Index, name: str) -> list[str]:
+    """The files that a name fits without its last word."""
+    head = name[: name.rfind(addresses.last_word(name))].rstrip("./\\:#->")
+    return [place.path for place in _few(places(index, head)) if place.kind == FILE]
 
 
 def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
@@ -81,26 +138,62 @@ def _left(diff: str, text: str) -> Iterator[int]:
 
 
 def _mentioned_file(index: Index, text: str, near: Collection[str]) -> list[Symbol]:
+    if (index.root / text).is_dir():
+        return []
     beside = [path for path in near if f"/{path}".endswith(f"/{text}")]
     found = find(index, beside[0] if len(beside) == 1 else text)
     whole = all(symbol.kind == FILE for symbol in found)
     return found if len(found) <= MAX_MENTIONED and (whole or ":" in text) else []
 
 
+def _fitting_symbols(index: Index, name: str) -> dict[Place, Fit]:
+    """The symbols that a name fits, by the paths of their files, else by the packages that these declare."""
+    asked = addresses.words(name)
+    known = [Place(*row) for row in index.places(addresses.endings(name))]
+    by_path = {place: addresses.fit_symbol(asked, place.path, place.qualified, index.root.name) for place in known}
+    fits = {place: fit for place, fit in by_path.items() if fit}
+    if fits or len(asked) < 2:
+        return fits
+    packages = {
+        path: _package(index.root, path) for path in [*dict.fromkeys(place.path for place in known)][:_MAX_HEADS]
+    }
+    declared = {place: addresses.fit_declared(asked, packages.get(place.path, ()), place.qualified) for place in known}
+    return {place: fit for place, fit in declared.items() if fit}
+
+
+def _package(root: Path, path: str) -> addresses.Words:
+    content = read(root, path)
+    return addresses.declared_package(content[1][:_HEAD]) if content else ()
+
+
+def _best(fits: dict[Place, Fit]) -> list[Place]:
+    """The places that fit best. A type stands before the file called like it, and that before a function so called."""
+    files = {place.path for place in fits if place.kind == FILE}
+    types = {place.path for place in fits if place.qualified and place.kind not in LEAVES}
+    left = {
+        place: fit
+        for place, fit in fits.items()
+        if not (place.kind == FILE and place.path in types)
+        and not (place.kind in LEAVES and place.path in files - types)
+    }
+    chosen = addresses.best(left)
+    defined = {place.qualified for place in chosen if place.kind != "prototype"}
+    return [place for place in chosen if place.kind != "prototype" or place.qualified not in defined]
+
+
+def _symbols_at(index: Index, place: Place) -> list[Symbol]:
+    """The symbols of a place as they are now, if they are still there."""
+    if place.kind == FOLDER:
+        folder = index.folder(place.path)
+        return [folder] if folder else []
+    return [symbol for symbol in index.symbols_of(place.path) if symbol.qualified == place.qualified]
+
+
 def _by_name(index: Index, name: str) -> list[Symbol]:
-    named = index.named(name.rpartition(".")[2])
-    return [symbol for symbol in _today(index, named) if _ends_with(symbol.qualified, name)]
-
-
-def _today(index: Index, symbols: Iterable[Symbol]) -> Iterator[Symbol]:
-    """The symbols that are still where the index saw them, as they are now."""
-    wanted: dict[str, set[tuple[str, str, str, int]]] = {}
-    for symbol in symbols:
-        wanted.setdefault(symbol.path, set()).add(symbol.key)
-    if len(wanted) > 4 * MAX_CANDIDATES:
-        return
-    for path, keys in wanted.items():
-        yield from (symbol for symbol in index.symbols_of(path) if symbol.key in keys)
+    fits = {place: fit for place, fit in _fitting_symbols(index, name).items() if not fit.unmatched}
+    fitting = {place.label: place for place in _best(fits)}
+    few = [*fitting.values()] if len(fitting) <= 4 * MAX_CANDIDATES else []
+    return [symbol for place in few for symbol in _symbols_at(index, place)]
 
 
 def _relative(root: Path, text: str) -> str:
@@ -132,6 +225,11 @@ def _covering(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
     return _few(touched) or symbols[:1]
 
 
-def _few(symbols: Iterable[Symbol]) -> list[Symbol]:
-    found = list(symbols)
+def _only(symbols: Sequence[Symbol]) -> list[Symbol]:
+    """Symbols that share one name in one file, or none."""
+    return _few(symbols) if len({symbol.label for symbol in symbols}) == 1 else []
+
+
+def _few(items: Iterable[_T]) -> list[_T]:
+    found = list(items)
     return found if len(found) <= MAX_CANDIDATES else []

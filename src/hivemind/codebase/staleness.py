@@ -59,6 +59,8 @@ def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passi
 
 def _symbols_of(index: Index, path: str) -> list[Symbol]:
     found = index.symbols_of(path)
+    if not found and (folder := index.folder(path)):
+        return [folder]
     if not found and git.is_left_out(index.root, path):
         kept = git.contents(index.root, [f":{path}"])
         found = [symbol for source in kept.values() for symbol in outline(path, source).symbols]

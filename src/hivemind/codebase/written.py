@@ -17,6 +17,23 @@ _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
 _CODELIKE = re.compile(
     r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
 )
+_NOUN = r"(?:module|package|namespace|crate|folder|directory|file)s?\b"
+_NAME = r"[`'\"]?([\w@][\w@./\\:#-]*\w|\w)[`'\"]?"
+_PLACES = (
+    re.compile(rf"{_NAME}\s+{_NOUN}", re.IGNORECASE),  # the auth module
+    re.compile(rf"\b{_NOUN}\s+{_NAME}", re.IGNORECASE),  # the module auth
+)
+
+
+def called_places(text: str) -> list[str]:
+    """What a text calls a module, package, folder or file."""
+    return [name for pattern in _PLACES for name in pattern.findall(text, 0, MAX_TEXT)]
+
+
+def addresses(text: str) -> list[str]:
+    """What is written like a path, a link or a dotted name."""
+    dotted_names = [name for name in _CODELIKE.findall(text, 0, MAX_TEXT) if "." in name]
+    return [*dict.fromkeys((*links(text), *paths(text), *dotted_names))]
 
 
 def like_code(text: str) -> bool:

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.codebase import git, tree
+from hivemind.codebase.addresses import last_word
 from hivemind.codebase.index import Index
 from hivemind.codebase.links import edited as edited_in
-from hivemind.codebase.links import find, mentions
+from hivemind.codebase.links import find, find_path, mentions
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Anchor
 from hivemind.model.proposal import Proposal
@@ -72,10 +73,13 @@ def _left(index: Index, path: str, done: Sequence[Edit], kept: Mapping[str, byte
 
 
 def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
-    """All that a link could mean, or nothing."""
-    found = find(index, link)
+    """What a link means, or nothing where it has no unique match."""
+    found = find_path(index, link.strip())
+    if found is None:
+        found = find(index, link) if index.is_built else []
     if not found:
         index.refresh_if_older(PATIENCE_SECONDS)
+        index.look_for(last_word(link))
         found = find(index, link)
     return [Anchor.of(symbol, commit) for symbol in found]
 

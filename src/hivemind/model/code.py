@@ -5,15 +5,27 @@ from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.model.ids import SessionId, short
+from hivemind.model.moments import day
+from hivemind.model.text import first_line
 
 FILE = "file"
 """The kind of a symbol that stands for a whole file."""
+
+FOLDER = "folder"
+"""The kind of a symbol that stands for a folder with its files."""
 
 BROKEN = "broken"
 """In place of a signature: a file that could not be parsed in full."""
 
 CALLABLES = frozenset({"function", "method", "prototype"})
 """Kinds between which a symbol may change and stay the same thing."""
+
+MAX_TASK = 100
+"""Characters of a task in a line about a session."""
+
+MAX_PATHS = 5
+"""Files of each sort in that line."""
 
 LEAVES = CALLABLES | {"macro", "const", "property", "field", "key"}
 """Kinds whose inside belongs to them: a local function is part of its function, not a symbol."""
@@ -178,6 +190,29 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSession:
+    """A session in which files were touched together, as paths in the working tree at hand."""
+
+    id: SessionId
+    agent: str
+    at: str
+    """When it was last heard of."""
+    task: str
+    """What a person first asked for in it."""
+    edited: tuple[str, ...]
+    read: tuple[str, ...]
+    """Files it read and did not edit."""
+
+    @property
+    def summary(self) -> str:
+        """Who, when, which files, and what a person asked for, in one line; the task is quoted as it was said."""
+        edited, read = _listed(self.edited), _listed(self.read)
+        done = "; ".join(filter(None, (edited and f"edited {edited}", read and f"read {read}")))
+        task = f'; task: "{first_line(self.task, MAX_TASK)}"' if self.task else ""
+        return f"session {short(self.id)} of {self.agent}, {day(self.at)}: {done}{task}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Callers:
     """Who uses a symbol, as far as imports can tell."""
 
@@ -186,3 +221,8 @@ class Callers:
     """Symbols that mention the name without importing its file; some may mean this one."""
     namesakes: int
     """Other symbols of the same name that those may mean."""
+
+
+def _listed(paths: tuple[str, ...]) -> str:
+    more = len(paths) - MAX_PATHS
+    return ", ".join(paths[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")

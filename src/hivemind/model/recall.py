@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.model.code import Related, SharedSession
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
@@ -85,6 +86,10 @@ class Recall:
     hits: tuple[Hit, ...]
     text: str
     receipt: ReceiptId | None = None
+    files: tuple[Related, ...] = ()
+    """Files that bear on the code that was asked about."""
+    sessions: tuple[SharedSession, ...] = ()
+    """Sessions that touched files there together, the newest first."""
 
     @property
     def answers(self) -> tuple[Hit, ...]:

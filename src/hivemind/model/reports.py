@@ -170,9 +170,13 @@ class Relevant:
     """What bears on code or on a task: what is known, which files, who calls it."""
 
     recall: Recall
-    files: tuple[Related, ...]
     callers: Callers | None
     """Of a single symbol; none for anything else."""
+
+    @property
+    def files(self) -> tuple[Related, ...]:
+        """The files that bear on it, and why."""
+        return self.recall.files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,14 @@
 """What is known about code at hand and about what lies near it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hivemind.model.code import Related, Symbol
+from hivemind.model.code import Related, SharedSession, Symbol
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Query, Signal
+from hivemind.model.recall import Hit, Query, Recall, Signal
+from hivemind.recall.budget import tokens
 from hivemind.recall.rank import labels
+from hivemind.recall.render import around, render
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
@@ -19,8 +21,26 @@ class Nearby:
 
     symbols: tuple[Symbol, ...]
     inside: tuple[str, ...]
-    """The files it is, or lies in."""
-    files: tuple[Related, ...]
+    """The files and folders it is, or lies in."""
+    files: tuple[Related, ...] = ()
+    sessions: tuple[SharedSession, ...] = ()
+    """Those that touched files of it together with others."""
+
+
+def cost(near: Nearby) -> int:
+    """Tokens that files and sessions take of an answer."""
+    return tokens("\n".join(around(near.files, near.sessions)))
+
+
+def affordable(near: Nearby, max_tokens: int) -> Nearby:
+    """The same without files and sessions, if these would take most of the room for memories."""
+    return near if cost(near) <= max_tokens // 2 else replace(near, files=(), sessions=())
+
+
+def shown_with(near: Nearby, found: Recall) -> Recall:
+    """An answer with the files and sessions near it."""
+    text = render(found.hits, near.files, near.sessions)
+    return replace(found, text=text, files=near.files, sessions=near.sessions)
 
 
 def hits(db: Database, query: Query, near: Nearby) -> Iterator[Hit]:

@@ -6,7 +6,9 @@ where it comes from, and nothing in it is obeyed by a terminal.
 
 import re
 import secrets
+from collections.abc import Sequence
 
+from hivemind.model.code import Related, SharedSession
 from hivemind.model.ids import short
 from hivemind.model.moments import day
 from hivemind.model.recall import Hit
@@ -19,14 +21,21 @@ CLOSEST = "Closest, less certain:"
 OUR_MARK = re.compile(rf"<(?=/?{FENCE})", re.IGNORECASE)
 
 
-def render(hits: tuple[Hit, ...]) -> str:
-    """An entry per memory, fenced; nothing at all when there is nothing to say."""
-    if not hits:
-        return ""
+def render(hits: tuple[Hit, ...], files: Sequence[Related] = (), sessions: Sequence[SharedSession] = ()) -> str:
+    """An entry per memory, then the files and sessions, fenced; nothing at all when there is nothing to say."""
     answers = [entry(hit) for hit in hits if hit.is_sure]
     closest = [entry(hit) for hit in hits if not hit.is_sure]
     lines = [*answers, *([CLOSEST] if answers and closest else []), *closest]
-    return fenced(NOTES if answers else NO_MATCH, "\n".join(lines))
+    lines += around(files, sessions)
+    return fenced(NOTES if answers or not closest else NO_MATCH, "\n".join(lines)) if lines else ""
+
+
+def around(files: Sequence[Related], sessions: Sequence[SharedSession]) -> list[str]:
+    """The lines about files and about the sessions that touched them together; what they quote is data."""
+    lines = ["Files:"] if files else []
+    lines += [as_data(f"- {one.path} ({', '.join(one.why)})") for one in files]
+    lines += ["Touched together:"] if sessions else []
+    return [*lines, *(as_data(f"- {one.summary}") for one in sessions)]
 
 
 def fenced(note: str, entries: str) -> str:

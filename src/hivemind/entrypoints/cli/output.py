@@ -305,6 +305,13 @@ def answer(found: Recall, *, why: bool) -> None:
         if place == len(found.answers) + 1:
             click.echo("Closest, less certain:" if found.answers else "No confident match. Closest:")
         _closest(place, hit, why=why)
+    if found.files:
+        heading("Files")
+        table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
+    if found.sessions:
+        heading("Touched together")
+        for session in found.sessions:
+            click.echo(indented(session.summary))
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:

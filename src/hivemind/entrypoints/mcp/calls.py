@@ -76,6 +76,7 @@ def remember(mind: Hivemind, given: Arguments) -> str:
     for other in memory.contradicts:
         against = mind.show(other)
         said.append(f"It contradicts {short(other)}: {_line(against)} Ask the user which holds.")
+    said += [neutral(problem) for problem in mind.link_problems(memory)]
     return "\n".join([*said, *filter(None, [mind.sharing(memory)])])
 
 
@@ -97,7 +98,7 @@ def trace(mind: Hivemind, given: Arguments) -> str:
         tags=given.get("tags") or (),
         links=given.get("links") or (),
     )
-    return f"Kept as {short(memory.id)}."
+    return "\n".join([f"Kept as {short(memory.id)}.", *map(neutral, mind.link_problems(memory))])
 
 
 def review(mind: Hivemind, given: Arguments) -> str:

@@ -33,7 +33,7 @@ def _one_of(*choices: str, says: str = "") -> Json:
 
 SCOPE = _one_of("user", "project", "team", says="user: everywhere; project: this repository (default); team: shared")
 ID = _text("Memory id; its first characters will do")
-LINKS = _list("Code it is about: path or path::symbol")
+LINKS = _list("Code it is about: path, path::symbol or module.name")
 
 
 def _tool(name: str, says: str, properties: Json, required: tuple[str, ...] = (), *, reads: bool = False) -> Json:

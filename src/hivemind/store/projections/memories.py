@@ -253,8 +253,12 @@ def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     """Memories in sight that are tied to one of these files or symbols, newest first."""
     return _fitting(
         db, query,
-        "EXISTS (SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
+        "(EXISTS (SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
         " WHERE l.value = p.value OR l.value LIKE replace(p.value, '_', '!_') || '::%' ESCAPE '!')"
+        # A link may be written in other words than the path that it leads to.
+        " OR (m.anchors <> '[]' AND EXISTS (SELECT 1 FROM json_each(m.anchors) a, json_each(:places) p"
+        " WHERE p.value IN (json_extract(a.value, '$.path'),"
+        " json_extract(a.value, '$.path') || '::' || json_extract(a.value, '$.qualified')))))"
         f" ORDER BY {NEWEST_FIRST} LIMIT :limit",
         places=json.dumps(list(places)), limit=query.limit,
     )  # fmt: skip

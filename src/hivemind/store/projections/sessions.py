@@ -166,6 +166,17 @@ def edited(db: Database, session_id: str) -> list[str]:
     return [row[0] for row in db.execute(query, session_id)]
 
 
+def touched(db: Database, ids: Iterable[str]) -> list[tuple[str, str, bool]]:
+    """The files that sessions read or edited, in order: session, file as the agent wrote it, whether it was edited."""
+    rows = db.execute(
+        "SELECT o.session_id, o.file, max(CASE WHEN o.edited THEN 1 ELSE 0 END) FROM observations o"
+        " WHERE o.session_id IN (SELECT value FROM json_each(?)) AND o.file <> '' AND NOT o.failed"
+        " GROUP BY o.session_id, o.file ORDER BY min(o.at), o.file",
+        json.dumps(list(ids)),
+    )
+    return [(row[0], row[1], bool(row[2])) for row in rows]
+
+
 def observation(db: Database, event: str) -> Observation | None:
     """One observation by the id of its event, if it is still there."""
     row = db.one(f"{WHOLE} WHERE o.id = ?", event)

@@ -28,13 +28,16 @@ chapter = click.Group()
 
 @chapter.command("link")
 @memory_argument
-@click.argument("links", nargs=-1, required=True, metavar="PATH::SYMBOL...")
+@click.argument("links", nargs=-1, required=True, metavar="CODE...")
 @click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
 def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
     """Tie a memory to code, so that it is in doubt when the code changes.
 
+    CODE is a path, PATH::SYMBOL, PATH:LINES, or a name as the language writes it, such as module.function.
+
     \b
     hivemind link 3f9a2c1e auth/service.py::authenticate_user
+    hivemind link 3f9a2c1e auth.service.authenticate_user
     hivemind link 3f9a2c1e auth/service.py:40-62 --instead
     """
     with open_mind() as mind:
@@ -69,11 +72,12 @@ def stale(since: str) -> None:
 @limit_option(10, "At most so many memories.")
 @click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
 def related(target: str, limit: int, why: bool) -> None:
-    """What bears on a file, folder, symbol or task: memories, files, callers.
+    """What bears on a file, folder, module, symbol or task: memories, files and why, callers.
 
     \b
+    hivemind related auth
     hivemind related auth/service.py
-    hivemind related auth/service.py::authenticate_user
+    hivemind related auth.service.authenticate_user
     hivemind related "add a second factor to the login"
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
@@ -83,10 +87,8 @@ def related(target: str, limit: int, why: bool) -> None:
 
 def _related(found: Relevant, *, why: bool) -> None:
     answer(found.recall, why=why)
-    if found.files:
-        heading("Files")
-        table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
-    if callers := found.callers:
+    callers = found.callers
+    if callers and (callers.symbols or callers.unresolved):
         heading("Callers")
         table(["who", "line"], [[one.label, str(one.line)] for one in callers.symbols])
         if callers.unresolved:

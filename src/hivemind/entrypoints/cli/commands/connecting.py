@@ -356,7 +356,7 @@ def trace() -> None:
 @click.option("--result", default="", help="How it ended: success, failure …")
 @tags_option
 @scope_option
-@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+@click.option("--link", "links", multiple=True, metavar="CODE", help="Code it is about.")
 def store_trace(**given: Any) -> None:
     """Keep what was done and how it ended.
 

@@ -83,7 +83,9 @@ def _standing(stands: Standing) -> None:
     "--replaces", multiple=True, metavar="ID", shell_complete=memory_ids, help="The memory it takes the place of."
 )
 @when_options
-@click.option("--link", "links", multiple=True, metavar="PATH::SYMBOL", help="Code it is about.")
+@click.option(
+    "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
+)
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
 @metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
@@ -104,8 +106,8 @@ def remember(text: str | None, **given: Any) -> None:
         tell(memory, f"Remembered {origin(memory)}")
         for other in map(mind.show, memory.contradicts):
             warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
-        for link in mind.unresolved_links(memory):
-            warn(f"{link} fits nothing here, or too much; link it again with 'hivemind link' as PATH::SYMBOL")
+        for problem in mind.link_problems(memory):
+            warn(problem)
         if sharing := mind.sharing(memory):
             note(sharing)
 

@@ -57,7 +57,7 @@ function take(told) {
     const parent = nodes.get(`${told.target}::${one.parent}`) ?? root;
     edge(parent, node(`${told.target}::${one.name}`, "symbol", one.name.split(".").at(-1), parent), "in");
   }
-  for (const one of told.related) edge(root, node(one.path, "file", tail(one.path), root), one.why[0] === "edited together" ? "together" : "near", one.why.join(", "));
+  for (const one of told.related) edge(root, node(one.path, "file", tail(one.path), root), one.why[0] === "changed together in commits" ? "together" : "near", one.why.join(", "));
   for (const one of told.memories) {
     const place = nodes.get(one.on) ?? root;
     const memory = node(one.id, "memory", one.text, place);

@@ -1,0 +1,62 @@
+"""Which sessions of agents touched files of the working tree together."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+from hivemind.codebase.tree import stamp
+from hivemind.model.code import SharedSession
+from hivemind.model.scope import Repository, Sight
+from hivemind.model.session import Session
+from hivemind.store.database import Database
+from hivemind.store.projections import repositories, sessions
+
+RECENT = 200
+"""Sessions that are looked at, the newest: older ones would count next to nothing."""
+
+
+def shared_sessions(db: Database, repository: Repository, inside: Collection[str]) -> tuple[SharedSession, ...]:
+    """The sessions in this repository that touched one of these files together with others, newest first."""
+    # Whatever else the question may see: what was done in other repositories says nothing about this tree.
+    sight = Sight.of(repository)
+    recent = sessions.listed(db, sight, limit=RECENT) if repository.root else []
+    directories: dict[str, str] = {session.id: session.directory for session in recent}
+    touched: dict[str, dict[str, bool]] = {session.id: {} for session in recent}
+    path_in_tree = cache(partial(_path_in_tree, _roots(db, repository, sight)))
+    for session_id, file, is_edited in sessions.touched(db, touched):
+        if path := path_in_tree(directories[session_id], file):
+            touched[session_id][path] = is_edited or touched[session_id].get(path, False)
+    wanted = frozenset(inside)
+    return tuple(
+        _shared(session, touched[session.id], wanted)
+        for session in recent
+        if len(touched[session.id]) > 1 and not wanted.isdisjoint(touched[session.id])
+    )
+
+
+def _shared(session: Session, touched: Mapping[str, bool], wanted: Collection[str]) -> SharedSession:
+    """A session with its files, those that were asked about first."""
+    in_order = sorted(touched, key=lambda path: path not in wanted)
+    return SharedSession(
+        id=session.id,
+        agent=session.agent,
+        at=session.last_seen_at,
+        task=session.task,
+        edited=tuple(path for path in in_order if touched[path]),
+        read=tuple(path for path in in_order if not touched[path]),
+    )
+
+
+def _roots(db: Database, repository: Repository, sight: Sight) -> list[str]:
+    """Every folder below which a file of this repository may have been touched, the one at hand first."""
+    here = [repository.root, os.path.realpath(repository.root)]
+    return [*dict.fromkeys([*here, *repositories.roots_of(db, sight.repos)])]
+
+
+def _path_in_tree(roots: Sequence[str], directory: str, file: str) -> str:
+    """A file as the working tree at hand names it, if it has it; agents write it absolute or as seen from theirs."""
+    place = os.path.normpath(os.path.join(directory or roots[0], file))
+    inside = next((place[len(root) + 1 :] for root in roots if place.startswith(root + os.sep)), "")
+    path = inside.replace(os.sep, "/")
+    return path if path and stamp(Path(roots[0]), path) else ""
