@@ -61,10 +61,12 @@ class Observation(Observed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something an agent left that could not be read, and why."""
+    """Something that could not be read, and why."""
 
     reason: str
     where: str = ""
+    raw: str = ""
+    """What it said, or its beginning; empty where it was read but is nothing we know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

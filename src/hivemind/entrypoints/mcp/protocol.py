@@ -5,11 +5,14 @@ Until 2025 a client shakes hands with ``initialize``. From 2026-07-28 there is n
 """
 
 import json
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+
+from hivemind.model.untrusted import LONGEST_MESSAGE, Line, TooMuch, Unreadable, bounded_lines, parse_json
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -28,6 +31,12 @@ NOT_CACHEABLE = {"resources/read"}
 """The newer era wants it said of these, too."""
 
 Json = dict[str, Any]
+
+ID = rb'"id"\s*:\s*(-?[1-9]\d{0,15}|0|"[\w-]{1,100}")\s*'
+ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + ID + b"[,}]")
+ID_LAST = re.compile(rb"[,{]\s*" + ID + rb"\}\s*\Z")
+LONGEST_ID = 200
+HALF_ESCAPED, HALF = re.compile(rb"\\u[dD][89a-fA-F]"), re.compile("[\ud800-\udfff]")
 
 
 class WireError(Exception):
@@ -70,7 +79,7 @@ class Server:
 def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer until the client hangs up."""
     try:
-        for line in requests:
+        for line in bounded_lines(requests, LONGEST_MESSAGE):
             for reply in _replies(server, line):
                 replies.write(json.dumps(reply, separators=(",", ":")).encode("ascii") + b"\n")
             replies.flush()
@@ -78,13 +87,22 @@ def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
         return
 
 
-def _replies(server: Server, line: bytes) -> Iterator[Any]:
-    if not line.strip():
+def _replies(server: Server, line: Line) -> Iterator[Any]:
+    if not line.content.strip():
         return
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        yield _failed(None, WireError(PARSE_ERROR, f"not JSON: {error}"))
+        if line.is_cut:
+            raise TooMuch(f"a message has at most {LONGEST_MESSAGE:,} bytes; send less at once")  # noqa: TRY301
+        message = parse_json(line.content)
+    except TooMuch as error:
+        yield _failed(_id_of(line), WireError(INVALID_REQUEST, str(error)))
+        return
+    except Unreadable as error:
+        yield _failed(None, WireError(PARSE_ERROR, str(error)))
+        return
+    if HALF_ESCAPED.search(line.content) and HALF.search(json.dumps(message, ensure_ascii=False)):
+        # No database keeps these, wherever in a request they stand.
+        yield _failed(_id_of(line), WireError(INVALID_REQUEST, "half of a character (a lone surrogate) is no text"))
         return
     if isinstance(message, list):
         # Two of the versions let a client send several at once.
@@ -101,6 +119,9 @@ def _reply(server: Server, message: Any) -> Iterator[Json]:
         return
     if "method" not in message or "id" not in message:
         return
+    if type(message["id"]) not in (str, int):
+        yield _failed(None, WireError(INVALID_REQUEST, "the id of a request is text or a whole number"))
+        return
     try:
         result = _answered(server, message["method"], message.get("params") or {})
         yield {"jsonrpc": "2.0", "id": message["id"], "result": result}
@@ -109,6 +130,15 @@ def _reply(server: Server, message: Any) -> Iterator[Json]:
     except Exception as error:  # noqa: BLE001 - one call that goes wrong must not take the tools from the session
         traceback.print_exc(file=sys.stderr)
         yield _failed(message["id"], WireError(INTERNAL_ERROR, f"{type(error).__name__}: {error}"))
+
+
+def _id_of(line: Line) -> Any:
+    """The id of a request that is not parsed, if it stands first or last, where clients put it; else none.
+
+    What stands right behind the first brace or before the last one belongs to the request itself.
+    """
+    found = ID_FIRST.match(line.content) or ID_LAST.search((line.content + line.end)[-LONGEST_ID:])
+    return json.loads(found[1]) if found else None
 
 
 def _failed(request: Any, error: WireError) -> Json:

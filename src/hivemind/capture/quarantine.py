@@ -1,0 +1,168 @@
+"""The quarantine: what could not be read, one file each, set aside so that it stops nothing and is not lost.
+
+A file is a line of JSON that says when, where from and why, and then what was read, without secrets. Nothing in it is
+ever shown to an agent.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from hivemind.capture.redact import redact_payload
+from hivemind.model.session import Skipped
+from hivemind.model.values import normalised
+
+FOLDER = "quarantine"
+NAME = re.compile(r"[0-9a-f]{12}")
+LONGEST_CONTENT = 64 * 1024
+"""Characters kept of an item."""
+MARGIN = 8 * 1024
+"""Characters looked at beyond that: a secret that the cut leaves in two would not be recognised."""
+LOOKED_AT = LONGEST_CONTENT + MARGIN
+MOST_ITEMS = 1_000
+MOST_BYTES = 16 << 20
+LONGEST_NOTE = 300
+
+ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf"\\/]))')
+LAYERS = 3
+"""How often text is unescaped to look into it: JSON in a string of JSON in a string."""
+
+
+class Door(StrEnum):
+    """Where an item came in."""
+
+    HOOK = "hook"
+    TRANSCRIPT = "transcript"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something that could not be read."""
+
+    id: str
+    at: str
+    """When it was set aside."""
+    door: str
+    where: str
+    """The agent and event, or the file and line."""
+    reason: str
+    is_cut: bool
+    """Whether only its beginning was kept."""
+    content: str
+
+
+def add(home: Path, door: Door, unreadable: Iterable[Skipped], at: str, known: frozenset[str]) -> None:
+    """Set aside what could not be read, without secrets; beyond the limits the oldest items go."""
+    written = [_write(home / FOLDER, _item(door, one, at, known)) for one in unreadable]
+    if any(written):
+        _drop_oldest(home / FOLDER)
+
+
+def items(home: Path) -> list[Item]:
+    """Everything set aside, oldest first."""
+    return sorted((_read(path) for path in _paths(home / FOLDER)), key=lambda item: (item.at, item.id))
+
+
+def count(home: Path) -> int:
+    """How many items there are."""
+    return len(_paths(home / FOLDER))
+
+
+def is_full(home: Path) -> bool:
+    """Whether older items have to go for new ones."""
+    paths = _paths(home / FOLDER)
+    return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LOOKED_AT
+
+
+def discard(home: Path, ids: Iterable[str]) -> int:
+    """Remove items for good; return how many there were."""
+    return sum(_remove(home / FOLDER / id) for id in ids if NAME.fullmatch(id))
+
+
+def discard_containing(home: Path, texts: Sequence[str]) -> int:
+    """Remove every item that holds one of the texts, however it is spelled or escaped; return how many there were."""
+    wanted = [text for text in map(normalised, texts) if text]
+    found = (item.id for item in items(home) if _holds(item, wanted))
+    return discard(home, list(found))
+
+
+def _holds(item: Item, wanted: Sequence[str]) -> bool:
+    content = "\n".join((item.where, item.reason, item.content))
+    for _ in range(LAYERS):
+        said = normalised(content)
+        if any(text in said for text in wanted):
+            return True
+        content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescaped(escape[2]), content)
+    return False
+
+
+def _unescaped(letter: str) -> str:
+    return letter if letter in '"\\/' else " "
+
+
+def _item(door: Door, skipped: Skipped, at: str, known: frozenset[str]) -> Item:
+    # Without the zero bytes text in UTF-16 reads like any other, and so do the secrets in it.
+    raw = skipped.raw.replace("\0", "").encode("utf-8", "replace").decode()
+    content, is_cut = redact_payload(raw[:LOOKED_AT], known), len(raw) > LONGEST_CONTENT
+    if len(raw) > LOOKED_AT:
+        content = content[:-MARGIN]
+    where, reason = (_note(redact_payload(text, known)) for text in (skipped.where, skipped.reason))
+    digest = hashlib.sha256(json.dumps([door, where, raw[:LOOKED_AT]]).encode()).hexdigest()
+    return Item(
+        id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=is_cut, content=content[:LONGEST_CONTENT]
+    )
+
+
+def _note(text: str) -> str:
+    return " ".join(text.encode("utf-8", "replace").decode().split())[:LONGEST_NOTE]
+
+
+def _write(folder: Path, item: Item) -> bool:
+    """Whether it is new. The same line read again has the same id, so that it is kept once."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / item.id
+    if path.exists():
+        return False
+    note = {name: getattr(item, name) for name in ("at", "door", "where", "reason", "is_cut")}
+    # Under another name first: a crash must not leave half an item.
+    fresh = folder / f".{item.id}.{os.getpid()}"
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
+        file.write(f"{json.dumps(note, ensure_ascii=False)}\n{item.content}")
+    fresh.replace(path)
+    return True
+
+
+def _read(path: Path) -> Item:
+    note, _, content = path.read_bytes().decode("utf-8", "replace").partition("\n")
+    try:
+        return Item(id=path.name, content=content, **json.loads(note))
+    except (ValueError, TypeError):
+        damaged = "the note about it is damaged"
+        return Item(id=path.name, at="", door="", where="", reason=damaged, is_cut=True, content=content)
+
+
+def _paths(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
+
+
+def _drop_oldest(folder: Path) -> None:
+    stats = [(path.stat(), path) for path in _paths(folder)]
+    total = kept = 0
+    for stat, path in sorted(stats, key=lambda pair: (pair[0].st_mtime_ns, pair[1]), reverse=True):
+        total, kept = total + stat.st_size, kept + 1
+        if total > MOST_BYTES or kept > MOST_ITEMS:
+            _remove(path)
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
