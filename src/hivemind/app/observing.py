@@ -108,7 +108,7 @@ class Observing(Core):
         learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
-            skipped=tuple(skipped.most_common()), quarantined=len(unreadable), batch=pen.batch,
+            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}), batch=pen.batch,
         )  # fmt: skip
 
     def _taken_in(

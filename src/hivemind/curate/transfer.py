@@ -82,9 +82,17 @@ def _read(held: dict[str, Any]) -> tuple[Scope, str, MemoryRemembered]:
     repo = str(held.get("repo") or "")
     if wrong := ill_shaped(fact):
         raise InvalidInput(wrong)
-    if UNSTORABLE.search(repo + as_json(fact)):
+    if any(UNSTORABLE.search(text) for text in _strings([repo, plain(fact)])):
         raise InvalidInput("it contains a NUL byte or half of a character; save it as UTF-8")
     return Scope.parse(held["scope"]), repo, fact
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
 
 
 def _id(written: str) -> MemoryId:

@@ -36,7 +36,8 @@ ID = rb'"id"\s*:\s*(-?[1-9]\d{0,15}|0|"[\w-]{1,100}")\s*'
 ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + ID + b"[,}]")
 ID_LAST = re.compile(rb"[,{]\s*" + ID + rb"\}\s*\Z")
 LONGEST_ID = 200
-HALF_ESCAPED, HALF = re.compile(rb"\\u[dD][89a-fA-F]"), re.compile("[\ud800-\udfff]")
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""No database keeps one, wherever in a request it stands."""
 
 
 class WireError(Exception):
@@ -92,17 +93,11 @@ def _replies(server: Server, line: Line) -> Iterator[Any]:
         return
     try:
         if line.is_cut:
-            raise TooMuch(f"a message has at most {LONGEST_MESSAGE:,} bytes; send less at once")  # noqa: TRY301
+            raise TooMuch(f"a message has at most {LONGEST_MESSAGE:,} bytes; send less at once")
         message = parse_json(line.content)
-    except TooMuch as error:
-        yield _failed(_id_of(line), WireError(INVALID_REQUEST, str(error)))
-        return
     except Unreadable as error:
-        yield _failed(None, WireError(PARSE_ERROR, str(error)))
-        return
-    if HALF_ESCAPED.search(line.content) and HALF.search(json.dumps(message, ensure_ascii=False)):
-        # No database keeps these, wherever in a request they stand.
-        yield _failed(_id_of(line), WireError(INVALID_REQUEST, "half of a character (a lone surrogate) is no text"))
+        # What is broken in itself may show an id at a place where it is none.
+        yield _failed(_id_of(line) if isinstance(error, TooMuch) else None, WireError(PARSE_ERROR, str(error)))
         return
     if isinstance(message, list):
         # Two of the versions let a client send several at once.
@@ -148,6 +143,8 @@ def _failed(request: Any, error: WireError) -> Json:
 def _answered(server: Server, method: str, params: Any) -> Json:
     if not isinstance(params, dict):
         raise WireError(INVALID_PARAMS, "params must be an object")
+    if HALF_CHARACTER.search(json.dumps(params, ensure_ascii=False)):
+        raise WireError(INVALID_PARAMS, "params contain half of a character, a lone surrogate; send whole ones")
     held = params.get("_meta")
     meta = held if isinstance(held, dict) else {}
     version = meta.get(VERSION_KEY)

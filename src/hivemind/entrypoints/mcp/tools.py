@@ -171,7 +171,9 @@ def _mismatch(schema: Json, value: Any) -> str:
             wrong = next(filter(None, (_mismatch(schema["items"], one) for one in value)), "")
             return f"a list, each {wrong}" if wrong else ""
         case "integer":
-            return "" if type(value) is int and abs(value) < LARGEST_NUMBER else f"a whole number below {LARGEST_NUMBER:,}"
+            return (
+                "" if type(value) is int and abs(value) < LARGEST_NUMBER else f"a whole number below {LARGEST_NUMBER:,}"
+            )
         case "boolean":
             return "" if isinstance(value, bool) else "true or false"
         case _:
