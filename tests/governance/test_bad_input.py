@@ -102,7 +102,7 @@ def test_a_line_that_cannot_be_read_costs_no_other_and_is_set_aside(home: Path, 
 
     assert good_ones() == 2
     (item,) = quarantine.items(home)
-    assert item.where == f"claude-code PostToolUse at {AT}"
+    assert item.where == "claude-code PostToolUse at 2026-03-01 10:00"
     assert item.reason
     assert (item.door, item.content.startswith("claude-code\tPostToolUse\t")) == (Door.HOOK, True)
     assert not list(home.glob("spool*"))

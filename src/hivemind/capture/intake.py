@@ -39,7 +39,7 @@ def arrivals(lines: Iterable[SpoolLine]) -> Iterator[Arrival | Skipped]:
 def unreadable(line: SpoolLine, reason: str) -> Skipped:
     """A spool line that is set aside, as it stood in the spool."""
     agent, event, at, _ = line
-    return Skipped(reason=reason, where=f"{agent} {event} at {at}", raw="\t".join(line)[:LOOKED_AT])
+    return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LOOKED_AT])
 
 
 def _read(line: SpoolLine) -> list[Arrival | Skipped]:

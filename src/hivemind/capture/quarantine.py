@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
 from hivemind.model.session import Skipped
+from hivemind.model.text import neutral
 from hivemind.model.values import normalised
 
 FOLDER = "quarantine"
@@ -120,7 +121,7 @@ def _item(door: Door, skipped: Skipped, at: str, known: frozenset[str]) -> Item:
 
 
 def _note(text: str) -> str:
-    return " ".join(text.encode("utf-8", "replace").decode().split())[:LONGEST_NOTE]
+    return " ".join(neutral(text).split())[:LONGEST_NOTE]
 
 
 def _write(folder: Path, item: Item) -> bool:
