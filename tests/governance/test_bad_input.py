@@ -14,7 +14,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.app import quarantine as verbs
-from hivemind.app.observing import _isolated
+from hivemind.app.observing import isolate_failures
 from hivemind.capture import quarantine, shorten, spool
 from hivemind.capture.quarantine import Door
 from hivemind.entrypoints import hook as hook_file
@@ -329,7 +329,7 @@ def test_a_line_whose_recording_fails_is_found_and_the_others_are_recorded() -> 
         recorded.extend(numbers)
         return len(numbers)
 
-    assert _isolated(range(100), record, lambda number, error: aside.append((number, str(error)))) == 99
+    assert isolate_failures(range(100), record, lambda number, error: aside.append((number, str(error)))) == 99
     assert recorded == [number for number in range(100) if number != 13]
     assert aside == [(13, "nobody foresaw this")]
 
@@ -342,7 +342,7 @@ def test_a_full_disk_or_a_busy_store_sets_nothing_aside(error: Exception) -> Non
         raise error
 
     with pytest.raises(type(error)):
-        _isolated(range(100), record, lambda number, _: aside.append(number))
+        isolate_failures(range(100), record, lambda number, _: aside.append(number))
 
     assert aside == []
 
@@ -436,6 +436,22 @@ def test_the_quarantine_takes_a_limited_number_of_bytes(home: Path) -> None:
     total = sum(file.stat().st_size for file in (home / "quarantine").iterdir())
     assert quarantine.MOST_BYTES // 2 < total <= quarantine.MOST_BYTES
     assert all(item.is_cut for item in quarantine.items(home))
+
+
+def test_where_nothing_can_be_set_aside_the_spool_stays_and_the_store_opens(home: Path) -> None:
+    run("status")
+    (home / "quarantine").write_text("a file where a folder belongs")
+    leave(home, good(1), "not json")
+
+    doctor = {one["what"]: one for one in json.loads(run("doctor", "--json").stdout)}
+
+    assert good_ones() == 1
+    assert not doctor["spool"]["is_well"]
+    assert residue(home, b"not json") != []
+    (home / "quarantine").unlink()
+    assert run("status").exit_code == 0
+    assert quarantine.count(home) == 1
+    assert "spool" not in {one["what"] for one in json.loads(run("doctor", "--json").stdout)}
 
 
 def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Path) -> None:

@@ -13,7 +13,7 @@ from hivemind import agents
 from hivemind.agents import changes, connection, plugin
 from hivemind.agents.pieces import Launch, Place, Plan
 from hivemind.app.core import Core
-from hivemind.capture import quarantine
+from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.home import data_directory
@@ -103,7 +103,14 @@ class Connecting(Core):
         ]
         if any(one.server for one in stand):
             found.append(_server(launch))
-        return (*found, self._quarantine())
+        return (*found, *self._spool(), self._quarantine())
+
+    def _spool(self) -> Iterator[Finding]:
+        """What hooks left and could not be taken in when the store was opened."""
+        if left := spool.left_behind(str(self._settings.home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(left)}"
+            remedy = f"free some space, or make {self._settings.home} and all in it writable"
+            yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
 
     def _quarantine(self) -> Finding:
         """What could not be read."""

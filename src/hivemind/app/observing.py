@@ -18,7 +18,7 @@ from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
-from hivemind.errors import NotFound, StoreError
+from hivemind.errors import NotFound, StoreError, StoreFull
 from hivemind.model import moments
 from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
 from hivemind.model.ids import EventId, derived
@@ -45,7 +45,17 @@ class Observing(Core):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new."""
+        """Record what hooks have left since the store was last open; return how much was new.
+
+        On a full disk, or where files cannot be written, it stays where it is and the doctor says so: reading and
+        erasing must go on.
+        """
+        try:
+            return self._take_in_spool()
+        except (StoreFull, OSError):
+            return 0
+
+    def _take_in_spool(self) -> int:
         tree = cache(_tree)
         new = 0
         unreadable: deque[Skipped] = deque(maxlen=quarantine.MOST_ITEMS)
@@ -60,7 +70,7 @@ class Observing(Core):
 
         with spool.taken(str(self._settings.home)) as lines:
             for page in _pages(lines):
-                new += _isolated(
+                new += isolate_failures(
                     page, record, lambda line, error: unreadable.append(intake.unreadable(line, intake.told_by(error)))
                 )
             if unreadable:
@@ -98,7 +108,7 @@ class Observing(Core):
         for page in _pages(self._placed(_counted(telling, skipped, unreadable), here=here)):
             observations += len(page)
             seen |= {one.session_id for one, _ in page}
-            new += _isolated(
+            new += isolate_failures(
                 page,
                 lambda part: self._taken_in(part, pen, redact, dry_run=dry_run),
                 lambda placed, error: unreadable.append(_unrecordable(placed[0], error)),
@@ -134,7 +144,7 @@ class Observing(Core):
             its = (one for one in telling if isinstance(one, Observation) and one.session_id == session.id)
             unreadable: list[Skipped] = []
             for page in _pages((one, session.repo) for one in its):
-                _isolated(
+                isolate_failures(
                     page,
                     lambda part: self._taken_in(part, replace(pen, redact=str), self._pen.redact),
                     lambda placed, error: unreadable.append(_unrecordable(placed[0], error)),
@@ -309,7 +319,7 @@ def _counted(
             unreadable.append(one)
 
 
-def _isolated(
+def isolate_failures(
     things: Sequence[Thing], record: Callable[[Sequence[Thing]], int], set_aside: Callable[[Thing, Exception], None]
 ) -> int:
     """Record things together; where that fails because of some of them, set those aside and record the others."""
@@ -323,7 +333,7 @@ def _isolated(
             set_aside(things[0], error)
             return 0
     half = len(things) // 2
-    return sum(_isolated(part, record, set_aside) for part in (things[:half], things[half:]))
+    return sum(isolate_failures(part, record, set_aside) for part in (things[:half], things[half:]))
 
 
 def _unrecordable(one: Observation, error: Exception) -> Skipped:

@@ -46,12 +46,17 @@ def taken(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
             os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
         finally:
             os.close(held)
-    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
-    files = [os.path.join(directory, name) for name in names if name.endswith(TAKEN)]
+    files = [os.path.join(directory, name) for name in left_behind(directory)]
     yield (line for file in files for line in _lines(file))
     for file in files:
         with suppress(FileNotFoundError):
             os.remove(file)
+
+
+def left_behind(directory: str) -> list[str]:
+    """The files that were taken and not dealt with; normally none."""
+    names = os.listdir(directory) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
+    return sorted(name for name in names if name.endswith(TAKEN))
 
 
 def _opened(path: str) -> int:
