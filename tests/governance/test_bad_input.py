@@ -19,7 +19,7 @@ from hivemind.capture import quarantine, shorten, spool
 from hivemind.capture.quarantine import Door
 from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
-from hivemind.model.session import Skipped
+from hivemind.model.session import LONGEST_RAW, Skipped
 from hivemind.model.untrusted import MAX_DEPTH
 from tests import searching
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
@@ -452,6 +452,21 @@ def test_where_nothing_can_be_set_aside_the_spool_stays_and_the_store_opens(home
     assert run("status").exit_code == 0
     assert quarantine.count(home) == 1
     assert "spool" not in {one["what"] for one in json.loads(run("doctor", "--json").stdout)}
+
+
+@pytest.mark.parametrize("coded", ["utf-8", "utf-16-le"])
+def test_no_secret_is_kept_whole_or_cut_in_two(home: Path, coded: str) -> None:
+    wide = 1 if coded == "utf-8" else 2
+    for place in (quarantine.LONGEST_CONTENT, LONGEST_RAW):
+        for shift in (5, 20, 35):
+            before = " y" * (place // wide)
+            text = f"<private>{'p' * 9_000}</private>" + before[: place // wide - shift - 9_020] + f" {SECRET} " * 3
+            raw = (text + "w " * 40_000).encode(coded).decode("latin-1")
+            quarantine.add(home, Door.IMPORT, [Skipped(reason="x", raw=raw[:LONGEST_RAW])], AT, frozenset())
+            quarantine.add(home, Door.IMPORT, [Skipped(reason="y", where="z", raw=raw)], AT, frozenset())
+
+    assert residue(home, SECRET[:6].encode()) == []
+    assert len(residue(home, b"y y y")) == quarantine.count(home) > 0
 
 
 def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Path) -> None:

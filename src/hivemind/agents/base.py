@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from hivemind.agents.pieces import Launch, Piece, Place
 from hivemind.model import moments
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import LONGEST_RAW, Observation, Skipped
 from hivemind.model.untrusted import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -27,8 +27,6 @@ Payload = Mapping[str, Any]
 
 LONGEST_FILE = 64 << 20
 """Bytes of a file that is read as a whole."""
-LONGEST_RAW = 128 * 1024
-"""Characters of unreadable input that are passed on; the quarantine keeps fewer."""
 SPACE = re.compile(r"\s*")
 
 

@@ -27,7 +27,7 @@ from hivemind.model.plain import as_json
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Repository, Scope, Sight
-from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
+from hivemind.model.session import LONGEST_RAW, Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
 from hivemind.store import log, projector
 from hivemind.store.projections import sessions
@@ -338,7 +338,7 @@ def isolate_failures(
 
 def _unrecordable(one: Observation, error: Exception) -> Skipped:
     where = f"{one.agent} session {one.session_id} at {one.at}"
-    return Skipped(reason=intake.told_by(error), where=where, raw=as_json(one)[: quarantine.LOOKED_AT])
+    return Skipped(reason=intake.told_by(error), where=where, raw=as_json(one)[:LONGEST_RAW])
 
 
 def _share(found: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hivemind import agents
-from hivemind.capture.quarantine import LOOKED_AT
 from hivemind.capture.shorten import LONGEST, middle_out
 from hivemind.model import moments
 from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import LONGEST_RAW, Observation, Skipped
 from hivemind.model.untrusted import Unreadable, parse_json
 
 LARGEST_NUMBER = 2**63
@@ -39,7 +38,7 @@ def arrivals(lines: Iterable[SpoolLine]) -> Iterator[Arrival | Skipped]:
 def unreadable(line: SpoolLine, reason: str) -> Skipped:
     """A spool line that is set aside, as it stood in the spool."""
     agent, event, at, _ = line
-    return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LOOKED_AT])
+    return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LONGEST_RAW])
 
 
 def _read(line: SpoolLine) -> list[Arrival | Skipped]:

@@ -14,17 +14,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
-from hivemind.model.session import Skipped
+from hivemind.model.session import LONGEST_RAW, Skipped
 from hivemind.model.text import neutral
 from hivemind.model.values import normalised
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
-LONGEST_CONTENT = 64 * 1024
-"""Characters kept of an item."""
 MARGIN = 8 * 1024
-"""Characters looked at beyond that: a secret that the cut leaves in two would not be recognised."""
-LOOKED_AT = LONGEST_CONTENT + MARGIN
+"""Characters that are looked at and not kept: a secret that the cut leaves in two would not be recognised."""
+LONGEST_CONTENT = LONGEST_RAW - MARGIN
+"""Characters kept of an item."""
 MOST_ITEMS = 1_000
 MOST_BYTES = 16 << 20
 LONGEST_NOTE = 300
@@ -78,7 +77,7 @@ def count(home: Path) -> int:
 def is_full(home: Path) -> bool:
     """Whether older items have to go for new ones."""
     paths = _paths(home / FOLDER)
-    return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LOOKED_AT
+    return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LONGEST_RAW
 
 
 def discard(home: Path, ids: Iterable[str]) -> int:
@@ -99,6 +98,8 @@ def _holds(item: Item, wanted: Sequence[str]) -> bool:
         said = normalised(content)
         if any(text in said for text in wanted):
             return True
+        if "\\" not in content:
+            break
         content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescaped(escape[2]), content)
     return False
 
@@ -109,15 +110,15 @@ def _unescaped(letter: str) -> str:
 
 def _item(door: Door, skipped: Skipped, at: str, known: frozenset[str]) -> Item:
     # Without the zero bytes text in UTF-16 reads like any other, and so do the secrets in it.
-    raw = skipped.raw.replace("\0", "").encode("utf-8", "replace").decode()
-    content, is_cut = redact_payload(raw[:LOOKED_AT], known), len(raw) > LONGEST_CONTENT
-    if len(raw) > LOOKED_AT:
-        content = content[:-MARGIN]
+    raw = skipped.raw[:LONGEST_RAW].replace("\0", "").encode("utf-8", "replace").decode()
+    content = redact_payload(raw, known)
+    content = content[:-MARGIN] if len(skipped.raw) >= LONGEST_RAW else content
     where, reason = (_note(redact_payload(text, known)) for text in (skipped.where, skipped.reason))
-    digest = hashlib.sha256(json.dumps([door, where, raw[:LOOKED_AT]]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps([door, where, raw]).encode()).hexdigest()
     return Item(
-        id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=is_cut, content=content[:LONGEST_CONTENT]
-    )
+        id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=len(skipped.raw) > LONGEST_CONTENT,
+        content=content[:LONGEST_CONTENT],
+    )  # fmt: skip
 
 
 def _note(text: str) -> str:
@@ -128,14 +129,12 @@ def _write(folder: Path, item: Item) -> bool:
     """Whether it is new. The same line read again has the same id, so that it is kept once."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / item.id
-    if path.exists():
+    # A crash may have left half of it; then the line is still in the spool and comes again.
+    if path.exists() and _read(path).content == item.content:
         return False
     note = {name: getattr(item, name) for name in ("at", "door", "where", "reason", "is_cut")}
-    # Under another name first: a crash must not leave half an item.
-    fresh = folder / f".{item.id}.{os.getpid()}"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
         file.write(f"{json.dumps(note, ensure_ascii=False)}\n{item.content}")
-    fresh.replace(path)
     return True
 
 

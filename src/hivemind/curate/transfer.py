@@ -12,14 +12,12 @@ from hivemind.model.memory import Kind, Memory, Source, Trace
 from hivemind.model.moments import parse_date
 from hivemind.model.plain import as_json, plain, revived
 from hivemind.model.scope import Scope
-from hivemind.model.session import Skipped
+from hivemind.model.session import LONGEST_RAW, Skipped
 from hivemind.model.text import checked, checked_label, tags
 from hivemind.model.untrusted import LONGEST_MESSAGE, parse_json
 from hivemind.model.wire import UNSTORABLE
 
 FORMAT = 1
-LONGEST_RAW = 128 * 1024
-"""Characters of an unreadable line that are passed on; the quarantine keeps fewer."""
 
 
 def exported(memories: Iterable[Memory]) -> Iterator[str]:

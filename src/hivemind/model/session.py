@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from hivemind.model.ids import SessionId
 
+LONGEST_RAW = 72 * 1024
+"""Characters of what could not be read that are passed on."""
+
 
 class Seen(StrEnum):
     """What sort of thing was observed."""
@@ -66,7 +69,7 @@ class Skipped:
     reason: str
     where: str = ""
     raw: str = ""
-    """What it said, or its beginning; empty where it was read but is nothing we know."""
+    """What it said, or the first LONGEST_RAW characters of it; empty where it was read but is nothing we know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
