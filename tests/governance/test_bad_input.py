@@ -21,7 +21,6 @@ from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
 from hivemind.model.session import LONGEST_RAW, Skipped
 from hivemind.model.untrusted import MAX_DEPTH
-from tests import searching
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.attacks.test_bent_shapes import every_way
@@ -186,6 +185,7 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
         ("session", "show", "ours", "--everywhere"): 0,
         ("erase", doomed, "--yes"): 0,
         ("status",): 0,
+        ("distil",): 0,
         ("export",): 0,
         ("rebuild",): 0,
         ("quarantine", "list"): 0,
@@ -211,25 +211,24 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
 
 
 def test_bent_transcripts_stop_no_backfill_and_good_ones_are_taken_in(
-    home: Path, tmp_path: Path, mind: Hivemind, tally: Tally
+    tmp_path: Path, mind: Hivemind, tally: Tally
 ) -> None:
-    user, step = tmp_path / "user", 1 if searching.WIDER else 40
+    user = tmp_path / "user"
+    names = ("claude-code", "codex", "qwen")
     fed = 0
-    for name in ("claude-code", "codex", "copilot", "qwen"):
+    for name in names:
         path = KEEPERS[name](user)
         whole = [json.loads(line) for line in path.read_text().splitlines()]
         for number, changed in enumerate(every_way(whole)):
-            if number % step == 0:
-                bad = path.with_name(f"{path.stem}x{number}{path.suffix}") if name != "copilot" else path
-                bad.write_text("\n".join(json.dumps(line) for line in changed))
-                fed += name != "copilot"
-        KEEPERS[name](user)
+            bent = path.with_name(f"{path.stem}x{number}{path.suffix}")
+            bent.write_text("\n".join(json.dumps(line) for line in changed))
+            fed += 1
 
     done = mind.backfill(home=user)
 
-    tally("bent transcripts in one backfill", fed, fed)
-    assert done.transcripts >= fed
-    assert {session.agent for session in mind.sessions(limit=1_000, everywhere=True)} >= {"claude-code", "codex"}
+    tally("bent transcripts in one backfill", fed, done.transcripts - len(names))
+    assert done.transcripts == fed + len(names)
+    assert {session.agent for session in mind.sessions(limit=10_000, everywhere=True)} == set(names)
 
 
 @pytest.mark.parametrize("what", sorted({*UNREADABLE} - {"nothing", "no session"}))

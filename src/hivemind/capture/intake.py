@@ -76,8 +76,9 @@ def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
 
 def _storable(value: Any) -> Any:
     """What a database can hold: one line of a hook that it could not would keep the store shut for everybody."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, str) and (not value.isascii() or "\0" in value):
+        # Searching ends at a zero byte in SQLite, and Postgres takes none.
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return None if isinstance(value, int) and abs(value) >= LARGEST_NUMBER else value
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
 from hivemind.model.session import LONGEST_RAW, Skipped
-from hivemind.model.text import neutral
-from hivemind.model.values import normalised
+from hivemind.model.text import OBEYED, neutral
+from hivemind.model.values import SOFT, normalised
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
@@ -95,13 +95,19 @@ def discard_containing(home: Path, texts: Sequence[str]) -> int:
 def _holds(item: Item, wanted: Sequence[str]) -> bool:
     content = "\n".join((item.where, item.reason, item.content))
     for _ in range(LAYERS):
-        said = normalised(content)
+        said = _normalised(content)
         if any(text in said for text in wanted):
             return True
         if "\\" not in content:
             break
         content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescaped(escape[2]), content)
     return False
+
+
+def _normalised(text: str) -> str:
+    # Plain text takes a tenth of the time this way, and nearly all of what is kept is plain.
+    is_plain = text.isascii() and not OBEYED.search(text)
+    return SOFT.sub(" ", text.lower()).strip() if is_plain else normalised(text)
 
 
 def _unescaped(letter: str) -> str:
