@@ -162,10 +162,10 @@ def test_doctor_counts_what_hooks_left_and_nobody_could_read(home: Path, tmp_pat
 
     ill = {one["what"]: one for one in json.loads(run("doctor", "--json").stdout)}
 
-    assert well["hooks"]["is_well"]
-    assert not ill["hooks"]["is_well"]
-    assert ill["hooks"]["detail"].startswith("3 things could not be read this week, 2 of them: not JSON")
-    assert "still not" not in (home / "spool.unread").read_text()
+    assert well["quarantine"]["is_well"]
+    assert not ill["quarantine"]["is_well"]
+    assert ill["quarantine"]["detail"].startswith("3 could not be read; the newest: claude-code Stop at 2026-03-01")
+    assert "hivemind quarantine" in ill["quarantine"]["remedy"]
 
 
 def test_a_machine_without_agents_says_which_could_be_named() -> None:

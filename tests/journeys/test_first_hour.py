@@ -246,14 +246,28 @@ def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyP
     assert [(m["status"], m["trust"]) for m in run_json("list")] == [("proposed", "low")]
 
 
-def test_a_broken_import_takes_in_nothing() -> None:
+def test_an_import_of_which_nothing_can_be_read_is_refused() -> None:
     run("remember", "Deploys run on Fridays")
-    lines = run("export").stdout
 
-    done = run("import", stdin=lines.replace("Fridays", "Mondays") + "{broken\n")
+    done = run("import", stdin="{broken\n{}\n")
 
     assert done.exit_code == 2
-    assert "line 2" in done.stderr
+    assert "line 1" in done.stderr
+    assert len(run_json("list")) == 1
+
+
+def test_a_broken_line_of_an_import_is_named_and_the_others_are_taken_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "Deploys run on Fridays")
+    lines = run("export").stdout
+    monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
+
+    done = run("import", stdin="{broken\n" + lines)
+
+    assert done.exit_code == 1
+    assert "Imported 1 memory" in done.stdout
+    assert "line 1 is not an exported memory" in done.stderr
     assert len(run_json("list")) == 1
 
 

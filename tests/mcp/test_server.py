@@ -188,6 +188,48 @@ def test_the_brief_can_be_read_as_a_resource_and_put_in_by_a_prompt(client: Clie
     assert "format the code" in message["content"]["text"]
 
 
+@pytest.mark.parametrize("query", ["[" * 10_000 + "]" * 10_000, "9" * 5_000, f'"{"x" * 50_000_000}"'])
+@pytest.mark.parametrize("form", ['{"jsonrpc":"2.0","id":7,%s}', '{%s,"jsonrpc":"2.0","id":7}'])
+def test_a_message_beyond_the_limits_is_refused_under_its_id_and_the_next_is_answered(
+    client: Client, query: str, form: str
+) -> None:
+    call = f'"method":"tools/call","params":{{"name":"recall","arguments":{{"query":{query}}}}}'
+
+    refused = client.send(form % call)
+
+    assert (refused["id"], refused["error"]["code"]) == (7, -32700)
+    assert client.call("recall", query="deploys")[1] is False
+
+
+def test_an_id_that_only_looks_like_the_requests_own_is_not_answered(client: Client) -> None:
+    deep = "[" * 10_000 + "]" * 10_000
+
+    inside = client.send(f'{{"method":"ping","params":{{"query":{deep},"id":7}}}}')
+    told = client.send(f'{{"method":"ping","params":{{"query":{deep},"text":"\\"id\\":7}}"}}}}')
+
+    assert (inside["id"], told["id"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ('{"jsonrpc":"2.0","id":1e999,"method":"ping"}', -32600),
+        ('{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600),
+        ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\\ud800"}}', -32602),
+        ('{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"context","arguments":[1]}}', -32602),
+    ],
+)  # fmt: skip
+def test_a_request_of_a_wrong_shape_gets_an_error_that_says_so(client: Client, message: str, code: int) -> None:
+    assert client.send(message)["error"]["code"] == code
+
+
+@pytest.mark.parametrize("limit", [10**30, 10**400, 1.5, True])
+def test_a_number_that_is_none_is_told_to_the_model(client: Client, limit: object) -> None:
+    said, failed = client.call("recall", query="deploys", limit=limit)
+
+    assert ("limit must be a whole number below" in said, failed) == (True, True)
+
+
 def test_nonsense_on_the_wire_is_answered_and_the_conversation_goes_on(client: Client) -> None:
     client.tell("notifications/cancelled")
 

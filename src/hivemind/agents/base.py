@@ -10,12 +10,24 @@ from typing import Any, Protocol
 
 from hivemind.agents.pieces import Launch, Piece, Place
 from hivemind.model import moments
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import LONGEST_RAW, Observation, Skipped
+from hivemind.model.untrusted import (
+    BYTE_ORDER_MARK,
+    LONGEST_LINE,
+    Line,
+    bounded_lines,
+    parse_json,
+    parse_json_prefix,
+)
 
 Told = Iterator[Observation | Skipped]
 """What was read: observations, and what could not be read. What we know and do not need gives neither."""
 
 Payload = Mapping[str, Any]
+
+LONGEST_FILE = 64 << 20
+"""Bytes of a file that is read as a whole."""
+SPACE = re.compile(r"\s*")
 
 
 class Agent(Protocol):
@@ -80,7 +92,7 @@ def unpacked(value: Any) -> dict[str, Any]:
     """An object, which may come as the text of one; an empty one, if it is none."""
     if isinstance(value, str) and value.startswith("{"):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
@@ -122,41 +134,65 @@ def text(value: Any) -> str:
 
 def objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
     """The JSON objects of a file that holds one on each line; two glued together are two."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            yield from _objects(line.strip(), f"line {number}")
+    for _, held in _objects(path):
+        yield held
 
 
 def lines(path: Path, read: Callable[[dict[str, Any]], Told]) -> Told:
     """What the objects of such a file tell, each read by itself."""
-    for line in objects(path):
-        yield from (line,) if isinstance(line, Skipped) else read(line)
+    for line, held in _objects(path):
+        if isinstance(held, Skipped):
+            yield held
+            continue
+        try:
+            yield from read(held)
+        except Exception as error:  # noqa: BLE001 - an agent's next version may write anything, and other lines count
+            yield _skipped(line, f"unexpected content: {type(error).__name__}: {error}")
 
 
 def whole(path: Path, lists: str = "") -> dict[str, Any] | Skipped:
     """The one JSON object a file holds; a list is taken for its member of that name."""
+    if path.stat().st_size > LONGEST_FILE:
+        return Skipped(reason=f"a file that is too long: more than {LONGEST_FILE:,} bytes")
+    text = path.read_text("utf-8", errors="replace")
     try:
-        held = json.loads(path.read_text("utf-8", errors="replace"))
+        held = parse_json(text)
     except ValueError as error:
-        return Skipped(reason=f"not JSON: {error}")
+        return Skipped(reason=str(error), raw=text[:LONGEST_RAW])
     if lists and isinstance(held, list):
         return {lists: held}
     return held if isinstance(held, dict) else Skipped(reason=f"a {type(held).__name__} where an object belongs")
 
 
-def _objects(line: str, where: str) -> Iterator[dict[str, Any] | Skipped]:
-    decoder = json.JSONDecoder()
-    while line:
+def _objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | Skipped]]:
+    with path.open("rb") as file:
+        for line in bounded_lines(file):
+            if line.is_cut:
+                yield line, _skipped(line, f"a line that is too long: more than {LONGEST_LINE:,} bytes")
+            else:
+                yield from ((line, held) for held in _objects_of(line))
+
+
+def _objects_of(line: Line) -> Iterator[dict[str, Any] | Skipped]:
+    text = line.content.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).strip()
+    start = 0
+    while start < len(text):
         try:
-            held, end = decoder.raw_decode(line)
+            held, end = parse_json_prefix(text, start)
         except ValueError as error:
-            yield Skipped(reason=f"not JSON: {error}", where=where)
+            yield _skipped(line, str(error))
             return
         if isinstance(held, dict):
             yield held
         else:
-            yield Skipped(reason=f"a {type(held).__name__} where an object belongs", where=where)
-        line = line[end:].lstrip()
+            yield _skipped(line, f"a {type(held).__name__} where an object belongs")
+        space = SPACE.match(text, end)
+        start = space.end() if space else end
+
+
+def _skipped(line: Line, reason: str) -> Skipped:
+    raw = line.content[: 4 * LONGEST_RAW].decode("utf-8", "replace")
+    return Skipped(reason=reason, where=f"line {line.number}", raw=raw[:LONGEST_RAW])
 
 
 def answering(answers: Mapping[str, str], form: Callable[[str, str], Any]) -> Callable[[str, str], str]:

@@ -12,6 +12,7 @@ from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
 from hivemind.agents.steps import Step, called, prompted, replied
 from hivemind.model import moments
 from hivemind.model.session import Skipped
+from hivemind.model.untrusted import parse_json
 
 NAME = "cursor"
 TITLE = "Cursor"
@@ -66,7 +67,7 @@ def decode(event: str, payload: Payload, at: str) -> Told:
 def _plain(output: Any) -> Any:
     """A tool's output, which Cursor wraps in text."""
     try:
-        return json.loads(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
+        return parse_json(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
     except ValueError:
         return output
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
+from hivemind.model.untrusted import parse_json
 
 Path = Sequence[str | int]
 
@@ -38,7 +39,7 @@ def load(text: str) -> Any:
             kept.pop()
         kept.append(token[0])
     try:
-        return json.loads(" ".join(kept)) if kept else {}
+        return parse_json(" ".join(kept)) if kept else {}
     except ValueError as error:
         raise InvalidInput(f"it is not valid JSON ({error})") from None
 

@@ -6,7 +6,6 @@ Each method is a sentence: take values in, call the package that knows, record w
 below.
 """
 
-import errno
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -18,7 +17,7 @@ from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
-from hivemind.errors import InvalidInput, StoreFull, Unavailable
+from hivemind.errors import InvalidInput, Unavailable
 from hivemind.model.scope import Repository
 from hivemind.model.text import checked
 from hivemind.model.writer import Writer
@@ -55,12 +54,7 @@ class Hivemind(Writing, Looking, Caring, Sharing, Observing):
         repository = identify(directory or Path.cwd())
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
-        try:
-            mind.take_in_spool()
-        except (StoreFull, OSError) as error:
-            # On a full disk what hooks left stays where it is; reading and erasing must go on.
-            if not isinstance(error, StoreFull) and error.errno != errno.ENOSPC:
-                raise
+        mind.take_in_spool()
         mind.let_lease_lapse()
         return mind
 

@@ -1,6 +1,5 @@
 """What a hook prints for the agent that ran it, where that event takes an answer."""
 
-import json
 import os
 
 from hivemind import agents
@@ -8,13 +7,14 @@ from hivemind.app import Hivemind
 from hivemind.capture import briefed, meanwhile
 from hivemind.model.home import data_directory
 from hivemind.model.memory import Channel
+from hivemind.model.untrusted import parse_json
 from hivemind.model.writer import Writer
 
 
 def answer(agent: str, event: str, payload: str) -> str:
     """The brief or a recall in the agent's own form; nothing where there is nothing to say."""
     known = agents.of(agent)
-    told = json.loads(payload)
+    told = parse_json(payload)
     event = event if event in known.ANSWERS else str(told.get("hook_event_name") or "")
     if event not in known.ANSWERS:
         return ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from hivemind.app.connecting import Connecting
 from hivemind.app.core import Model, Progress, quietly
 from hivemind.app.judging import Judging
+from hivemind.capture import quarantine
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model import moments
 from hivemind.model.memory import Memory, Status
@@ -109,6 +110,7 @@ class Caring(Judging, Connecting):
         waiting = sum(counted.get(status, 0) for status in TO_DECIDE)
         waiting += sum(status not in TO_DECIDE for status in aside.values())
         last = next(iter(sessions.listed(db, here, limit=1)), None)
+        quarantined = quarantine.count(self._settings.home)
         return Standing(
             store=str(self._store.directory),
             bytes=stats.bytes,
@@ -119,7 +121,8 @@ class Caring(Judging, Connecting):
             connected=connected,
             waiting=waiting,
             doubted=len(doubted),
-            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, len(doubted))),
+            quarantined=quarantined,
+            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, len(doubted), quarantined)),
         )
 
     def _doubted(self) -> list[Memory]:
@@ -131,8 +134,9 @@ class Caring(Judging, Connecting):
 
 
 def _next(
-    known: bool, seen: bool, connected: tuple[str, ...], found: tuple[str, ...], waiting: int, doubted: int
-) -> Iterator[NextStep]:
+    known: bool, seen: bool, connected: tuple[str, ...], found: tuple[str, ...], waiting: int, doubted: int,
+    quarantined: int,
+) -> Iterator[NextStep]:  # fmt: skip
     if found:
         yield NextStep(command="hivemind install", why=f"connects {', '.join(found)}")
     elif not connected:
@@ -143,6 +147,8 @@ def _next(
         yield NextStep(command="hivemind review", why="decide, one by one")
     if doubted:
         yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
+    if quarantined:
+        yield NextStep(command="hivemind quarantine", why="what could not be read, and why")
     if known:
         yield NextStep(command='hivemind recall "…"', why="ask")
     else:

@@ -4,10 +4,8 @@ import json
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import hivemind
@@ -15,7 +13,7 @@ from hivemind import agents
 from hivemind.agents import changes, connection, plugin
 from hivemind.agents.pieces import Launch, Place, Plan
 from hivemind.app.core import Core
-from hivemind.capture import unread
+from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
 from hivemind.model.home import data_directory
@@ -23,8 +21,10 @@ from hivemind.store.checkup import Finding
 from hivemind.store.projections import sessions
 
 SERVER_SECONDS = 10
-LATELY = timedelta(days=7)
-"""What could not be read longer ago is no longer worth a warning."""
+INSPECT = (
+    "hivemind quarantine shows them; after an upgrade 'hivemind quarantine retry' reads them again,"
+    " 'hivemind quarantine discard --all' removes them"
+)
 HERE_ONLY = "these files name this machine's Python: keep them out of version control"
 
 HELLO = (
@@ -103,19 +103,25 @@ class Connecting(Core):
         ]
         if any(one.server for one in stand):
             found.append(_server(launch))
-        return (*found, self._unread())
+        return (*found, *self._spool(), self._quarantine())
 
-    def _unread(self) -> Finding:
-        """What hooks left that nobody could read."""
-        since = moments.written(self._clock() - LATELY)
-        lately = [line for line in unread.read(self._settings.home) if line.at >= since]
-        if not lately:
-            return Finding(what="hooks", is_well=True, detail="everything they left could be read")
-        why, times = Counter(line.why for line in lately).most_common(1)[0]
-        detail = f"{len(lately):,} things could not be read this week, {times:,} of them: {why}"
-        return Finding(
-            what="hooks", is_well=False, detail=detail, remedy="upgrade hivemind, or report it with this line"
-        )
+    def _spool(self) -> Iterator[Finding]:
+        """What hooks left and could not be taken in when the store was opened."""
+        if left := spool.left_behind(str(self._settings.home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(left)}"
+            remedy = f"free some space, or make {self._settings.home} and all in it writable"
+            yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
+
+    def _quarantine(self) -> Finding:
+        """What could not be read."""
+        home = self._settings.home
+        items = quarantine.items(home)
+        if not items:
+            return Finding(what="quarantine", is_well=True, detail="empty: everything that came in could be read")
+        newest = items[-1]
+        full = "; it is full, so the oldest go" if quarantine.is_full(home) else ""
+        detail = f"{len(items):,} could not be read{full}; the newest: {newest.where}: {newest.reason}"
+        return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
 
 
 class View(dict[Path, str | None]):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hivemind import agents
+from hivemind.capture import quarantine
 from hivemind.capture.redact import redact, secrets_in
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
@@ -27,6 +28,7 @@ from hivemind.model.metadata import Value, checked_metadata
 from hivemind.model.proposal import Proposal
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.model.session import Skipped
 from hivemind.model.text import tags as tags_from
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
@@ -105,6 +107,12 @@ class Core(Held):
         if not at_hand.root or at_hand.id in repositories.names_of(self._store.db, at_hand.root):
             return []
         return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
+
+    def _set_aside(self, door: quarantine.Door, unreadable: Iterable[Skipped]) -> None:
+        """Put what could not be read into the quarantine."""
+        quarantine.add(
+            self._settings.home, door, unreadable, moments.written(self._clock()), secrets_in(os.environ)
+        )  # fmt: skip
 
     def _place(self, scope: Scope) -> str:
         return "" if scope is Scope.USER else self.repository.id

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hivemind.app import trouble
 from hivemind.app.coding import Coding
+from hivemind.capture import quarantine
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
@@ -14,9 +15,10 @@ from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Doubt, Erasure, Waiting
+from hivemind.model.reports import Doubt, Erasure, Place, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
+from hivemind.store import log
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -114,8 +116,12 @@ class Judging(Coding):
     def erase(self, memory: str, *, reason: str = "") -> Erasure:
         """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
         self._must_be_a_person("an erasure")
-        receipt = erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
-        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
+        known, home = self._known(memory), self._settings.home
+        texts = [getattr(event.fact, "text", "") for event in log.about(self._store.db, known.id)]
+        receipt = erasing.erase(self._store, self._pen, known, _reason(reason))
+        dropped = quarantine.discard_containing(home, texts)
+        aside = (Place(name=quarantine.FOLDER, state="done", detail=f"{dropped} items"),) if dropped else ()
+        return replace(receipt, places=(*receipt.places, *aside, *trouble.let_go(home)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

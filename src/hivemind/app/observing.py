@@ -1,6 +1,6 @@
 """The verbs about what agents did: taking it in, looking at it again, learning from it."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,21 +12,22 @@ from typing import TypeVar
 from hivemind import agents
 from hivemind.agents.steps import without_secrets
 from hivemind.app.core import Core, Progress, quietly
-from hivemind.capture import backfill, intake, spool, unread
+from hivemind.capture import backfill, intake, quarantine, spool
 from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
-from hivemind.errors import NotFound
+from hivemind.errors import NotFound, StoreError, StoreFull
 from hivemind.model import moments
 from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
+from hivemind.model.plain import as_json
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
 from hivemind.model.scope import Repository, Scope, Sight
-from hivemind.model.session import Handover, Observation, Session, SessionState, Skipped
+from hivemind.model.session import LONGEST_RAW, Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
 from hivemind.store import log, projector
 from hivemind.store.projections import sessions
@@ -44,18 +45,37 @@ class Observing(Core):
     """What was seen of agents at work."""
 
     def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new."""
+        """Record what hooks have left since the store was last open; return how much was new.
+
+        On a full disk, or where files cannot be written, it stays where it is and the doctor says so: reading and
+        erasing must go on.
+        """
+        try:
+            return self._take_in_spool()
+        except (StoreFull, OSError):
+            return 0
+
+    def _take_in_spool(self) -> int:
         tree = cache(_tree)
-        now = moments.written(self._clock())
+        new = 0
+        unreadable: deque[Skipped] = deque(maxlen=quarantine.MOST_ITEMS)
+
+        def record(page: Sequence[intake.SpoolLine]) -> int:
+            read = list(intake.arrivals(page))
+            arrivals = [one for one in read if isinstance(one, intake.Arrival)]
+            events = [self._observed(self._pen, one, tree(one.directory).id) for one in arrivals]
+            recorded = len(self._store.record(events)) if events else 0
+            unreadable.extend(one for one in read if isinstance(one, Skipped))
+            return recorded
+
         with spool.taken(str(self._settings.home)) as lines:
-            arrived = list(intake.arrivals(lines))
-            known = [one for one in arrived if isinstance(one, intake.Arrival)]
-            events = [self._observed(self._pen, one, tree(one.directory).id) for one in known]
-            new = len(self._store.record(events)) if events else 0
-            skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
-            if skipped:
-                unread.note(self._settings.home, skipped)
-            return new
+            for page in _pages(lines):
+                new += isolate_failures(
+                    page, record, lambda line, error: unreadable.append(intake.unreadable(line, intake.told_by(error)))
+                )
+            if unreadable:
+                self._set_aside(quarantine.Door.HOOK, unreadable)
+        return new
 
     def backfill(
         self,
@@ -79,19 +99,26 @@ class Observing(Core):
         pen = replace(self._new_batch("backfill"), redact=str)
         redact = backfill.looking_once(self._pen.redact)
         skipped: Counter[str] = Counter()
+        unreadable: deque[Skipped] = deque(maxlen=quarantine.MOST_ITEMS)
         seen: set[str] = set()
         observations = new = 0
         telling = backfill.observations(
             found, partial(log.told_by_hooks, self._store.db), begin, _share(found, progress)
         )
-        for page in _pages(self._placed(_counted(telling, skipped), here=here)):
+        for page in _pages(self._placed(_counted(telling, skipped, unreadable), here=here)):
             observations += len(page)
             seen |= {one.session_id for one, _ in page}
-            new += self._taken_in(page, pen, redact, dry_run=dry_run)
+            new += isolate_failures(
+                page,
+                lambda part: self._taken_in(part, pen, redact, dry_run=dry_run),
+                lambda placed, error: unreadable.append(_unrecordable(placed[0], error)),
+            )
+        if unreadable and not dry_run:
+            self._set_aside(quarantine.Door.TRANSCRIPT, unreadable)
         learned = 0 if dry_run else self._distil_what_rests(replace(self._pen, batch=pen.batch)).proposed
         return Backfilled(
             transcripts=len(found), sessions=len(seen), observations=observations, new=new, learned=learned,
-            skipped=tuple(skipped.most_common()), batch=pen.batch,
+            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}), batch=pen.batch,
         )  # fmt: skip
 
     def _taken_in(
@@ -115,8 +142,15 @@ class Observing(Core):
             found = backfill.of_session(Path.home(), session.agent, session.id, since)
             telling = backfill.observations(found, partial(log.told_by_hooks, self._store.db))
             its = (one for one in telling if isinstance(one, Observation) and one.session_id == session.id)
+            unreadable: list[Skipped] = []
             for page in _pages((one, session.repo) for one in its):
-                self._taken_in(page, replace(pen, redact=str), self._pen.redact)
+                isolate_failures(
+                    page,
+                    lambda part: self._taken_in(part, replace(pen, redact=str), self._pen.redact),
+                    lambda placed, error: unreadable.append(_unrecordable(placed[0], error)),
+                )
+            if unreadable:
+                self._set_aside(quarantine.Door.TRANSCRIPT, unreadable)
 
     def backfill_git(self, *, since: str = "", dry_run: bool = False) -> Backfilled:
         """Learn from this repository's commits: what was fixed, and what was decided and why."""
@@ -273,12 +307,38 @@ def _tree(directory: str) -> Repository:
     return identify(Path(directory)) if directory else Repository(id="", root="")
 
 
-def _counted(telling: Iterable[Observation | Skipped], skipped: Counter[str]) -> Iterator[Observation]:
+def _counted(
+    telling: Iterable[Observation | Skipped], skipped: Counter[str], unreadable: deque[Skipped]
+) -> Iterator[Observation]:
     for one in telling:
-        if isinstance(one, Skipped):
-            skipped[backfill.reason(one)] += 1
-        else:
+        if isinstance(one, Observation):
             yield one
+            continue
+        skipped[backfill.reason(one)] += 1
+        if one.raw:
+            unreadable.append(one)
+
+
+def isolate_failures(
+    things: Sequence[Thing], record: Callable[[Sequence[Thing]], int], set_aside: Callable[[Thing, Exception], None]
+) -> int:
+    """Record things together; where that fails because of some of them, set those aside and record the others."""
+    try:
+        return record(things)
+    except (StoreError, OSError, MemoryError):
+        # A full disk, a locked or damaged database: nothing is wrong with what was to be recorded.
+        raise
+    except Exception as error:  # noqa: BLE001 - no input may stop the store from opening
+        if len(things) == 1:
+            set_aside(things[0], error)
+            return 0
+    half = len(things) // 2
+    return sum(isolate_failures(part, record, set_aside) for part in (things[:half], things[half:]))
+
+
+def _unrecordable(one: Observation, error: Exception) -> Skipped:
+    where = f"{one.agent} session {one.session_id} at {one.at}"
+    return Skipped(reason=intake.told_by(error), where=where, raw=as_json(one)[:LONGEST_RAW])
 
 
 def _share(found: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:

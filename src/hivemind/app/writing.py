@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.app.core import Core
+from hivemind.capture.quarantine import Door
 from hivemind.codebase.repository import identify, normalised
 from hivemind.curate import claims as claiming
 from hivemind.curate import files, transfer
@@ -29,6 +30,7 @@ from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.metadata import NO_METADATA, Value, checked_metadata
 from hivemind.model.reports import Imported, Synced
 from hivemind.model.scope import Scope
+from hivemind.model.session import Skipped
 from hivemind.model.text import checked, checked_label
 from hivemind.model.text import tags as tags_from
 from hivemind.store import log
@@ -192,16 +194,21 @@ class Writing(Core):
         self._record([self._pen.about(known, fact)])
         return memories.get(self._store.db, known.id)
 
-    def import_lines(self, lines: Iterable[str], *, approve: bool = False) -> Imported:
+    def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> Imported:
         """Take in exported memories as proposals of low trust; what was rejected or erased here stays out.
 
-        With ``approve`` the person vouches for the file, and they are believed as if just said.
+        With ``approve`` the person vouches for the file, and they are believed as if just said. Lines that cannot be
+        read go to the quarantine under the file's name; if no line can be read, nothing is done.
         """
         if approve:
             self._must_be_a_person("an approved import")
         pen = self._new_batch("import")
         channel = Channel.PERSON if approve else Channel.IMPORT
-        told = list(transfer.imported(lines))
+        read = list(transfer.imported(lines))
+        told = [one for one in read if not isinstance(one, Skipped)]
+        unreadable = [one for one in read if isinstance(one, Skipped)]
+        if unreadable and not told:
+            raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
         unknown = [one for one in told if not log.ids_about(self._store.db, [one[2].memory_id])]
         new, refused = 0, 0
         about = self._named_here(unknown)
@@ -217,7 +224,13 @@ class Writing(Core):
                     refused += 1
                 else:
                     new += said_by == fact.memory_id
-        return Imported(new=new, known=len(told) - len(unknown), refused=refused, batch=pen.batch)
+        self._set_aside(
+            Door.IMPORT, [replace(one, where=f"{name or 'standard input'}, {one.where}") for one in unreadable]
+        )  # fmt: skip
+        return Imported(
+            new=new, known=len(told) - len(unknown), refused=refused, batch=pen.batch,
+            unreadable=tuple(f"{one.where} is {one.reason}" for one in unreadable),
+        )  # fmt: skip
 
     def _named_here(self, told: Iterable[tuple[Scope, str, MemoryRemembered]]) -> list[tuple[Anchor, ...]]:
         """The code of this tree that memories are about; what belongs elsewhere is about none of it."""

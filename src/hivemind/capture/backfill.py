@@ -1,7 +1,7 @@
 """The past: what agents kept of their sessions before anybody listened, and what they kept while we did."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -59,10 +59,14 @@ def observations(
 
 
 def _told(transcript: Transcript) -> Iterator[Observation | Skipped]:
+    where = str(transcript.path)
     try:
-        yield from agents.of(transcript.agent).read_transcript(transcript.path)
+        for seen in agents.of(transcript.agent).read_transcript(transcript.path):
+            yield replace(seen, where=f"{where} {seen.where}".strip()) if isinstance(seen, Skipped) else seen
     except OSError as error:
-        yield Skipped(reason=f"a file that cannot be read: {error.strerror}", where=str(transcript.path))
+        yield Skipped(reason=f"a file that cannot be read: {error.strerror}", where=where)
+    except Exception as error:  # noqa: BLE001 - an agent's next version may write anything, and other files count
+        yield Skipped(reason=f"a file that cannot be read: {type(error).__name__}: {error}", where=where)
 
 
 def reason(skipped: Skipped) -> str:

@@ -1,18 +1,22 @@
 """What hooks left in the spool becomes observations."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hivemind import agents
 from hivemind.capture.shorten import LONGEST, middle_out
+from hivemind.model import moments
 from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import LONGEST_RAW, Observation, Skipped
+from hivemind.model.untrusted import Unreadable, parse_json
 
 LARGEST_NUMBER = 2**63
+
+SpoolLine = tuple[str, str, str, str]
+"""Agent, event, moment, payload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,22 +29,37 @@ class Arrival:
     fact: ObservationMade
 
 
-def arrivals(lines: Iterable[tuple[str, str, str, str]]) -> Iterator[Arrival | Skipped]:
+def arrivals(lines: Iterable[SpoolLine]) -> Iterator[Arrival | Skipped]:
     """The observations that spool lines tell of; a line that makes no sense says why."""
-    for agent, event, at, payload in lines:
-        try:
-            told = json.loads(payload)
-        except ValueError as error:
-            yield Skipped(reason=f"not JSON: {error}", where=f"{agent} {event} at {at}")
-            continue
-        if agent not in agents.NAMES or not isinstance(told, dict):
-            yield Skipped(reason="from nobody we know", where=f"{agent} {event} at {at}")
-            continue
-        for seen in agents.of(agent).decode(event, told, at):
-            if isinstance(seen, Observation):
-                yield arrival(seen)
-            else:
-                yield dataclasses.replace(seen, where=f"{agent} {event} at {at}")
+    for line in lines:
+        yield from _read(line)
+
+
+def unreadable(line: SpoolLine, reason: str) -> Skipped:
+    """A spool line that is set aside, as it stood in the spool."""
+    agent, event, at, _ = line
+    return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LONGEST_RAW])
+
+
+def _read(line: SpoolLine) -> list[Arrival | Skipped]:
+    agent, event, at, payload = line
+    try:
+        if agent not in agents.NAMES or not moments.is_written(at):
+            return [unreadable(line, "from nobody we know")]
+        told = parse_json(payload)
+        if not isinstance(told, dict):
+            return [unreadable(line, f"a {type(told).__name__} where an object belongs")]
+        return [
+            arrival(seen) if isinstance(seen, Observation) else unreadable(line, seen.reason)
+            for seen in agents.of(agent).decode(event, told, at)
+        ]
+    except Exception as error:  # noqa: BLE001 - an agent's next version may send anything, and the other lines count
+        return [unreadable(line, told_by(error))]
+
+
+def told_by(error: Exception) -> str:
+    """What an exception says about input; the name of its kind too, unless it was raised to say this."""
+    return str(error) if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
 
 
 def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
@@ -57,8 +76,9 @@ def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
 
 def _storable(value: Any) -> Any:
     """What a database can hold: one line of a hook that it could not would keep the store shut for everybody."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, str) and (not value.isascii() or "\0" in value):
+        # Searching ends at a zero byte in SQLite, and Postgres takes none.
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return None if isinstance(value, int) and abs(value) >= LARGEST_NUMBER else value
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 
 FILE = "spool"
 TAKEN = ".taken"
+LONGEST_LINE = 8 << 20
+"""Bytes; a hook leaves far shorter ones."""
 
 
 def append(directory: str, agent: str, event: str, at: str, payload: str) -> None:
@@ -32,8 +34,8 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
 
 
 @contextmanager
-def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
-    """The lines left so far, removed once the caller has dealt with them.
+def taken(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
+    """The lines left so far, removed once the caller has dealt with them; they need not fit in memory.
 
     What was taken by a process that then died is found again by the next one.
     """
@@ -44,12 +46,17 @@ def taken(directory: str) -> Iterator[list[tuple[str, str, str, str]]]:
             os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
         finally:
             os.close(held)
-    names = sorted(os.listdir(directory)) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
-    files = [os.path.join(directory, name) for name in names if name.endswith(TAKEN)]
-    yield [line for file in files for line in _lines(file)]
+    files = [os.path.join(directory, name) for name in left_behind(directory)]
+    yield (line for file in files for line in _lines(file))
     for file in files:
         with suppress(FileNotFoundError):
             os.remove(file)
+
+
+def left_behind(directory: str) -> list[str]:
+    """The files that were taken and not dealt with; normally none."""
+    names = os.listdir(directory) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
+    return sorted(name for name in names if name.endswith(TAKEN))
 
 
 def _opened(path: str) -> int:
@@ -64,10 +71,12 @@ def _opened(path: str) -> int:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
+    from hivemind.model.untrusted import bounded_lines  # only who takes the spool in pays for it
+
     try:
-        with open(path, encoding="utf-8", errors="replace") as spool:
-            for line in spool:
-                agent, event, at, payload = (line.rstrip("\n").split("\t", 3) + [""] * 3)[:4]
+        with open(path, "rb") as spool:
+            for line in bounded_lines(spool, LONGEST_LINE):
+                agent, event, at, payload = (line.content.decode("utf-8", "replace").split("\t", 3) + [""] * 3)[:4]
                 yield agent, event, at, payload
     except FileNotFoundError:
         # Another process finished the same file; recording twice would have changed nothing anyway.

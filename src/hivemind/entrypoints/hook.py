@@ -19,8 +19,11 @@ from hivemind.capture.redact import redact_payload, secrets_in
 from hivemind.model.home import data_directory
 
 LONG = 1024 * 1024
-"""Characters of a payload that are worth shortening; above all of this nothing is read."""
+"""Characters of a payload above which it is shortened."""
 TOO_LONG = 64 * LONG
+"""Bytes of a payload that are kept in memory; the rest is read and left aside."""
+LEFT_ASIDE = 1024
+"""Times LONG: an agent whose pipe breaks may call that an error of its own, but nobody can wait for an endless one."""
 
 
 def main() -> None:
@@ -30,7 +33,7 @@ def main() -> None:
         if arguments[:1] == ["--home"]:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         named, event = [*arguments, "", ""][:2]
-        payload = sys.stdin.buffer.read(TOO_LONG).decode("utf-8", "replace")
+        payload = _read().decode("utf-8", "replace")
         agent = who_calls(named, os.environ, payload)
         seconds = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
@@ -50,13 +53,22 @@ def main() -> None:
     sys.exit(0)
 
 
+def _read() -> bytes:
+    payload = sys.stdin.buffer.read(TOO_LONG)
+    more = len(payload) == TOO_LONG
+    for _ in range(LEFT_ASIDE):
+        more = more and bool(sys.stdin.buffer.read(LONG))
+    return payload
+
+
 def _clean(payload: str) -> str:
-    """Without secrets; a long one shortened before, to be quick, and after, where a secret may have been cut in two."""
+    """Without secrets, and shortened where it is long."""
+    known = secrets_in(os.environ)
     if len(payload) <= LONG:
-        return redact_payload(payload, secrets_in(os.environ))
+        return redact_payload(payload, known)
     from hivemind.capture import shorten
 
-    return shorten.payload(redact_payload(shorten.payload(payload, 2 * shorten.LONGEST), secrets_in(os.environ)))
+    return shorten.clean_payload(payload, lambda text: redact_payload(text, known))
 
 
 def answer(agent: str, event: str, payload: str) -> None:

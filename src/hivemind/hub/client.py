@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
 from hivemind.model.team import Page, Pushed, Role, Welcome
+from hivemind.model.untrusted import parse_json
 from hivemind.model.wire import Entry, packed, unpacked
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Client:
         )
         try:
             with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
-                return json.load(answer)
+                return parse_json(answer.read())
         except HTTPError as error:
             raise MEANING.get(error.code, Unavailable)(f"the hub said: {_said(error)}") from None
         except (OSError, ValueError) as error:
@@ -80,7 +81,7 @@ def address(written: str, *, insecure: bool = False) -> str:
 
 def _said(error: "HTTPError") -> str:
     try:
-        told = json.load(error)
+        told = parse_json(error.read())
         return str(told.get("error") or told.get("detail") or error.reason)
     except (ValueError, AttributeError):
         return str(error.reason)

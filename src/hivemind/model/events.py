@@ -5,7 +5,6 @@ never changes: a new meaning is a new fact, and a program that does not know it 
 """
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from hivemind.model.moments import is_written
 from hivemind.model.plain import as_json, revived
 from hivemind.model.scope import Scope
 from hivemind.model.session import Observed
+from hivemind.model.untrusted import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,7 +373,7 @@ def decode(name: str, body: str) -> Fact:
     shape = FACTS.get(name)
     if shape is None:
         return UnknownFact(name=name, body=body)
-    return cast(Fact, revived(shape, json.loads(body)))
+    return cast(Fact, revived(shape, parse_json(body)))
 
 
 def ill_shaped(fact: Fact) -> str:

@@ -28,6 +28,8 @@ class Imported:
     refused: int
     batch: str
     """Names it for a rollback."""
+    unreadable: tuple[str, ...] = ()
+    """Which lines could not be read, and why; they are in the quarantine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,8 @@ class Backfilled:
     commits: int = 0
     skipped: tuple[tuple[str, int], ...] = ()
     """Why lines could not be read, and how many."""
+    quarantined: int = 0
+    """Of these, how many were set aside; the others were read and are of no use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +216,8 @@ class Standing:
     connected: tuple[str, ...]
     waiting: int
     doubted: int
+    quarantined: int
+    """How many things could not be read."""
     next: tuple[NextStep, ...]
 
 

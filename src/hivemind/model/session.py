@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from hivemind.model.ids import SessionId
 
+LONGEST_RAW = 72 * 1024
+"""Characters of what could not be read that are passed on."""
+
 
 class Seen(StrEnum):
     """What sort of thing was observed."""
@@ -61,10 +64,12 @@ class Observation(Observed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something an agent left that could not be read, and why."""
+    """Something that could not be read, and why."""
 
     reason: str
     where: str = ""
+    raw: str = ""
+    """What it said, or the first LONGEST_RAW characters of it; empty where it was read but is nothing we know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """What a session leaves behind, so that another agent can start from it."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ from hivemind.model.commands import essence, is_looking
 from hivemind.model.moments import minute
 from hivemind.model.session import Edited, Handover, Observation, Ran, Seen, Session, SessionState
 from hivemind.model.text import first_line
+from hivemind.model.untrusted import parse_json
 from hivemind.recall.render import as_data, fenced
 
 LAST_OUTPUTS, FILES, ASKED, OPEN = 5, 20, 8, 12
@@ -113,7 +113,7 @@ def _point(one: dict[str, Any]) -> str:
 def _object(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}

@@ -18,7 +18,7 @@ CHAPTERS = {
         "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
     ),
     "Team": ("sharing", "login logout sync publish team hub"),
-    "Look after it": ("caring", "config doctor backup repair rebuild prune export import model completion"),
+    "Look after it": ("caring", "config doctor quarantine backup repair rebuild prune export import model completion"),
 }
 """How help groups the commands, and the module in ``commands/`` that has a group's."""
 ALONE = ("eval", "hub", "mcp", "ui")

@@ -14,16 +14,16 @@ from hivemind.app.hosting import Host
 from hivemind.entrypoints.guard import Guard
 from hivemind.entrypoints.http import mcp, pages, routes
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreBusy, TooOften, Unavailable, Unknown
+from hivemind.model.untrusted import LONGEST_MESSAGE
 
 STATUS: dict[type[HivemindError], int] = {
     Unknown: 401, TooOften: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreBusy: 503, Unavailable: 503,
     HivemindError: 500,
 }  # fmt: skip
 
-LONGEST_BODY = 8 << 20
 TURNED_AWAY = {
     403: "requests from that site are refused",
-    413: f"a request has at most {LONGEST_BODY} bytes",
+    413: f"a request has at most {LONGEST_MESSAGE:,} bytes",
     421: "this hub does not go by that name; start it with --public-url to give it another",
 }
 
@@ -53,7 +53,7 @@ def application(host: Host, public_url: str) -> ASGIApp:
     app.mount("/", either)
     parts = urlsplit(public_url)
     return Guard(
-        app, {f"{parts.scheme}://{parts.netloc}"}, LONGEST_BODY,
+        app, {f"{parts.scheme}://{parts.netloc}"}, LONGEST_MESSAGE,
         lambda status: JSONResponse({"error": TURNED_AWAY[status]}, status),
     )  # fmt: skip
 

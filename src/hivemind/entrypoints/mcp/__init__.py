@@ -73,7 +73,10 @@ class Counter:
         """What is known about a task, as a message of the user's."""
         if tools.named(tools.PROMPTS, "name", params.get("name")) is None:
             raise WireError(INVALID_PARAMS, f"there is no prompt {params.get('name')!r}; there is 'context'")
-        task = str((params.get("arguments") or {}).get("task") or "")
+        given = params.get("arguments") or {}
+        if not isinstance(given, dict):
+            raise WireError(INVALID_PARAMS, "the arguments must be an object")
+        task = str(given.get("task") or "")
         text = self._do("context", {"task": task}, caller)
         message = {"role": "user", "content": {"type": "text", "text": "\n\n".join(filter(None, (task, text)))}}
         return {"description": "What memory knows", "messages": [message]}

@@ -5,11 +5,14 @@ Until 2025 a client shakes hands with ``initialize``. From 2026-07-28 there is n
 """
 
 import json
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+
+from hivemind.model.untrusted import LONGEST_MESSAGE, Line, TooMuch, Unreadable, bounded_lines, parse_json
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -28,6 +31,13 @@ NOT_CACHEABLE = {"resources/read"}
 """The newer era wants it said of these, too."""
 
 Json = dict[str, Any]
+
+ID = rb'"id"\s*:\s*(-?[1-9]\d{0,15}|0|"[\w-]{1,100}")\s*'
+ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + ID + b"[,}]")
+ID_LAST = re.compile(rb"[,{]\s*" + ID + rb"\}\s*\Z")
+LONGEST_ID = 200
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""No database keeps one, wherever in a request it stands."""
 
 
 class WireError(Exception):
@@ -70,7 +80,7 @@ class Server:
 def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer until the client hangs up."""
     try:
-        for line in requests:
+        for line in bounded_lines(requests, LONGEST_MESSAGE):
             for reply in _replies(server, line):
                 replies.write(json.dumps(reply, separators=(",", ":")).encode("ascii") + b"\n")
             replies.flush()
@@ -78,13 +88,16 @@ def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
         return
 
 
-def _replies(server: Server, line: bytes) -> Iterator[Any]:
-    if not line.strip():
+def _replies(server: Server, line: Line) -> Iterator[Any]:
+    if not line.content.strip():
         return
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        yield _failed(None, WireError(PARSE_ERROR, f"not JSON: {error}"))
+        if line.is_cut:
+            raise TooMuch(f"a message has at most {LONGEST_MESSAGE:,} bytes; send less at once")
+        message = parse_json(line.content)
+    except Unreadable as error:
+        # What is broken in itself may show an id at a place where it is none.
+        yield _failed(_id_of(line) if isinstance(error, TooMuch) else None, WireError(PARSE_ERROR, str(error)))
         return
     if isinstance(message, list):
         # Two of the versions let a client send several at once.
@@ -101,6 +114,9 @@ def _reply(server: Server, message: Any) -> Iterator[Json]:
         return
     if "method" not in message or "id" not in message:
         return
+    if type(message["id"]) not in (str, int):
+        yield _failed(None, WireError(INVALID_REQUEST, "the id of a request is text or a whole number"))
+        return
     try:
         result = _answered(server, message["method"], message.get("params") or {})
         yield {"jsonrpc": "2.0", "id": message["id"], "result": result}
@@ -111,6 +127,15 @@ def _reply(server: Server, message: Any) -> Iterator[Json]:
         yield _failed(message["id"], WireError(INTERNAL_ERROR, f"{type(error).__name__}: {error}"))
 
 
+def _id_of(line: Line) -> Any:
+    """The id of a request that is not parsed, if it stands first or last, where clients put it; else none.
+
+    What stands right behind the first brace or before the last one belongs to the request itself.
+    """
+    found = ID_FIRST.match(line.content) or ID_LAST.search((line.content + line.end)[-LONGEST_ID:])
+    return json.loads(found[1]) if found else None
+
+
 def _failed(request: Any, error: WireError) -> Json:
     return {"jsonrpc": "2.0", "id": request, "error": error.error}
 
@@ -118,6 +143,8 @@ def _failed(request: Any, error: WireError) -> Json:
 def _answered(server: Server, method: str, params: Any) -> Json:
     if not isinstance(params, dict):
         raise WireError(INVALID_PARAMS, "params must be an object")
+    if HALF_CHARACTER.search(json.dumps(params, ensure_ascii=False)):
+        raise WireError(INVALID_PARAMS, "params contain half of a character, a lone surrogate; send whole ones")
     held = params.get("_meta")
     meta = held if isinstance(held, dict) else {}
     version = meta.get(VERSION_KEY)

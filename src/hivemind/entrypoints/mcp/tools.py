@@ -7,6 +7,9 @@ from typing import Any
 
 Json = dict[str, Any]
 
+LARGEST_NUMBER = 1 << 53
+"""What every JSON parser reads exactly, and a database keeps."""
+
 INSTRUCTIONS = (
     "Persistent memory of this project across sessions and agents: conventions, decisions and their reasons, "
     "requirements, known fixes, preferences, past traces. Use `context` before starting on a task, `recall` when "
@@ -170,7 +173,9 @@ def _mismatch(schema: Json, value: Any) -> str:
             wrong = next(filter(None, (_mismatch(schema["items"], one) for one in value)), "")
             return f"a list, each {wrong}" if wrong else ""
         case "integer":
-            return "" if isinstance(value, int) and not isinstance(value, bool) else "a whole number"
+            return (
+                "" if type(value) is int and abs(value) < LARGEST_NUMBER else f"a whole number below {LARGEST_NUMBER:,}"
+            )
         case "object":
             return "" if isinstance(value, dict) else "an object"
         case "boolean":

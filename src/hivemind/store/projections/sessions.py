@@ -132,7 +132,9 @@ def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: s
 def get(db: Database, prefix: str, sight: Sight) -> Session:
     """The session in sight that an id stands for, which may be shortened."""
     rows = db.execute(
-        f"{LINE} WHERE {IN_SIGHT} AND substr(s.id, 1, length(:prefix)) = :prefix ORDER BY s.id LIMIT 10",
+        # Both, because the length of a text ends at a zero byte, and older versions kept ids with one.
+        f"{LINE} WHERE {IN_SIGHT} AND (s.id = :prefix OR substr(s.id, 1, length(:prefix)) = :prefix)"
+        " ORDER BY s.id LIMIT 10",
         {**seen_from(sight), "prefix": prefix},
     )
     found = [from_row(Session, row) for row in rows]

@@ -3,13 +3,14 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from hivemind.app import configuring, mending
+from hivemind.app import configuring, mending, quarantine
 from hivemind.entrypoints.cli.arguments import (
     dry_run_option,
     everywhere_option,
@@ -18,10 +19,25 @@ from hivemind.entrypoints.cli.arguments import (
     yes_option,
 )
 from hivemind.entrypoints.cli.manners import Family, store_name
-from hivemind.entrypoints.cli.output import indented, many, note, progress, say, tell, tell_rows, warn
+from hivemind.entrypoints.cli.output import (
+    heading,
+    indented,
+    label,
+    many,
+    note,
+    progress,
+    say,
+    tell,
+    tell_rows,
+    warn,
+)
+from hivemind.model.moments import minute
 from hivemind.model.reports import ModelState
 from hivemind.model.text import neutral
+from hivemind.model.untrusted import text_lines
 from hivemind.settings import Setting
+
+LINES_NAMED = 10
 
 chapter = click.Group()
 
@@ -135,6 +151,89 @@ def doctor(quick: bool) -> None:
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
     tell_rows(findings, ["", "what", "found", "remedy"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
+
+
+@chapter.group("quarantine", cls=Family, invoke_without_command=True)
+@click.pass_context
+def quarantine_(ctx: click.Context) -> None:
+    """What could not be read: look at it, read it again, or discard it. Alone, lists it.
+
+    Items come from hooks, transcripts and imports. No agent is ever shown them.
+
+    \b
+    hivemind quarantine
+    hivemind quarantine show 3f9a
+    hivemind quarantine retry
+    hivemind quarantine discard --all
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(quarantine_list)
+
+
+item_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
+
+
+@quarantine_.command("list")
+def quarantine_list() -> None:
+    """Every item: when it was set aside, where it came from, and why it could not be read."""
+    found = quarantine.items()
+    listed = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in found]
+    rows = [[item.id, minute(item.at), item.door, item.where, item.reason] for item in found]
+    tell_rows(
+        listed, ["id", "since", "from", "where", "why"], rows,
+        nothing="Empty: everything that came in could be read.", after="Look at one: hivemind quarantine show ID",
+    )  # fmt: skip
+
+
+@quarantine_.command("show")
+@click.argument("id")
+def quarantine_show(id: str) -> None:
+    """An item as far as it was kept, without secrets; nothing in it is obeyed by the terminal.
+
+    \b
+    hivemind quarantine show 3f9a
+    """
+    item = quarantine.show(id)
+    tell(replace(item, content=neutral(item.content)), lambda: _item(item))
+
+
+def _item(item: quarantine.Item) -> None:
+    label("id", item.id)
+    label("since", minute(item.at))
+    label("from", f"{item.door}: {item.where}")
+    label("why", item.reason)
+    heading("What it says" + (", the beginning" if item.is_cut else ""))
+    say(indented(item.content))
+
+
+@quarantine_.command("discard")
+@item_ids
+@click.option("--all", "everything", is_flag=True, help="All of them.")
+def quarantine_discard(ids: tuple[str, ...], everything: bool) -> None:
+    """Remove items for good.
+
+    \b
+    hivemind quarantine discard 3f9a
+    hivemind quarantine discard --all
+    """
+    count = quarantine.discard(ids, everything=everything)
+    tell({"discarded": count}, f"Discarded {many(count, 'item')}.")
+
+
+@quarantine_.command("retry")
+@item_ids
+def quarantine_retry(ids: tuple[str, ...]) -> None:
+    """Read what hooks left once more, such as after an upgrade; what still cannot be read comes back.
+
+    \b
+    hivemind quarantine retry
+    hivemind quarantine retry 3f9a
+    """
+    again = {item.id for item in quarantine.retry(ids)}
+    with open_mind():
+        back = again & {item.id for item in quarantine.items()}
+    done = {"read": len(again) - len(back), "still_unreadable": len(back)}
+    tell(done, f"Read {many(done['read'], 'item')}; {len(back):,} still cannot be read.")
 
 
 class FileOrCommand(Family):
@@ -274,23 +373,33 @@ def _page(file: Path, content: str) -> bool:
 
 
 @chapter.command("import")
-@click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
+@click.argument("file", type=click.File("rb"), default="-")
 @click.option("--approve", is_flag=True, help="You vouch for what it says; without this all arrive as proposals.")
-def import_(file: TextIO, approve: bool) -> None:
+def import_(file: BinaryIO, approve: bool) -> None:
     """Take in memories that 'hivemind export' wrote.
+
+    A line that cannot be read costs no other: it is named, kept in the quarantine, and the exit code is 1. Where no
+    line can be read, nothing is taken in.
 
     \b
     hivemind import memories.jsonl
     hivemind import --approve < memories.jsonl
     """
     with open_mind() as mind, progress("Importing"):
-        done = mind.import_lines(file, approve=approve)
+        done = mind.import_lines(text_lines(file), approve=approve, name=getattr(file, "name", ""))
     tell(done, f"Imported {many(done.new, 'memory')}; {done.known:,} known already.")
+    for line in done.unreadable[:LINES_NAMED]:
+        warn(line)
+    if done.unreadable:
+        more = f", {len(done.unreadable) - LINES_NAMED:,} more" if len(done.unreadable) > LINES_NAMED else ""
+        count = many(len(done.unreadable), "line")
+        warn(f"{count} could not be read{more}; kept in the quarantine: hivemind quarantine")
     if done.refused:
         note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
     if done.new and not approve:
         note("They are proposals until a person approves them: hivemind review.")
         note(f"Undo: hivemind rollback --batch {done.batch}")
+    sys.exit(1 if done.unreadable else 0)
 
 
 @chapter.group("model", cls=Family, invoke_without_command=True)

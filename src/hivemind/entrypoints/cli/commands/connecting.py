@@ -200,6 +200,8 @@ def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: b
     tell(done, _taken_in(done, dry_run=dry_run))
     for reason, count in done.skipped:
         note(f"{count:,} skipped: {reason}")
+    if done.quarantined:
+        note(f"{many(done.quarantined, 'line')} that could not be read: hivemind quarantine")
     if done.learned and not dry_run:
         note("Proposals wait in 'hivemind review'.")
         note(f"Undo: hivemind rollback --batch {done.batch}")

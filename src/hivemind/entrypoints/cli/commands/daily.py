@@ -68,6 +68,8 @@ def _standing(stands: Standing) -> None:
         label("last session", f"{last.agent}, {minute(last.last_seen_at)}: {first_line(last.task, 60)}")
     label("waiting", f"{stands.waiting:,} for review" if stands.waiting else "nothing for review")
     label("in doubt", f"{stands.doubted:,} by what the code says now" if stands.doubted else "nothing")
+    if stands.quarantined:
+        label("quarantine", f"{stands.quarantined:,} could not be read")
     heading("Next")
     for step in stands.next:
         say(f"  {step.command:<30}{step.why}")

@@ -1,0 +1,68 @@
+"""The verbs about what could not be read; they work on files alone, also when the store does not open."""
+
+from collections.abc import Sequence
+
+from hivemind.app.core import who_calls
+from hivemind.capture import quarantine as folder
+from hivemind.capture import spool
+from hivemind.capture.quarantine import Door, Item
+from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
+from hivemind.model.memory import Channel
+from hivemind.settings import Settings
+
+__all__ = ["Item", "discard", "items", "retry", "show"]
+
+
+def items() -> tuple[Item, ...]:
+    """Everything that could not be read, oldest first."""
+    return tuple(folder.items(_settings().home))
+
+
+def show(id: str) -> Item:
+    """One item, by its id or the beginning of it."""
+    return _item(items(), id)
+
+
+def discard(ids: Sequence[str] = (), *, everything: bool = False) -> int:
+    """Remove items for good, those named or all; return how many."""
+    return folder.discard(_settings().home, [item.id for item in _chosen(ids, everything=everything)])
+
+
+def retry(ids: Sequence[str] = ()) -> tuple[Item, ...]:
+    """Put what hooks left back into the spool, to be read when the store is next opened; return what was put back.
+
+    Of an item that was cut only the beginning is left, and transcripts and imports are read from their files.
+    """
+    home = _settings().home
+    again = [item for item in _chosen(ids, everything=not ids) if item.door == Door.HOOK and not item.is_cut]
+    for item in again:
+        agent, event, at, payload = (item.content.split("\t", 3) + [""] * 3)[:4]
+        spool.append(str(home), agent, event, at, payload)
+        folder.discard(home, [item.id])
+    return tuple(again)
+
+
+def _settings() -> Settings:
+    """The settings, for a person: nobody vouches for what is in the quarantine, so no agent gets to see it."""
+    settings = Settings.load()
+    if who_calls(settings).channel is not Channel.PERSON:
+        raise Refused("only a person may look into the quarantine")
+    return settings
+
+
+def _chosen(ids: Sequence[str], *, everything: bool) -> list[Item]:
+    found = items()
+    if everything:
+        return list(found)
+    if not ids:
+        raise InvalidInput("name an item, or use --all; 'hivemind quarantine list' has the ids")
+    return [_item(found, id) for id in ids]
+
+
+def _item(found: Sequence[Item], id: str) -> Item:
+    fitting = [item for item in found if item.id.startswith(id.strip().lower())]
+    if not fitting:
+        raise NotFound(f"there is no item {id!r} in the quarantine; 'hivemind quarantine list' has the ids")
+    if len(fitting) > 1:
+        raise AmbiguousId(id, [f"{item.id}  {item.reason}" for item in fitting[:10]])
+    return fitting[0]

@@ -1,0 +1,110 @@
+"""Read JSON and lines that came from outside, within limits, so that bad input gives an error and nothing worse.
+
+Standard library only, because the hook loads this for long payloads.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+MAX_DEPTH = 200
+"""Levels of nesting that are understood. Real payloads stay below 100; walking a value takes up to three Python frames
+a level, of the 1,000 there are by default, and SQLite's JSON functions end at 1,000 levels."""
+TOO_DEEP = f"nested too deeply: more than {MAX_DEPTH} levels"
+LONGEST_MESSAGE = 8 << 20
+"""Bytes of one request to a server, over a pipe or over HTTP."""
+LONGEST_LINE = 16 << 20
+"""Bytes of one line of a file; agents put screenshots of several megabytes into one."""
+
+BYTE_ORDER_MARK = "\ufeff"
+DECODER = json.JSONDecoder()
+
+
+class Unreadable(ValueError):
+    """Input that cannot be read; the message says why in plain words."""
+
+
+class TooMuch(Unreadable):
+    """Input that may be well-formed, but is beyond a limit."""
+
+
+class Line(NamedTuple):
+    """A line of a file or pipe."""
+
+    number: int
+    content: bytes
+    """Without its line end; only the beginning, where the line is too long."""
+    end: bytes
+    """Of a line that is too long, how it ends."""
+    is_cut: bool
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text, or an error that says why there is none.
+
+    Of a key that stands twice the last value counts, as in every agent's own parser.
+    """
+    text = (_decoded(text) if isinstance(text, bytes) else text).removeprefix(BYTE_ORDER_MARK).strip()
+    value, end = parse_json_prefix(text)
+    if end < len(text):
+        raise Unreadable(f"not JSON: something follows the value at character {end}")
+    return value
+
+
+def parse_json_prefix(text: str, start: int = 0) -> tuple[Any, int]:
+    """The JSON value that begins at a place of a text, and where it ends."""
+    try:
+        value, end = DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"not JSON: {error}") from None
+    except ValueError:
+        # Python refuses to convert numbers of more than 4,300 digits, because that takes quadratic time.
+        raise TooMuch("a number is too long: more than 4,300 digits") from None
+    except RecursionError:
+        raise TooMuch(TOO_DEEP) from None
+    # Counting brackets costs almost nothing and settles it for nearly every text.
+    if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _is_too_deep(value):
+        raise TooMuch(TOO_DEEP)
+    return value, end
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"not UTF-8: at byte {error.start}") from None
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Level by level and not by recursion, as the depth is what may be wrong."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, ending: int = 256) -> Iterator[Line]:
+    """The lines of a stream; of one that is too long the beginning and the end, so that memory stays bounded."""
+    number = 0
+    while content := stream.readline(longest + 1):
+        number += 1
+        end, is_cut = b"", len(content) > longest and not content.endswith(b"\n")
+        while is_cut and not end.endswith(b"\n") and (rest := stream.readline(1 << 20)):
+            end = (end + rest)[-ending:]
+        yield Line(number, content[:longest].rstrip(b"\r\n"), end.rstrip(b"\r\n"), is_cut)
+
+
+def text_lines(stream: BinaryIO, longest: int = LONGEST_MESSAGE) -> Iterator[str]:
+    """The lines of a stream as text, each cut behind the limit; what is no UTF-8 becomes half characters.
+
+    So a line that is too long is no JSON, and text with half characters is refused wherever text is checked.
+    """
+    for line in bounded_lines(stream, longest + 1):
+        yield line.content.decode("utf-8", "surrogateescape")
