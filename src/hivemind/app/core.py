@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from hivemind.codebase import repository as repositories_on_disk
 from hivemind.codebase.written import like_code
 from hivemind.curate.learn import refuse
 from hivemind.curate.pen import Pen
-from hivemind.errors import HivemindError, InvalidInput, NotFound, StoreError, Unavailable
+from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
 from hivemind.model import moments
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     # Parsers take longer to load than most commands to run.
     from hivemind.codebase.index import Index
     from hivemind.recall.meaning import Meaning
+
+NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
+LOOK_EVERYWHERE = "; --everywhere looks in other repositories too"
+EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
@@ -147,7 +152,7 @@ class Core(Held):
     ) -> Query:
         return Query(
             text=text,
-            sight=Sight.of(self.repository, everywhere=everywhere),
+            sight=self._sight(everywhere=everywhere),
             now=moments.written(self._clock()),
             limit=_positive(self._settings.recall_limit if limit is None else limit, "the limit"),
             max_tokens=_positive(self._settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
@@ -163,19 +168,41 @@ class Core(Held):
             statuses=tuple(statuses),
         )
 
-    def _known(self, written: str) -> Memory:
-        """A memory by its id, which may be shortened."""
-        return memories.get(self._store.db, self._id(written))
+    def is_elsewhere(self, repo: str) -> bool:
+        """Whether a memory or session of that repository belongs to another one than the one at hand."""
+        return Sight.of(self.repository).is_elsewhere(repo)
 
-    def _id(self, written: str) -> MemoryId:
-        prefix = written.strip().lower()
+    def _sight(self, *, everywhere: bool = False) -> Sight:
+        """What this caller may see; on a hub, which has no working tree, the team is the boundary."""
+        if everywhere and self.repository.root and not self._may_look_everywhere:
+            raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
+        return Sight.of(self.repository, everywhere=everywhere)
+
+    @property
+    def _may_look_everywhere(self) -> bool:
+        return self._writer.channel is Channel.PERSON or self._settings.agents_may_look_everywhere
+
+    def _known(self, written: str, *, everywhere: bool = False) -> Memory:
+        """A memory in sight by its id, which may be shortened."""
+        return memories.get(self._store.db, self._id(written, everywhere=everywhere))
+
+    def _to_change(self, written: str, *, everywhere: bool = False) -> Memory:
+        """A memory that is about to be changed; agents change nothing in other repositories."""
+        if everywhere and self._writer.channel is not Channel.PERSON:
+            raise Refused("only a person may change what belongs to another repository")
+        return self._known(written, everywhere=everywhere)
+
+    def _id(self, written: str, *, everywhere: bool = False) -> MemoryId:
+        prefix, sight = written.strip().lower(), self._sight(everywhere=everywhere)
         try:
-            return memories.resolve(self._store.db, prefix)
-        except NotFound:
-            erased = log.erasure_of(self._store.db, prefix)
+            return memories.resolve(self._store.db, prefix, sight)
+        except NotFound as error:
+            erased = log.erasure_of(self._store.db, prefix, sight)
             if erased:
                 raise NotFound(f"{prefix[:8]} was erased on {moments.day(erased.at)} by {erased.actor}") from None
-            raise
+            # The same sentence whether or not another repository has it.
+            hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
+            raise NotFound(f"{error}{hint}") from None
 
     def _deadline(self, written: str) -> str:
         return moments.parse_deadline(written, self._clock()) if written else ""
@@ -290,7 +317,8 @@ def who_calls(settings: Settings) -> Writer:
 
 def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     """Where a client of our server works and who it is: what it writes is an agent's word, whatever it calls itself."""
-    agent, session = agents.connected(client, os.environ, meta)
+    # A client chooses its own name; it must not read like anything else that stands in a label.
+    agent, session = agents.connected(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
     named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
     directory = Path(named) if named and Path(named).is_dir() else Path.cwd()

@@ -46,6 +46,12 @@ class Repository:
         return tail.rstrip("/").rsplit("/", 1)[-1]
 
 
+def elsewhere(repo: str) -> str:
+    """How something of another repository is labelled."""
+    kind, _, name = repo.partition(":")
+    return f"from another repository: {name[:12] if kind == 'commit' else name.rsplit('/', 1)[-1]}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
     """What a reader may see; every query carries it, and nothing in a question can widen it."""
@@ -54,6 +60,10 @@ class Sight:
     """The repository at hand, under each name it had."""
     everywhere: bool = False
     """Also what this person learned in other repositories, labelled."""
+
+    def is_elsewhere(self, repo: str) -> bool:
+        """Whether something belongs to a repository other than the one at hand."""
+        return bool(repo) and any(self.repos) and repo not in self.repos
 
     @classmethod
     def of(cls, repository: Repository, *, everywhere: bool = False) -> "Sight":

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.moments import day
+from hivemind.model.quoting import fenced
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.text import first_line
 from hivemind.model.words import coverage, terms
 from hivemind.recall import search
 from hivemind.recall.budget import fit, tokens
 from hivemind.recall.rank import hits, labels, rank
-from hivemind.recall.render import FENCE, entry
+from hivemind.recall.render import entry
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
@@ -88,13 +89,13 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
     """The block: sections in a fixed order, entries by age; what was ``asked`` for stands first, best first."""
     if not hits:
         return ""
-    lines = [f"<{FENCE} {frame.mark}>", HEAD]
+    lines: list[str] = []
     for title in ORDER:
         inside = [hit for hit in hits if _section(hit, asked) == title]
         if title != ABOUT:
             inside.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
         lines += [f"## {title}", *map(entry, inside)] if inside else []
-    return "\n".join([*lines, f"{MORE} Receipt {frame.receipt}", f"</{FENCE} {frame.mark}>"])
+    return fenced(HEAD, "\n".join([*lines, f"{MORE} Receipt {frame.receipt}"]), frame.mark)
 
 
 def cost(hits: Iterable[Hit]) -> int:

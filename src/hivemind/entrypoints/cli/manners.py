@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from hivemind.agents import calling
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
+from hivemind.model.quoting import error_for_agent
 from hivemind.model.text import neutral
 
 EXIT_CODES: dict[type[HivemindError], int] = {
@@ -143,7 +145,7 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
             # A reader who left is noticed here and not when Python ends, where it could not be kept quiet.
             sys.stdout.flush()
     except HivemindError as error:
-        raise Failed(str(error), exit_code(error)) from error
+        raise Failed(_message(error), exit_code(error)) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(READER_LEFT)
@@ -157,6 +159,11 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise Failed(_unforeseen(ctx, error), UNFORESEEN) from error
+
+
+def _message(error: HivemindError) -> str:
+    """What an error says; an agent gets the texts that it lists in a fence."""
+    return error_for_agent(error) if calling(os.environ) else str(error)
 
 
 def exit_code(error: HivemindError) -> int:

@@ -56,7 +56,7 @@ TOOLS: tuple[Json, ...] = (
             "tags": _list(),
             "limit": {"type": "integer"},
             "as_of": _text("Date: what was believed then"),
-            "everywhere": {"type": "boolean", "description": "Also other repositories of this user"},
+            "everywhere": {"type": "boolean", "description": "Also other repositories, if the user allows it"},
         },
         ("query",),
         reads=True,

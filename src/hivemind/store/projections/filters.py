@@ -7,8 +7,17 @@ from typing import Any
 from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
 
-VISIBLE = "(:everywhere OR m.scope = 'user' OR m.repo IN (SELECT value FROM json_each(:repos)) OR m.repo = '')"
-"""The scope predicate. It stands in every query that looks for memories."""
+
+def visible(alias: str) -> str:
+    """The scope predicate for a table with a scope and a repository."""
+    here = f"{alias}.repo IN (SELECT value FROM json_each(:repos))"
+    return f"(:everywhere OR {alias}.scope = 'user' OR {here} OR {alias}.repo = '')"
+
+
+VISIBLE = visible("m")
+"""It stands in every query that looks for memories, by their ids too."""
+SESSION_VISIBLE = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
+"""The same for sessions, which are always of one repository."""
 
 FITTING = (
     "(:scope = '' OR m.scope = :scope)"

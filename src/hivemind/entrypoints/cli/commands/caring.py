@@ -18,7 +18,7 @@ from hivemind.entrypoints.cli.arguments import (
     yes_option,
 )
 from hivemind.entrypoints.cli.manners import Family, store_name
-from hivemind.entrypoints.cli.output import indented, many, note, progress, say, tell, tell_rows, warn
+from hivemind.entrypoints.cli.output import indented, many, note, progress, say, tell, tell_rows, visible_json, warn
 from hivemind.model.reports import ModelState
 from hivemind.model.text import neutral
 from hivemind.settings import Setting
@@ -263,7 +263,8 @@ def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
             count = sum(_page(markdown / name, content) for name, content in mind.export_pages(**chosen))
         else:
             place = getattr(file, "name", "-")
-            count = sum(bool(file.write(line.encode() + b"\n")) for line in mind.export_lines(**chosen))
+            lines = map(visible_json, mind.export_lines(**chosen))
+            count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
     if place not in ("-", "<stdout>"):
         note(f"Wrote {many(count, 'memory')} to {place}.")
 

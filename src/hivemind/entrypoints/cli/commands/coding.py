@@ -6,9 +6,10 @@ from threading import Event
 
 import click
 
-from hivemind.entrypoints.cli.arguments import limit_option, memory_argument, open_mind
+from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
 from hivemind.entrypoints.cli.output import (
     answer,
+    fenced_for_agent,
     heading,
     many,
     note,
@@ -27,7 +28,7 @@ chapter = click.Group()
 
 
 @chapter.command("link")
-@memory_argument
+@own_memory_argument
 @click.argument("links", nargs=-1, required=True, metavar="PATH::SYMBOL...")
 @click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
 def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
@@ -78,11 +79,16 @@ def related(target: str, limit: int, why: bool) -> None:
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         found = mind.related(target, limit=limit, progress=advance)
-    tell(found, lambda: _related(found, why=why))
+    tell(found, lambda: _related(found, why=why), is_fenced=True)
 
 
 def _related(found: Relevant, *, why: bool) -> None:
     answer(found.recall, why=why)
+    with fenced_for_agent():
+        _nearby(found)
+
+
+def _nearby(found: Relevant) -> None:
     if found.files:
         heading("Files")
         table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
