@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -91,9 +92,7 @@ class Core(Held):
         self._clock = clock
         self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
         self._model = model or Model(settings.model)
-        names = repositories.names_of(store.db, repository.root) if repository.root else ()
-        earlier = repositories_on_disk.earlier_names(repository, names) if names else ()
-        self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
+        self.repository = replace(repository, known_as=_earlier_names(store, repository))
 
     @property
     def speaker(self) -> str:
@@ -105,10 +104,15 @@ class Core(Held):
 
     def _introduction(self) -> list[Event]:
         """That this working tree goes by this name, if the log does not know it yet."""
-        at_hand = self.repository
-        if not at_hand.root or at_hand.id in repositories.names_of(self._store.db, at_hand.root):
-            return []
-        return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
+        return self._introduced([self.repository])
+
+    def _introduced(self, trees: Iterable[Repository]) -> list[Event]:
+        """The names of working trees that the log does not know yet."""
+        unknown = [one for one in trees if one.root and not repositories.is_known(self._store.db, one)]
+        return [
+            self._pen.event(RepositorySeen(repo=one.id, root=one.root, tree=one.tree), Scope.PROJECT, one.id)
+            for one in unknown
+        ]
 
     def _place(self, scope: Scope) -> str:
         return "" if scope is Scope.USER else self.repository.id
@@ -332,6 +336,21 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(module), name)(*values)
 
     return call
+
+
+def _earlier_names(store: Store, repository: Repository) -> tuple[str, ...]:
+    """What else the repository at hand is known as: a fork or a namesake never shares a name with it this way."""
+    if not repository.root:
+        return ()
+    at_path = repositories.names_at(store.db, repository.root)
+    names = [
+        *repositories_on_disk.earlier_names(repository, at_path),
+        *repositories.names_of_tree(store.db, repository.tree),
+    ]
+    former = repository.former_id
+    if former and (former in at_path or repositories.shared_a_path(store.db, repository.id, former)):
+        names.append(former)
+    return tuple(dict.fromkeys(name for name in names if name != repository.id))
 
 
 def _positive(value: int, what: str) -> int:

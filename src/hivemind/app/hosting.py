@@ -231,4 +231,4 @@ def _repository(written_as: str) -> str:
     """A repository by its id, or by the address people clone it from."""
     if not written_as or written_as.startswith(("remote:", "commit:")):
         return written_as
-    return f"remote:{normalised(written_as) if ':' in written_as else written_as.lower().removesuffix('.git')}"
+    return f"remote:{normalised(written_as if ':' in written_as else f'https://{written_as}')}"

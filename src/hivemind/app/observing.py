@@ -51,7 +51,9 @@ class Observing(Core):
             arrived = list(intake.arrivals(lines))
             known = [one for one in arrived if isinstance(one, intake.Arrival)]
             events = [self._observed(self._pen, one, tree(one.directory).id) for one in known]
-            new = len(self._store.record(events)) if events else 0
+            # What is learned from a session later must be found again after its tree's remote has changed.
+            names = self._introduced({tree(one.directory) for one in known})
+            new = len(self._store.record([*names, *events])) - len(names) if events else 0
             skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
             if skipped:
                 unread.note(self._settings.home, skipped)

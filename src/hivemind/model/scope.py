@@ -33,11 +33,15 @@ class Repository:
     """A repository as every clone and worktree of it is known, and where it lies here."""
 
     id: str
-    """``remote:host/path``, else ``commit:<first commit>``, else ``path:<directory>``."""
+    """``remote:host[:port]/path``, else ``commit:<first commit>``, else ``path:<directory>``."""
     root: str
     """The top of the working tree at hand; empty on a hub, which has none."""
+    tree: str = ""
+    """What tells this working tree from every other; its linked worktrees share it."""
+    former_id: str = ""
+    """What the id was under earlier rules, where these gave another one."""
     known_as: tuple[str, ...] = ()
-    """What this same working tree was called before it had a remote or a commit."""
+    """What this same working tree was called before: without a remote, under another address, by earlier rules."""
 
     @property
     def name(self) -> str:
