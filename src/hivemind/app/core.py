@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hivemind.recall.meaning import Meaning
 
 NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
-LOOK_EVERYWHERE = "; --everywhere looks in other repositories too"
+LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
 EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
 
 Clock = Callable[[], datetime]

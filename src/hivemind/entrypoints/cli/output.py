@@ -232,7 +232,7 @@ def described(memory: Memory, *, elsewhere: bool = False) -> None:
     """What a memory says, and what is known about it, a line each, empty things left out."""
     click.echo(block(memory.text, "") + "\n")
     rows = {
-        "beware": from_elsewhere(memory.repo) if elsewhere else "",
+        "note": from_elsewhere(memory.repo) if elsewhere else "",
         "id": memory.id,
         "kind": memory.kind.value,
         "scope": memory.scope.value,
