@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,9 @@ def test_the_id_of_another_repository_answers_as_an_unknown_one(
 
     for prefix in two.prefixes:
         unknown = UNKNOWN[: len(prefix)]
-        heard = said(lambda prefix=prefix: ask(here, prefix))
+        heard = said(partial(ask, here, prefix))
         assert SECRET not in heard
-        assert without(heard, prefix) == without(said(lambda unknown=unknown: ask(here, unknown)), unknown)
+        assert without(heard, prefix) == without(said(partial(ask, here, unknown)), unknown)
 
     assert there.show(two.memory.id) == before
     tally("verbs × ids of another repository, answered as unknown", len(two.prefixes), len(two.prefixes))

@@ -311,6 +311,11 @@ class Core(Held):
         return bool(claim.links or claim.sources) or (is_under_git(self.repository) and like_code(claim.text))
 
 
+def agent_calls() -> bool:
+    """Whether an agent runs this process."""
+    return agents.calling(os.environ) is not None
+
+
 def who_calls(settings: Settings) -> Writer:
     """A person, unless an agent runs this process: what its commands write is the agent's word."""
     agent = agents.calling(os.environ)

@@ -36,7 +36,7 @@ from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
-from hivemind.store.projections.filters import SESSION_VISIBLE, seen_from, visible
+from hivemind.store.visibility import SESSION_VISIBLE, seen_from, visible
 
 SCHEMA = """
 CREATE TABLE devices (

@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from hivemind.agents import calling
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
-from hivemind.model.quoting import error_for_agent
 from hivemind.model.text import neutral
 
 EXIT_CODES: dict[type[HivemindError], int] = {
@@ -163,7 +161,11 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
 
 def _message(error: HivemindError) -> str:
     """What an error says; an agent gets the texts that it lists in a fence."""
-    return error_for_agent(error) if calling(os.environ) else str(error)
+    # Whatever raised it has loaded the app already; what only prints help must not.
+    from hivemind.app.core import agent_calls
+    from hivemind.model.quoting import error_for_agent
+
+    return error_for_agent(error) if agent_calls() else str(error)
 
 
 def exit_code(error: HivemindError) -> int:

@@ -15,20 +15,19 @@ from typing import Any
 
 import click
 
-from hivemind.agents import calling
+from hivemind.app.core import agent_calls
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.model.ids import short
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory, Source, Status
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
-from hivemind.model.quoting import CONTINUED, fenced, quoted
+from hivemind.model.quoting import CONTINUED, NOTE, fenced, quoted
 from hivemind.model.quoting import field as label_field
 from hivemind.model.quoting import label as label_line
 from hivemind.model.recall import Hit, Recall
 from hivemind.model.scope import elsewhere as from_elsewhere
 from hivemind.model.text import HIDDEN, neutral
-from hivemind.recall.render import NOTE
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
@@ -82,15 +81,10 @@ def tell_rows(
     tell(value, show)
 
 
-def agent_reads() -> bool:
-    """Whether an agent runs this command."""
-    return calling(os.environ) is not None
-
-
 @contextmanager
 def fenced_for_agent() -> Iterator[None]:
     """What is printed meanwhile stands in a fence if an agent reads it: much of it nobody has approved."""
-    if not agent_reads():
+    if not agent_calls():
         yield
         return
     output = io.StringIO()
@@ -174,7 +168,7 @@ def warn(text: str) -> None:
 def warn_of(text: str, memory: str, remedy: str) -> None:
     """Print a warning that quotes a memory, on standard error; an agent gets the quotation in a fence."""
     told = f"{text}\n{block(memory, '  ')}\n  {remedy}"
-    click.echo(fenced(NOTE, told) if agent_reads() else click.style(told, fg="yellow"), err=True)
+    click.echo(fenced(NOTE, told) if agent_calls() else click.style(told, fg="yellow"), err=True)
 
 
 def indented(text: str) -> str:

@@ -5,19 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
-
-
-def visible(alias: str) -> str:
-    """The scope predicate for a table with a scope and a repository."""
-    here = f"{alias}.repo IN (SELECT value FROM json_each(:repos))"
-    return f"(:everywhere OR {alias}.scope = 'user' OR {here} OR {alias}.repo = '')"
-
-
-VISIBLE = visible("m")
-"""It stands in every query that looks for memories, by their ids too."""
-SESSION_VISIBLE = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
-"""The same for sessions, which are always of one repository."""
+from hivemind.store.visibility import seen_from
 
 FITTING = (
     "(:scope = '' OR m.scope = :scope)"
@@ -39,11 +27,6 @@ BELIEVED = "CASE WHEN :as_of = '' THEN p.until = '' ELSE p.since <= :as_of AND (
 
 AT_MOST, AT_LEAST = 4_000, 2
 """How many passages the words of a question may match together before the commonest are left out."""
-
-
-def seen_from(sight: Sight) -> dict[str, Any]:
-    """The values that ``VISIBLE`` names."""
-    return {"everywhere": sight.everywhere, "repos": json.dumps(sight.repos)}
 
 
 def bound(query: Query) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.projections.filters import FITTING, VISIBLE, bound, seen_from
+from hivemind.store.projections.filters import FITTING, bound
+from hivemind.store.visibility import VISIBLE, seen_from
 
 TABLES = ("memories",)
 SCHEMA = """

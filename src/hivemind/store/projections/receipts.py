@@ -9,7 +9,7 @@ from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
 from hivemind.model.scope import Sight
 from hivemind.store.database import Database, Row
-from hivemind.store.projections.filters import SESSION_VISIBLE, VISIBLE, seen_from
+from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, seen_from
 
 TABLES = ("receipts",)
 SCHEMA = """

@@ -14,7 +14,7 @@ from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.log import unpacked
-from hivemind.store.projections.filters import SESSION_VISIBLE, seen_from
+from hivemind.store.visibility import SESSION_VISIBLE, seen_from
 
 TABLES = ("observations", "sessions")
 SCHEMA = """
