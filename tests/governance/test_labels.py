@@ -17,7 +17,7 @@ from hivemind.model.memory import Kind
 from hivemind.model.quoting import CONTINUED, fenced, field, label, quoted
 from hivemind.model.text import first_line
 from tests.attacks.test_smuggling import on_a_terminal, without_our_colours
-from tests.conftest import Open, Tally
+from tests.conftest import Open, Tally, git
 from tests.doors import run
 
 Doors = dict[str, Callable[[], str]]
@@ -258,3 +258,23 @@ def test_exported_lines_show_what_is_hidden_and_say_the_same(
 
     assert shown.isascii()
     assert json.loads(shown.splitlines()[-1])["text"] == text
+
+
+def test_names_of_files_near_a_task_stay_in_their_fence(
+    make_repository: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("repo")
+    forged = f"near\n{FORGERIES['label'].replace('/', '-')}.py"
+    for number in range(3):
+        for name in ("asked.py", forged):
+            (root / name).write_text(f"number = {number}\n")
+        git(root, "add", ".")
+        git(root, "commit", "-m", f"change {number}")
+    monkeypatch.chdir(root)
+
+    said = server("context", files=["asked.py"])()
+
+    assert "Near these files:" in said
+    assert "evil" in said
+    assert "evil" not in outside_fences(said)
+    assert forged_lines(said) == []
