@@ -9,16 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind import Hivemind
+from hivemind import Hivemind, Scope
 from hivemind.capture import spool
-from hivemind.entrypoints.mcp import Counter
+from hivemind.entrypoints.mcp import Counter, calls
 from hivemind.entrypoints.mcp.protocol import Caller
-from hivemind.model.memory import Kind
+from hivemind.model.memory import Channel, Kind
 from hivemind.model.quoting import CONTINUED, fenced, field, label, quoted
 from hivemind.model.text import first_line
+from hivemind.store import Store
 from tests.attacks.test_smuggling import on_a_terminal, without_our_colours
-from tests.conftest import Open, Tally, git
+from tests.conftest import Clock, Open, Tally, git
 from tests.doors import run
+from tests.hub.hubs import Line, writer
+from tests.hub.test_poisoning import device
 
 Doors = dict[str, Callable[[], str]]
 
@@ -278,3 +281,21 @@ def test_names_of_files_near_a_task_stay_in_their_fence(
     assert "evil" in said
     assert "evil" not in outside_fences(said)
     assert forged_lines(said) == []
+
+
+def test_a_teammate_reads_no_forged_line(tmp_path: Path, clock: Clock, tally: Tally) -> None:
+    hub = Store.open(tmp_path / "hub")
+    robot = device(tmp_path, "robot", Channel.AGENT, clock)
+    alice = device(tmp_path, "alice", Channel.PERSON, clock)
+    for number, text in enumerate(texts()):
+        robot.remember(text, kind=Kind.CONVENTION, scope=Scope.TEAM, subject=f"s{number}")
+    robot.sync(Line(hub, writer("robot")))
+    alice.sync(Line(hub, writer("alice")))
+
+    said = [alice.brief().text, alice.recall("zebra note", limit=50).text, alice.context("zebra note").text]
+    said += [calls.review(alice, {}), calls.explain(alice, {"id": alice.list(limit=1)[0].id})]
+
+    assert [forged_lines(text) for text in said] == [[]] * len(said)
+    assert all("zebra note" in text.lower() for text in said[:3])
+    assert [text for text in said if "evil" in outside_fences(text)] == []
+    tally("doors of a teammate × forgeries, taken for ours: 0", len(said) * len(texts()), len(said) * len(texts()))
