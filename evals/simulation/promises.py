@@ -41,7 +41,7 @@ def check(world: "World") -> None:
 
 def was_held(machine: Machine, memory_id: str) -> bool:
     """Whether the erasure known here names the values of the memory under a key that this device has."""
-    event = log.erasure_of(machine.store.db, memory_id)
+    event = log.erasure_of(machine.store.db, memory_id, EVERYTHING)
     return event is not None and isinstance(event.fact, MemoryErased) and bool(event.fact.values)
 
 
@@ -65,7 +65,9 @@ def _everything_arrived(hub: Store, members: list[Machine]) -> None:
         _promise(ours == theirs, "the hub does not have what a device wrote")
         erased = {header.about for header in theirs if header.fact == "memory.erased"}
         for header, content in theirs.items():
-            explained = header.about in erased or log.erasure_of(hub.db, header.about) or header.id in refused
+            explained = (
+                header.about in erased or log.erasure_of(hub.db, header.about, EVERYTHING) or header.id in refused
+            )
             _promise(content is not None or bool(explained), "what a device wrote came without its content")
 
 
@@ -97,7 +99,7 @@ def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> N
     """What the hub knows to be erased is nowhere: no row, no byte."""
     refused = _refused(hub)
     for memory, words in world.said.items():
-        if not log.erasure_of(hub.db, memory):
+        if not log.erasure_of(hub.db, memory, EVERYTHING):
             continue
         _promise(not _left(hub, memory, words), "the content of an erased memory is still on the hub")
         for machine in members:

@@ -166,7 +166,9 @@ class World:
 
     def _say_again(self, machine: Machine) -> None:
         """What was erased, and known here to be, stays out."""
-        erasures = [(memory, log.erasure_of(machine.store.db, memory)) for memory in sorted(self.said)]
+        erasures = [
+            (memory, log.erasure_of(machine.store.db, memory, promises.EVERYTHING)) for memory in sorted(self.said)
+        ]
         gone = [(memory, event.actor) for memory, event in erasures if event]
         if gone:
             by_others = [one for one in gone if one[1] != machine.member.person]

@@ -31,9 +31,10 @@ class AmbiguousId(InvalidInput):
     """A shortened id fits several things."""
 
     def __init__(self, prefix: str, candidates: Sequence[str]) -> None:
+        self.summary = f"{prefix!r} fits more than one; add characters:"
         self.candidates = tuple(candidates)
         listed = "\n".join(f"  {line}" for line in candidates)
-        super().__init__(f"{prefix!r} fits more than one; add characters:\n{listed}")
+        super().__init__(f"{self.summary}\n{listed}")
 
 
 class NotFound(HivemindError):

@@ -17,7 +17,7 @@ from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.home import data_directory
 
 FILE = "config.toml"
-FILE_ALONE = frozenset({"agents_may_review", "believed"})
+FILE_ALONE = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
 """Not from the environment: an agent writes the environment of the commands it runs, and these give it rights."""
 WORDS_FOR = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
@@ -47,6 +47,8 @@ class Settings:
     """Detectors whose proposals become active by themselves, each with the confidence it takes: ``commands:0.9``."""
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
+    agents_may_look_everywhere: bool = False
+    """Whether agents may also look at what was learned in other repositories, when they ask for ``everywhere``."""
 
     detectors: str = "fixes commands corrections decisions"
     """Which detectors learn from sessions; off, as too often wrong: exploration, dead_ends."""

@@ -149,7 +149,7 @@ def test_an_agents_word_is_never_a_persons(open_mind: Open, make_repository: Cal
             agent.approve(memory.id)
 
     assert kept
-    assert {(one.trust, one.channel) for one in everything(agent)} == {(Trust.MEDIUM, Channel.AGENT)}
+    assert {(one.trust, one.channel) for one in everything(open_mind(repo))} == {(Trust.MEDIUM, Channel.AGENT)}
     assert all(source.actor == "claude-code" for one in kept for source in one.sources)
     tally("by an agent's remember: tried, never a person's word", len(kept), len(kept))
 

@@ -1,15 +1,21 @@
 """Whose a memory is and where it holds."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.core import utc_now
+from hivemind.capture import spool
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Detail
-from tests.conftest import AGENT, Clock, Open, git
+from hivemind.model.scope import Repository
+from hivemind.settings import Settings
+from hivemind.store import Store
+from tests.conftest import AGENT, PERSON, Clock, Open, git
 
 Make = Callable[..., Path]
 
@@ -69,6 +75,71 @@ def test_another_repository_at_the_same_path_does_not_inherit(
 
     assert texts(open_mind(root), "belongs") == []
     assert texts(open_mind(tmp_path), "belongs", everywhere=True) == ["Belongs to the first"]
+
+
+def test_a_tree_whose_remote_changed_keeps_its_memories_and_a_fork_gets_none(
+    open_mind: Open, make_repository: Make, tmp_path: Path
+) -> None:
+    root = make_repository("api", remote="https://git.acme.org/acme/api")
+    open_mind(root).remember("Learned under the first address")
+    git(tmp_path, "clone", str(root), "fork")
+    git(tmp_path / "fork", "remote", "set-url", "origin", "https://git.acme.org/ada/api")
+    git(root, "remote", "set-url", "origin", "https://git.acme.org/acme/service")
+    open_mind(root).remember("Learned under the second address")
+    git(root, "remote", "set-url", "origin", "git@git.acme.org:acme/platform.git")
+    (tmp_path / "elsewhere").mkdir()
+    root = root.rename(tmp_path / "elsewhere" / "api")
+
+    assert len(texts(open_mind(root), "learned address")) == 2
+    assert texts(open_mind(tmp_path / "fork"), "learned address") == []
+
+
+def test_namesakes_on_two_ports_or_in_two_spellings_stay_apart(open_mind: Open, make_repository: Make) -> None:
+    trees = {
+        remote: make_repository(f"tree-{number}", remote=remote)
+        for number, remote in enumerate(
+            ["ssh://git@h:2222/x/y", "ssh://git@h:3333/x/y", "ssh://git@h/x/y", "ssh://git@h/X/Y"]
+        )
+    }
+    for remote, tree in trees.items():
+        open_mind(tree).remember(f"Learned at {remote}")
+
+    assert {remote: texts(open_mind(tree), "learned") for remote, tree in trees.items()} == {
+        remote: [f"Learned at {remote}"] for remote in trees
+    }
+
+
+@pytest.mark.parametrize(
+    ("remote", "before"),
+    [("ssh://git@h:2222/x/y", "remote:h/x/y"), ("https://git.acme.org/Acme/API", "remote:git.acme.org/acme/api")],
+)
+def test_a_store_that_knew_the_repository_by_the_earlier_rules_keeps_its_memories(
+    open_mind: Open, make_repository: Make, home: Path, remote: str, before: str
+) -> None:
+    root, clone = make_repository("api", remote=remote), make_repository("clone", remote=remote)
+    namesake = make_repository("namesake", remote=f"{remote}-other")
+    settings = Settings(home=home, person="ada")
+    with Hivemind(Store.open(home), settings, Repository(id=before, root=str(root)), PERSON, utc_now) as old:
+        old.remember("Learned under the earlier rules")
+
+    kept = texts(open_mind(root), "learned rules")
+    open_mind(root).remember("Something else")
+
+    assert kept == ["Learned under the earlier rules"]
+    assert texts(open_mind(clone), "learned rules") == kept
+    assert texts(open_mind(namesake), "learned rules") == []
+
+
+def test_what_hooks_saw_is_found_again_after_the_remote_changed(
+    open_mind: Open, make_repository: Make, home: Path
+) -> None:
+    root = make_repository("api", remote="https://git.acme.org/acme/api")
+    payload = {"session_id": "s1", "cwd": str(root), "prompt": "add a login"}
+    spool.append(str(home), "claude-code", "UserPromptSubmit", "2026-01-01T10:00:00.0Z", json.dumps(payload))
+    open_mind(home.parent)
+    git(root, "remote", "set-url", "origin", "https://git.acme.org/acme/service")
+
+    assert [one.id for one in open_mind(root).sessions()] == ["s1"]
 
 
 def test_trust_follows_the_channel(open_mind: Open) -> None:

@@ -33,6 +33,70 @@ def test_remotes_that_differ_stay_apart() -> None:
     assert normalised("file:///srv/git/api.git") == "/srv/git/api"
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "ssh://git@git.acme.org/Team/API.git",
+        "ssh://git@GIT.acme.org:22/Team/API",
+        "git@git.acme.org:Team/API.git",
+        "git@git.acme.org:/Team/API.git/",
+        "https://git.acme.org:443/Team/API",
+        "http://git.acme.org:80/Team/API.git",
+        "git://git.acme.org:9418/Team/API.git",
+        "git+ssh://git@git.acme.org:22/Team/API.git",
+    ],
+)
+def test_the_default_port_of_each_way_is_no_port(written: str) -> None:
+    assert normalised(written) == "git.acme.org/Team/API"
+
+
+def test_ports_count() -> None:
+    ports = [
+        "ssh://git@h:2222/x/y",
+        "ssh://git@h:3333/x/y",
+        "ssh://git@h/x/y",
+        "https://h:8443/x/y",
+        "https://h:22/x/y",
+    ]
+
+    assert len({normalised(one) for one in ports}) == len(ports)
+    assert normalised("ssh://git@h:2222/x/y") == normalised("ssh://ada@H:2222/x/y.git") == "h:2222/x/y"
+    assert normalised("ssh://git@[::1]:2222/x/y") != normalised("ssh://git@[::1]:3333/x/y")
+
+
+def test_letter_case_is_ignored_only_where_the_host_ignores_it() -> None:
+    for host in ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org"):
+        assert normalised(f"https://{host}/Acme/API") == normalised(f"git@{host}:acme/api.git")
+    assert normalised("https://git.acme.org/Acme/API") != normalised("https://git.acme.org/acme/api")
+    assert normalised("https://GitHub.com/acme/api") == normalised("https://github.com/acme/api")
+    assert normalised("https://Git.Acme.org/acme/api") == normalised("https://git.acme.org/acme/api")
+
+
+@pytest.mark.parametrize(
+    "written", ["/srv/git/API.git", "/srv/git/API", "/srv/git/API/", "/srv/git/API/.git", "file:///srv/git/API.git",
+                "file://localhost/srv/git/API"]
+)  # fmt: skip
+def test_every_way_of_writing_a_path_names_one_place(written: str) -> None:
+    assert normalised(written) == "/srv/git/API"
+
+
+def test_the_mark_of_a_tree_stays_when_its_remote_changes_and_no_other_tree_has_it(
+    make_repository: Make, tmp_path: Path
+) -> None:
+    root, other = make_repository("api", remote="https://git.acme.org/one"), make_repository("other")
+    git(root, "worktree", "add", str(tmp_path / "linked"))
+    before = identify(root)
+    git(root, "remote", "set-url", "origin", "https://git.acme.org/two")
+    after, linked = identify(root), identify(tmp_path / "linked")
+    shutil.rmtree(root)
+
+    again = identify(make_repository("api"))
+
+    assert before.id != after.id
+    assert before.tree == after.tree == linked.tree != ""
+    assert len({before.tree, identify(other).tree, again.tree}) == 3
+
+
 def test_a_clone_a_worktree_and_a_subdirectory_are_the_same_repository(make_repository: Make, tmp_path: Path) -> None:
     origin = make_repository("origin", remote="https://github.com/acme/api.git")
     git(origin, "worktree", "add", str(tmp_path / "tree"))

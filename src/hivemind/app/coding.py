@@ -37,7 +37,7 @@ class Coding(Reading):
         """Tie a memory to code, beside what it is tied to or instead of that."""
         from hivemind.curate import anchor
 
-        known = self._known(memory)
+        known = self._to_change(memory)
         if not self._is_of_here(known):
             raise InvalidInput(f"{known.id[:8]} does not belong to this repository; link it where it does")
         commit = self._head()

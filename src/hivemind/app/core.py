@@ -2,8 +2,10 @@
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +19,7 @@ from hivemind.codebase import repository as repositories_on_disk
 from hivemind.codebase.written import like_code
 from hivemind.curate.learn import refuse
 from hivemind.curate.pen import Pen
-from hivemind.errors import HivemindError, InvalidInput, NotFound, StoreError, Unavailable
+from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable
 from hivemind.model import moments
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     # Parsers take longer to load than most commands to run.
     from hivemind.codebase.index import Index
     from hivemind.recall.meaning import Meaning
+
+NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
+LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
+EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]
@@ -89,9 +95,7 @@ class Core(Held):
         self._clock = clock
         self._pen = Pen(writer=writer, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
         self._model = model or Model(settings.model)
-        names = repositories.names_of(store.db, repository.root) if repository.root else ()
-        earlier = repositories_on_disk.earlier_names(repository, names) if names else ()
-        self.repository = Repository(id=repository.id, root=repository.root, known_as=earlier)
+        self.repository = replace(repository, known_as=_earlier_names(store, repository))
 
     @property
     def speaker(self) -> str:
@@ -103,10 +107,15 @@ class Core(Held):
 
     def _introduction(self) -> list[Event]:
         """That this working tree goes by this name, if the log does not know it yet."""
-        at_hand = self.repository
-        if not at_hand.root or at_hand.id in repositories.names_of(self._store.db, at_hand.root):
-            return []
-        return [self._pen.event(RepositorySeen(repo=at_hand.id, root=at_hand.root), Scope.PROJECT, at_hand.id)]
+        return self._introduced([self.repository])
+
+    def _introduced(self, trees: Iterable[Repository]) -> list[Event]:
+        """The names of working trees that the log does not know yet."""
+        unknown = [one for one in trees if one.root and not repositories.is_known(self._store.db, one)]
+        return [
+            self._pen.event(RepositorySeen(repo=one.id, root=one.root, tree=one.tree), Scope.PROJECT, one.id)
+            for one in unknown
+        ]
 
     def _set_aside(self, door: quarantine.Door, unreadable: Iterable[Skipped]) -> None:
         """Put what could not be read into the quarantine."""
@@ -157,7 +166,7 @@ class Core(Held):
     ) -> Query:
         return Query(
             text=text,
-            sight=Sight.of(self.repository, everywhere=everywhere),
+            sight=self._sight(everywhere=everywhere),
             now=moments.written(self._clock()),
             limit=_positive(self._settings.recall_limit if limit is None else limit, "the limit"),
             max_tokens=_positive(self._settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
@@ -174,19 +183,41 @@ class Core(Held):
             where=checked_metadata(where or {}),
         )
 
-    def _known(self, written: str) -> Memory:
-        """A memory by its id, which may be shortened."""
-        return memories.get(self._store.db, self._id(written))
+    def is_elsewhere(self, repo: str) -> bool:
+        """Whether a memory or session of that repository belongs to another one than the one at hand."""
+        return Sight.of(self.repository).is_elsewhere(repo)
 
-    def _id(self, written: str) -> MemoryId:
-        prefix = written.strip().lower()
+    def _sight(self, *, everywhere: bool = False) -> Sight:
+        """What this caller may see; on a hub, which has no working tree, the team is the boundary."""
+        if everywhere and self.repository.root and not self._may_look_everywhere:
+            raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
+        return Sight.of(self.repository, everywhere=everywhere)
+
+    @property
+    def _may_look_everywhere(self) -> bool:
+        return self._writer.channel is Channel.PERSON or self._settings.agents_may_look_everywhere
+
+    def _known(self, written: str, *, everywhere: bool = False) -> Memory:
+        """A memory in sight by its id, which may be shortened."""
+        return memories.get(self._store.db, self._id(written, everywhere=everywhere))
+
+    def _to_change(self, written: str, *, everywhere: bool = False) -> Memory:
+        """A memory that is about to be changed; agents change nothing in other repositories."""
+        if everywhere and self._writer.channel is not Channel.PERSON:
+            raise Refused("only a person may change what belongs to another repository")
+        return self._known(written, everywhere=everywhere)
+
+    def _id(self, written: str, *, everywhere: bool = False) -> MemoryId:
+        prefix, sight = written.strip().lower(), self._sight(everywhere=everywhere)
         try:
-            return memories.resolve(self._store.db, prefix)
-        except NotFound:
-            erased = log.erasure_of(self._store.db, prefix)
+            return memories.resolve(self._store.db, prefix, sight)
+        except NotFound as error:
+            erased = log.erasure_of(self._store.db, prefix, sight)
             if erased:
                 raise NotFound(f"{prefix[:8]} was erased on {moments.day(erased.at)} by {erased.actor}") from None
-            raise
+            # The same sentence whether or not another repository has it.
+            hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
+            raise NotFound(f"{error}{hint}") from None
 
     def _deadline(self, written: str) -> str:
         return moments.parse_deadline(written, self._clock()) if written else ""
@@ -312,6 +343,11 @@ class Core(Held):
         return claim.repo in ("", self.repository.id, *self.repository.known_as)
 
 
+def agent_calls() -> bool:
+    """Whether an agent runs this process."""
+    return agents.calling(os.environ) is not None
+
+
 def who_calls(settings: Settings) -> Writer:
     """A person, unless an agent runs this process: what its commands write is the agent's word."""
     agent = agents.calling(os.environ)
@@ -322,7 +358,8 @@ def who_calls(settings: Settings) -> Writer:
 
 def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     """Where a client of our server works and who it is: what it writes is an agent's word, whatever it calls itself."""
-    agent, session = agents.connected(client, os.environ, meta)
+    # A client chooses its own name; it must not read like anything else that stands in a label.
+    agent, session = agents.connected(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
     named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
     directory = Path(named) if named and Path(named).is_dir() else Path.cwd()
@@ -336,6 +373,21 @@ def when_called(module: str, name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(module), name)(*values)
 
     return call
+
+
+def _earlier_names(store: Store, repository: Repository) -> tuple[str, ...]:
+    """What else the repository at hand is known as: a fork or a namesake never shares a name with it this way."""
+    if not repository.root:
+        return ()
+    at_path = repositories.names_at(store.db, repository.root)
+    names = [
+        *repositories_on_disk.earlier_names(repository, at_path),
+        *repositories.names_of_tree(store.db, repository.tree),
+    ]
+    former = repository.former_id
+    if former and (former in at_path or repositories.shared_a_path(store.db, repository.id, former)):
+        names.append(former)
+    return tuple(dict.fromkeys(name for name in names if name != repository.id))
 
 
 def _positive(value: int, what: str) -> int:

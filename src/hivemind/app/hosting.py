@@ -47,14 +47,15 @@ class TeamMind(Hivemind):
         """Keep several things at once; on the hub everything is the team's."""
         return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in self._claims(items)])
 
-    def explain(self, memory: str) -> Explanation:
+    def explain(self, memory: str, *, everywhere: bool = False) -> Explanation:
         """What a memory rests on, its versions, and when it reached the member who asks."""
-        known = super().explain(memory)
+        known = super().explain(memory, everywhere=everywhere)
         return replace(known, receipts=tuple(one for one in known.receipts if one.actor == self.speaker))
 
-    def receipts(self, session: str = "", *, limit: int = 200) -> tuple[Receipt, ...]:
+    def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """What was put before the member who asks."""
-        return tuple(one for one in super().receipts(session, limit=limit) if one.actor == self.speaker)
+        shown = super().receipts(session, limit=limit, everywhere=everywhere)
+        return tuple(one for one in shown if one.actor == self.speaker)
 
     def log(self, memory: str = "", *, facts: Sequence[str] = (), actor: str = "", **more: Any) -> tuple[Entry, ...]:
         """What happened, newest first; of what is a person's own, theirs alone."""
@@ -230,4 +231,4 @@ def _repository(written_as: str) -> str:
     """A repository by its id, or by the address people clone it from."""
     if not written_as or written_as.startswith(("remote:", "commit:")):
         return written_as
-    return f"remote:{normalised(written_as) if ':' in written_as else written_as.lower().removesuffix('.git')}"
+    return f"remote:{normalised(written_as if ':' in written_as else f'https://{written_as}')}"

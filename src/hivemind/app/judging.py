@@ -53,43 +53,43 @@ class Judging(Coding):
             once.setdefault(one.memory.id, one)
         return tuple(once.values())[:limit]
 
-    def approve(self, memory: str, *, reason: str = "", over: bool = False) -> Memory:
+    def approve(self, memory: str, *, reason: str = "", over: bool = False, everywhere: bool = False) -> Memory:
         """It holds; with ``over``, in place of what contradicts it."""
         self._must_be_a_person("an approval")
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         return self._judged(known, verdicts.approve(self._store, self._pen, known, _reason(reason), over=over))
 
-    def reject(self, memory: str, *, reason: str = "") -> Memory:
+    def reject(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """It does not hold, and its value stays out from now on; ``restore`` lifts that."""
         self._must_be_a_person("a rejection")
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         return self._judged(known, verdicts.reject(self._store, self._pen, known, _reason(reason)))
 
-    def retract(self, memory: str, *, reason: str = "") -> Memory:
+    def retract(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Take a memory back; ``restore`` brings it again."""
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"retracting {known.id[:8]}, which is of higher trust,")
         return self._judged(known, verdicts.retract(self._store, self._pen, known, _reason(reason)))
 
-    def restore(self, memory: str, *, reason: str = "") -> Memory:
+    def restore(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Let a memory stand again that was taken back, rejected or replaced."""
         self._must_be_a_person("restoring a memory")
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         if known.status not in (Status.RETRACTED, Status.SUPERSEDED):
             raise InvalidInput(
                 f"{known.id[:8]} is {known.status}; only what was taken back or replaced can be restored"
             )
         return self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
 
-    def dispute(self, one: str, other: str, *, reason: str = "") -> Memory:
+    def dispute(self, one: str, other: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Say that two memories cannot both hold."""
-        a, b = self._known(one), self._known(other)
+        a, b = self._to_change(one, everywhere=everywhere), self._to_change(other, everywhere=everywhere)
         return self._judged(a, verdicts.dispute(self._pen, a, b, _reason(reason)))
 
-    def verify(self, memory: str, *, reason: str = "") -> Memory:
+    def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Say that a memory was looked at and still holds, of the code as it is now."""
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         facts: list[Fact] = [MemoryVerified(memory_id=known.id, reason=_reason(reason))]
         anchors = self._today(known)
         if anchors != known.anchors:
@@ -113,10 +113,10 @@ class Judging(Coding):
         self._must_be_a_person("undoing a rollback")
         return len(self._record(rolling.undo(self._store, self._pen, name)))
 
-    def erase(self, memory: str, *, reason: str = "") -> Erasure:
+    def erase(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Erasure:
         """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
         self._must_be_a_person("an erasure")
-        known, home = self._known(memory), self._settings.home
+        known, home = self._to_change(memory, everywhere=everywhere), self._settings.home
         texts = [getattr(event.fact, "text", "") for event in log.about(self._store.db, known.id)]
         receipt = erasing.erase(self._store, self._pen, known, _reason(reason))
         dropped = quarantine.discard_containing(home, texts)
@@ -136,7 +136,7 @@ class Judging(Coding):
         return memories.get(self._store.db, memory.id)
 
     def _waiting(self, memory: Memory) -> Waiting:
-        against = tuple(memories.get_all(self._store.db, memory.contradicts))
+        against = tuple(memories.get_visible(self._store.db, memory.contradicts, self._sight()))
         disputed = memory.status is Status.DISPUTED
         why = "disputed by what was said elsewhere" if disputed else f"proposed by {PROPOSERS[memory.channel]}"
         if memory.rivals:

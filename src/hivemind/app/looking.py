@@ -16,7 +16,7 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import Behind, Day, Near, Stock, Tie
-from hivemind.model.scope import Scope, Sight
+from hivemind.model.scope import Scope
 from hivemind.model.session import Observation
 from hivemind.model.text import checked
 from hivemind.store import log
@@ -60,7 +60,7 @@ class Looking(Judging):
         today = self._clock()
         dates = [moments.day(moments.written(today - timedelta(days=back))) for back in reversed(range(count))]
         learned: dict[str, dict[str, int]] = defaultdict(dict)
-        sight = Sight.of(self.repository, everywhere=everywhere)
+        sight = self._sight(everywhere=everywhere)
         for date, status, number in memories.by_day(self._store.db, sight, dates[0]):
             learned[date][status] = number
         shown = {row[0]: row[1:] for row in receipts.by_day(self._store.db, dates[0])}
@@ -96,19 +96,21 @@ class Looking(Judging):
         """How many entries the log has."""
         return log.count(self._store.db)
 
-    def log_told(self, entries: Iterable[log.Entry]) -> tuple[str, ...]:
+    def log_told(self, entries: Iterable[log.Entry], *, everywhere: bool = False) -> tuple[str, ...]:
         """For each entry of the log what the memory says that it is about, or what was asked; erased ones say so."""
         entries = tuple(entries)
-        known = {one.id: one.text for one in self.those({entry.about for entry in entries})}
+        known = {one.id: one.text for one in self.those({entry.about for entry in entries}, everywhere=everywhere)}
         return tuple(known.get(MemoryId(one.about)) or _told(one) for one in entries)
 
-    def learned_in(self, session: str) -> tuple[Memory, ...]:
+    def learned_in(self, session: str, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """What was learned in a session, in order."""
-        return tuple(memories.of_session(self._store.db, session))
+        learned = memories.of_session(self._store.db, session)
+        visible = {one.id for one in self.those([one.id for one in learned], everywhere=everywhere)}
+        return tuple(one for one in learned if one.id in visible)
 
-    def those(self, ids: Iterable[str]) -> tuple[Memory, ...]:
-        """Memories by their whole ids, as far as they are still there."""
-        return tuple(memories.get_all(self._store.db, ids))
+    def those(self, ids: Iterable[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
+        """Memories by their whole ids, as far as they are still there and in sight."""
+        return tuple(memories.get_visible(self._store.db, ids, self._sight(everywhere=everywhere)))
 
     def observation(self, event: str) -> Observation | None:
         """The observation that a source points at, if it is still there."""

@@ -18,7 +18,7 @@ from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
-from hivemind.errors import NotFound, StoreError, StoreFull
+from hivemind.errors import NotFound, Refused, StoreError, StoreFull
 from hivemind.model import moments
 from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
 from hivemind.model.ids import EventId, derived
@@ -26,7 +26,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.plain import as_json
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
-from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.model.scope import Repository, Scope, Sight, elsewhere
 from hivemind.model.session import LONGEST_RAW, Handover, Observation, Session, SessionState, Skipped
 from hivemind.recall import handover as handing_over
 from hivemind.store import log, projector
@@ -64,7 +64,9 @@ class Observing(Core):
             read = list(intake.arrivals(page))
             arrivals = [one for one in read if isinstance(one, intake.Arrival)]
             events = [self._observed(self._pen, one, tree(one.directory).id) for one in arrivals]
-            recorded = len(self._store.record(events)) if events else 0
+            # What is learned from a session later must be found again after its tree's remote has changed.
+            names = self._introduced({tree(one.directory) for one in arrivals})
+            recorded = len(self._store.record([*names, *events])) - len(names) if events else 0
             unreadable.extend(one for one in read if isinstance(one, Skipped))
             return recorded
 
@@ -171,10 +173,12 @@ class Observing(Core):
                 )  # fmt: skip
         return Backfilled(batch=pen.batch, learned=outcome.proposed.total(), commits=len(told))
 
-    def distil(self, session: str = "", *, progress: Progress = quietly) -> Distilled:
+    def distil(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> Distilled:
         """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
+        if everywhere and self._writer.channel is not Channel.PERSON:
+            raise Refused("only a person may learn from a session of another repository")
         if session:
-            found, _ = self.session(session, everywhere=True)
+            found, _ = self.session(session, everywhere=everywhere)
             return self._distilled([found.id], self._pen)
         return self._distil_what_rests(self._pen, progress)
 
@@ -227,12 +231,12 @@ class Observing(Core):
         self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
     ) -> tuple[Session, ...]:
         """Sessions of agents in this repository, the one last heard of first; ``before`` ended the page before."""
-        sight = Sight.of(self.repository, everywhere=everywhere)
+        sight = self._sight(everywhere=everywhere)
         return tuple(sessions.listed(self._store.db, sight, limit=limit, agent=agent, before=before))
 
     def session(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """A session, by its id or the last one here, and what was observed in it, in order."""
-        sight = Sight.of(self.repository, everywhere=everywhere)
+        sight = self._sight(everywhere=everywhere)
         if session:
             found = sessions.get(self._store.db, session, sight)
         else:
@@ -248,7 +252,8 @@ class Observing(Core):
 
     def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
         """What another agent needs to go on where a session stopped."""
-        return handing_over.handover(*self.session(session, everywhere=everywhere))
+        found, trace = self.session(session, everywhere=everywhere)
+        return handing_over.handover(found, trace, elsewhere(found.repo) if self.is_elsewhere(found.repo) else "")
 
     def prune(self, *, dry_run: bool = False) -> Pruned:
         """Let go of observations that are too old or too many by the settings; never one a memory rests on."""

@@ -76,9 +76,9 @@ class Reading(Core):
         """What was done about something like this before, and how it ended."""
         return self.recall(text, kinds=(Kind.TRACE,), limit=limit, everywhere=everywhere)
 
-    def show(self, memory: str) -> Memory:
-        """A memory by its id, which may be shortened."""
-        return self._known(memory)
+    def show(self, memory: str, *, everywhere: bool = False) -> Memory:
+        """A memory by its id, which may be shortened; with ``everywhere``, also of another repository."""
+        return self._known(memory, everywhere=everywhere)
 
     def list(
         self,
@@ -100,25 +100,27 @@ class Reading(Core):
             scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
             since=since, until=until, where=where,
         )  # fmt: skip
-        return tuple(memories.listed(self._store.db, query, before=self._id(before) if before else ""))
+        last = self._id(before, everywhere=everywhere) if before else ""
+        return tuple(memories.listed(self._store.db, query, before=last))
 
-    def history(self, memory: str) -> tuple[Step, ...]:
+    def history(self, memory: str, *, everywhere: bool = False) -> tuple[Step, ...]:
         """Everything that happened to a memory, oldest first."""
-        return tuple(steps(log.about(self._store.db, self._id(memory))))
+        return tuple(steps(log.about(self._store.db, self._id(memory, everywhere=everywhere))))
 
     def history_of_subject(self, subject: str) -> tuple[Memory, ...]:
         """Every value a subject has had here, oldest first: how a requirement evolved."""
         return tuple(memories.of_subject(self._store.db, subject, self.repository.id))
 
-    def explain(self, memory: str) -> Explanation:
+    def explain(self, memory: str, *, everywhere: bool = False) -> Explanation:
         """What a memory rests on, its versions, and whom it reached."""
-        known = self._known(memory)
-        shown = receipts.of_memory(self._store.db, known.id)
-        return Explanation(memory=known, history=self.history(known.id), receipts=tuple(shown))
+        known = self._known(memory, everywhere=everywhere)
+        shown = receipts.of_memory(self._store.db, known.id, self._sight(everywhere=everywhere))
+        history = self.history(known.id, everywhere=everywhere)
+        return Explanation(memory=known, history=history, receipts=tuple(shown))
 
-    def receipts(self, session: str = "", *, limit: int = 200) -> tuple[Receipt, ...]:
+    def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """Which memories were put before whom, and why; of one session, or the newest of all."""
-        return tuple(receipts.of_session(self._store.db, session, limit))
+        return tuple(receipts.of_session(self._store.db, session, self._sight(everywhere=everywhere), limit))
 
     def log(
         self,
@@ -129,12 +131,16 @@ class Reading(Core):
         batch: str = "",
         before: int = 0,
         limit: int = 50,
+        everywhere: bool = False,
     ) -> tuple[log.Entry, ...]:
-        """What happened, newest first: to one memory, of some sorts, by somebody, or at all."""
-        about = self._id(memory) if memory else ""
+        """What happened here, newest first: to one memory, of some sorts, by somebody, or at all."""
+        about = self._id(memory, everywhere=everywhere) if memory else ""
         return tuple(
-            log.entries(self._store.db, about=about, facts=facts, actor=actor, batch=batch, before=before, limit=limit)
-        )
+            log.entries(
+                self._store.db, self._sight(everywhere=everywhere), about=about, facts=facts, actor=actor, batch=batch,
+                before=before, limit=limit,
+            )
+        )  # fmt: skip
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""
@@ -166,7 +172,7 @@ class Reading(Core):
         return "" if member else "kept on this machine, to be shared once a hub is configured"
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
-        found = memories.each(self._store.db, Sight.of(self.repository, everywhere=everywhere))
+        found = memories.each(self._store.db, self._sight(everywhere=everywhere))
         return (
             memory
             for memory in found
@@ -268,7 +274,8 @@ class Reading(Core):
             then, paths = self._index.look_at_git()
             known = json.loads(self._index.fact(DOUBTED) or "[]")
             touched = memories.anchored(self._store.db, wanted, paths) if paths or not then else []
-            before = [one for one in memories.get_all(self._store.db, known) if one.status in wanted.statuses]
+            doubted = memories.get_visible(self._store.db, known, wanted.sight)
+            before = [one for one in doubted if one.status in wanted.statuses]
             both = {one.id: one for one in (*before, *touched[:LOOKED_AT])}
             hits = self._verified([briefs.hit(one, wanted, "is in doubt") for one in both.values()], wanted)
             doubtful = tuple(hit for hit in hits if is_in_doubt(hit))
@@ -300,4 +307,5 @@ class Reading(Core):
         if not session:
             return ()
         since = sessions.last_compacted(self._store.db, session)
-        return [line for line in receipts.of_session(self._store.db, session, 10_000) if line.at > since]
+        own = Sight.of(self.repository, everywhere=True)
+        return [line for line in receipts.of_session(self._store.db, session, own, 10_000) if line.at > since]

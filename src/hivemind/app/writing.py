@@ -149,12 +149,13 @@ class Writing(Core):
         confidence: float | None = None,
         reason: str = "",
         metadata: Mapping[str, Value | None] | None = None,
+        everywhere: bool = False,
     ) -> Memory:
         """Make a memory say something else from now on; what it said stays in its history.
 
         ``metadata`` sets the values it names and removes those that are None.
         """
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         nothing = MemoryRevised(
             memory_id=known.id,
             base=known.version,
@@ -185,9 +186,11 @@ class Writing(Core):
         self._record([self._pen.about(known, one) for one in facts])
         return memories.get(self._store.db, known.id)
 
-    def tag(self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Memory:
+    def tag(
+        self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = (), *, everywhere: bool = False
+    ) -> Memory:
         """Put labels on a memory or take them off."""
-        known = self._known(memory)
+        known = self._to_change(memory, everywhere=everywhere)
         fact = MemoryTagged(memory_id=known.id, added=tags_from(add), removed=tags_from(remove))
         if not fact.added and not fact.removed:
             raise InvalidInput("name at least one tag to add or remove")

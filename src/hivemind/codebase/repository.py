@@ -5,6 +5,7 @@ directory that moved is still the same. So a repository is known by its remote, 
 else (without git or before the first commit) by where it lies.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
@@ -13,8 +14,13 @@ from pathlib import Path
 from hivemind.codebase import git
 from hivemind.model.scope import Repository
 
-SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>[\w.-]+):(?P<path>(?!//).+)")
-URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>[^/:]*)(?::\d+)?/(?P<path>.+)")
+SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
+URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.+)")
+DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", "http": "80", "git": "9418"}
+CASELESS_HOSTS = frozenset(
+    {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
+)
+"""Hosting services that ignore the letter case of owner and name; on any other host two spellings may be two places."""
 
 
 def identify(directory: Path) -> Repository:
@@ -24,23 +30,25 @@ def identify(directory: Path) -> Repository:
     except (OSError, ValueError, RuntimeError):
         # A name that no directory can have: too long, with a NUL, or a link to itself.
         return Repository(id=f"path:{directory}", root=str(directory))
-    answer = git.answer(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository")
+    answer = git.answer(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
     if not answer:
         return Repository(id=f"path:{directory}", root=str(directory))
-    root, is_shallow = answer.split("\n")[:2]
+    root, is_shallow, common = answer.split("\n")[:3]
+    tree = _mark(directory / common)
     remote = _remote(directory)
     if remote:
-        return Repository(id=f"remote:{remote}", root=root)
+        named = [f"remote:{_absolute(name, directory)}" for name in (normalised(remote), normalised_before(remote))]
+        return Repository(id=named[0], root=root, tree=tree, former_id=named[1] if named[1] != named[0] else "")
     # The oldest commit of a shallow clone is only where the clone was cut.
     commit = None if is_shallow == "true" else _first_commit(directory)
-    return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root)
+    return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
 def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
-    """Which of the names a working tree once had are weaker names of the same repository.
+    """Which of the names that were used at this path are weaker names of the same repository.
 
-    A remote tells more than a first commit, and that more than a path; a name of the same strength
-    belongs to another repository that lay here before.
+    A remote tells more than a first commit, and that more than a path; a name of the same strength may
+    belong to another repository that lay here before.
     """
     strength = ["path", "commit", "remote"]
     rank = strength.index(repository.id.partition(":")[0])
@@ -48,19 +56,43 @@ def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ..
 
 
 def normalised(remote: str) -> str:
-    """A remote's address as every way of writing it: ``github.com/acme/api``."""
-    address = remote.strip()
-    url = URL.fullmatch(address) or SCP_LIKE.fullmatch(address)
-    if url is None or url.groupdict().get("scheme") == "file":
-        return str(Path(os.path.expanduser(address.removeprefix("file://")))).removesuffix("/").removesuffix(".git")
-    path = url["path"].strip("/").removesuffix(".git").strip("/")
-    host = url["host"].lower()
-    # Hosting services ignore case in owner and name.
-    return f"{host}/{path.lower()}" if host else f"/{path}"
+    """A remote's address as every way of writing it: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
+    url = _parsed(remote)
+    if url is None:
+        return _local_path(remote)
+    parts, path = url.groupdict(), _path(url)
+    host, scheme, port = url["host"].lower(), (parts.get("scheme") or "ssh").lower(), parts.get("port") or ""
+    if not host:
+        return f"/{path}"
+    place = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
+    return f"{place}/{path.lower() if place in CASELESS_HOSTS else path}"
+
+
+def normalised_before(remote: str) -> str:
+    """The same as stores hold it that were written when ports and letter case were ignored on every host."""
+    url = _parsed(remote)
+    if url is None or not url["host"]:
+        return normalised(remote)
+    return f"{url['host'].lower()}/{_path(url).lower()}"
+
+
+def _parsed(remote: str) -> re.Match[str] | None:
+    """The parts of an address on a host; nothing for a path on this machine."""
+    url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
+    return None if url is None or url.groupdict().get("scheme") == "file" else url
+
+
+def _path(url: re.Match[str]) -> str:
+    return url["path"].strip("/").removesuffix(".git").strip("/")
+
+
+def _local_path(remote: str) -> str:
+    path = re.sub(r"^file://(localhost(?=/))?", "", remote.strip())
+    return str(Path(os.path.expanduser(path))).removesuffix("/").removesuffix(".git").rstrip("/")
 
 
 def _remote(directory: Path) -> str | None:
-    """The address of ``origin``, else of ``upstream``, else of the only remote or the first by name."""
+    """The address, as written, of ``origin``, else of ``upstream``, else of the only remote or the first by name."""
     listed = git.answer(directory, "config", "--get-regexp", r"^remote\..*\.url$")
     if not listed:
         return None
@@ -69,12 +101,24 @@ def _remote(directory: Path) -> str | None:
         key, _, url = line.partition(" ")
         urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
     name = next((name for name in ("origin", "upstream") if name in urls), min(urls))
-    return _absolute(normalised(urls[name]), directory)
+    return urls[name]
 
 
 def _absolute(address: str, directory: Path) -> str:
     """A relative path as remote means a place beside the repository."""
     return os.path.normpath(directory / address) if address.startswith(".") else address
+
+
+def _mark(git_directory: Path) -> str:
+    """What tells a working tree from every other, also from a later one at the same path; nothing where git left none.
+
+    git writes this file when the repository is made or cloned, and nobody changes it afterwards.
+    """
+    try:
+        made = (git_directory / "description").stat()
+    except OSError:
+        return ""
+    return hashlib.sha256(f"{made.st_ino} {made.st_mtime_ns}".encode()).hexdigest()[:32]
 
 
 def _first_commit(directory: Path) -> str | None:

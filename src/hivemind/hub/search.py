@@ -16,9 +16,10 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.words import phrases, terms
 from hivemind.store.database import Database, Found, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound, telling
+from hivemind.store.projections.filters import BELIEVED, FITTING, bound, telling
 from hivemind.store.projections.vectors import place
 from hivemind.store.projections.words import FOUND
+from hivemind.store.visibility import VISIBLE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -274,6 +274,8 @@ class RepositorySeen:
 
     repo: str
     root: str
+    tree: str = ""
+    """The mark of the working tree, which stays when its remote changes; empty in older entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

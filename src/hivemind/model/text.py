@@ -83,8 +83,8 @@ def tags(labels: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def first_line(text: str, longest: int = 100) -> str:
-    """A headline: the first line, cut at a word."""
-    line = unicodedata.normalize("NFC", text.strip().split("\n", 1)[0])
+    """A headline: the first line, cut at a word; a line ends at whatever a terminal or a model takes for an end."""
+    line = unicodedata.normalize("NFC", neutral(text).strip().split("\n", 1)[0])
     if len(line) <= longest:
         return line
     cut = line[:longest].rsplit(" ", 1)[0]

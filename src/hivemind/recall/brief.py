@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import day
+from hivemind.model.quoting import fenced
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.text import first_line
 from hivemind.model.words import coverage, share_of, terms
@@ -17,7 +18,7 @@ from hivemind.recall import search
 from hivemind.recall.bar import is_near
 from hivemind.recall.budget import fit, tokens
 from hivemind.recall.rank import hits, labels, rank
-from hivemind.recall.render import FENCE, entry
+from hivemind.recall.render import entry
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
@@ -139,14 +140,14 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
     """The block: sections in a fixed order, entries by age; what was ``asked`` for stands first, best first."""
     if not hits:
         return ""
-    lines = [f"<{FENCE} {frame.mark}>", HEAD]
+    lines: list[str] = []
     for title in ORDER:
         inside = [hit for hit in hits if _section(hit, asked) == title]
         if title != ABOUT:
             inside.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
         lines += [f"## {title}", *map(entry, inside)] if inside else []
     more = f"{frame.more} more that did not fit" if frame.more else "More"
-    return "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}", f"</{FENCE} {frame.mark}>"])
+    return fenced(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
 
 
 def cost(hits: Iterable[Hit]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
+from hivemind.model.quoting import quoted
 from hivemind.model.recall import Hit
 
 BYTES_PER_TOKEN = 3
@@ -25,7 +26,7 @@ def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     said: list[set[tuple[str, str]]] = []
     left = max_tokens
     for hit in hits:
-        cost = tokens(hit.passage) + tokens(" · ".join(hit.labels)) + OVERHEAD
+        cost = tokens(quoted(hit.passage)) + tokens(" · ".join(hit.labels)) + OVERHEAD
         pairs = _pairs(hit.passage)
         if cost > left or any(_alike(pairs, other) for other in said):
             continue

@@ -5,10 +5,10 @@ from typing import Any
 
 from hivemind.model.commands import essence, is_looking
 from hivemind.model.moments import minute
+from hivemind.model.quoting import fenced, field, quoted
 from hivemind.model.session import Edited, Handover, Observation, Ran, Seen, Session, SessionState
 from hivemind.model.text import first_line
 from hivemind.model.untrusted import parse_json
-from hivemind.recall.render import as_data, fenced
 
 LAST_OUTPUTS, FILES, ASKED, OPEN = 5, 20, 8, 12
 """How many of each fit into a hand-over that costs less than reading the session again."""
@@ -28,8 +28,8 @@ def state(session: Session, trace: Sequence[Observation]) -> SessionState:
     )
 
 
-def handover(session: Session, trace: Sequence[Observation]) -> Handover:
-    """What was asked, changed, what failed and what is open."""
+def handover(session: Session, trace: Sequence[Observation], note: str = "") -> Handover:
+    """What was asked, changed, what failed and what is open; ``note`` says what to know about the session first."""
     replies = [seen.text for seen in trace if seen.seen is Seen.REPLY and not seen.subagent]
     told = Handover(
         session=session,
@@ -39,7 +39,7 @@ def handover(session: Session, trace: Sequence[Observation]) -> Handover:
         open=tuple(_open(trace)[:OPEN]),
         last_said=replies[-1] if replies else "",
     )
-    return Handover(**{name: getattr(told, name) for name in told.__slots__} | {"text": _told(told)})
+    return Handover(**{name: getattr(told, name) for name in told.__slots__} | {"text": _told(told, note)})
 
 
 def _asked(trace: Iterable[Observation]) -> list[str]:
@@ -119,16 +119,17 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _told(told: Handover) -> str:
+def _told(told: Handover, note: str) -> str:
     """The hand-over as an agent reads it: fenced, short, the task first."""
     session = told.session
-    parts = [f"Session {session.id} of {session.agent}, {minute(session.started_at)} to {minute(session.last_seen_at)}"]
+    when = f"{minute(session.started_at)} to {minute(session.last_seen_at)}"
+    parts = [", ".join(filter(None, [f"Session {field(session.id)} of {field(session.agent)}", when, field(note)]))]
     parts += _part("Asked for", [first_line(one, LINE) for one in told.asked])
     parts += _part("Changed", _changes(told.edited))
     parts += _part("Failing when last run", [_failure(one) for one in told.failed])
     parts += _part("Open", told.open)
     parts += _part("The agent ended with", [told.last_said[:SAID]] if told.last_said else [])
-    return fenced(NOTE, as_data("\n".join(parts)))
+    return fenced(NOTE, "\n".join(parts))
 
 
 def _changes(edited: Iterable[Edited]) -> list[str]:
@@ -145,4 +146,4 @@ def _failure(ran: Ran) -> str:
 
 
 def _part(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"{title}:", *(f"- {line}" for line in lines)] if lines else []
+    return [f"{title}:", *(f"- {quoted(line)}" for line in lines)] if lines else []

@@ -8,6 +8,7 @@ from itertools import islice
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.moments import window_named
 from hivemind.model.recall import Detail, Hit, Query, Signal
+from hivemind.model.scope import elsewhere
 from hivemind.model.text import first_line
 from hivemind.model.words import share_of, terms
 from hivemind.recall.search import Candidate
@@ -201,7 +202,7 @@ def labels(memory: Memory, query: Query) -> tuple[str, ...]:
     """What a reader must know before using it: disputed, elsewhere, overdue, past."""
     said = [] if memory.status is Status.ACTIVE else [memory.status.value]
     if memory.repo and memory.repo not in query.sight.repos:
-        said.append(f"from another repository: {memory.repo.rsplit('/', 1)[-1]}")
+        said.append(elsewhere(memory.repo))
     if memory.is_overdue(query.moment):
         said.append(f"was to be verified by {memory.verify_by[:10]}: verify before acting")
     if memory.valid_to and memory.valid_to <= query.moment:

@@ -33,9 +33,10 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, MemoryId, derived, short
 from hivemind.model.plain import from_row, plain
 from hivemind.model.rollback import Selection
-from hivemind.model.scope import Scope
+from hivemind.model.scope import Scope, Sight
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
+from hivemind.store.visibility import SESSION_VISIBLE, seen_from, visible
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -114,6 +115,11 @@ ENTRIES = (
     " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
 )
 NAMED = "(SELECT value FROM json_each(?))"
+IN_SIGHT = (
+    f"{visible('e')} AND NOT (e.fact = 'memories.recalled'"
+    f" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND NOT {SESSION_VISIBLE}))"
+)
+"""That an entry belongs to no other repository; a question is filed as the person's own wherever it was asked."""
 
 MARK = "z:"
 """JSON never begins with it."""
@@ -221,6 +227,7 @@ def count(db: Database) -> int:
 
 def entries(
     db: Database,
+    sight: Sight,
     *,
     about: str = "",
     facts: Sequence[str] = (),
@@ -229,16 +236,17 @@ def entries(
     before: int = 0,
     limit: int = 50,
 ) -> list[Entry]:
-    """The log as people read it, newest first; ``before`` goes on from an earlier page."""
+    """The log in sight as people read it, newest first; ``before`` goes on from an earlier page."""
     rows = db.execute(
         "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
         f" {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
-        " WHERE (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
+        f" WHERE {IN_SIGHT} AND (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
         " AND (:actor = '' OR e.actor = :actor) AND (:batch = '' OR e.batch = :batch)"
         " AND (:facts = '[]' OR e.fact IN (SELECT value FROM json_each(:facts)))"
         " ORDER BY e.position DESC LIMIT :limit",
         {
+            **seen_from(sight),
             "about": about,
             "facts": json.dumps(list(facts)),
             "actor": actor,
@@ -316,10 +324,12 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def erasure_of(db: Database, prefix: str) -> Event | None:
-    """The entry that says a memory was erased whose id begins so, if there is one."""
-    alike = f"{EVENTS} e.about >= ? AND e.about < ? AND e.about <> '' AND e.fact = 'memory.erased' LIMIT 1"
-    return next((_event(row) for row in db.execute(alike, prefix, prefix + "g")), None) if prefix else None
+def erasure_of(db: Database, prefix: str, sight: Sight) -> Event | None:
+    """The entry in sight that says a memory was erased whose id begins so, if there is one."""
+    alike = "e.about >= :prefix AND e.about < :end AND e.about <> '' AND e.fact = 'memory.erased'"
+    values = {**seen_from(sight), "prefix": prefix, "end": prefix + "g"}
+    rows = db.execute(f"{EVENTS} {alike} AND {visible('e')} LIMIT 1", values) if prefix else []
+    return next((_event(row) for row in rows), None)
 
 
 def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:

@@ -13,9 +13,10 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
 from hivemind.model.words import phrases, terms
 from hivemind.store.database import Database, Found, Row, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound, telling
+from hivemind.store.projections.filters import BELIEVED, FITTING, bound, telling
 from hivemind.store.projections.vectors import KEY_BYTES, checksum, place
 from hivemind.store.projections.words import FOUND
+from hivemind.store.visibility import VISIBLE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -87,7 +87,7 @@ def memory_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     return [CompletionItem(short(one.id), help=neutral(first_line(one.text, 60))) for one in fitting]
 
 
-memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
+own_memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
 maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
 
 
@@ -114,6 +114,9 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one."""
     return lambda function: reduce(lambda made, decorate: decorate(made), reversed(decorators), function)
 
+
+across_option = click.option("--everywhere", is_flag=True, help="Also look in other repositories.")
+memory_argument = options(own_memory_argument, across_option)
 
 filters = options(
     choice("--scope", among=Scope, help="Only this scope."),
@@ -142,4 +145,5 @@ def act(verb: Callable[..., Memory], done: str, *given: Any, **named: Any) -> No
     """Ask one verb about one memory, and say that it was done."""
     with open_mind() as mind:
         known = verb(mind, *given, **named)
-    tell(known, f"{done} {origin(known)}")
+        elsewhere = mind.is_elsewhere(known.repo)
+    tell(known, f"{done} {origin(known, elsewhere=elsewhere)}")

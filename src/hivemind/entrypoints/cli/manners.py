@@ -143,7 +143,7 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
             # A reader who left is noticed here and not when Python ends, where it could not be kept quiet.
             sys.stdout.flush()
     except HivemindError as error:
-        raise Failed(str(error), exit_code(error)) from error
+        raise Failed(_message(error), exit_code(error)) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ctx.exit(READER_LEFT)
@@ -157,6 +157,15 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise Failed(_unforeseen(ctx, error), UNFORESEEN) from error
+
+
+def _message(error: HivemindError) -> str:
+    """What an error says; an agent gets the texts that it lists in a fence."""
+    # Whatever raised it has loaded the app already; what only prints help must not.
+    from hivemind.app.core import agent_calls
+    from hivemind.model.quoting import error_for_agent
+
+    return error_for_agent(error) if agent_calls() else str(error)
 
 
 def exit_code(error: HivemindError) -> int:

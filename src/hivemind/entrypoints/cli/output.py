@@ -9,26 +9,33 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from threading import Timer
 from typing import Any
 
 import click
 
+from hivemind.app.core import agent_calls
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.model.ids import short
 from hivemind.model.life import Step
 from hivemind.model.memory import Memory, Source, Status
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
+from hivemind.model.quoting import CONTINUED, NOTE, fenced, quoted
+from hivemind.model.quoting import field as label_field
+from hivemind.model.quoting import label as label_line
 from hivemind.model.recall import Hit, Recall
-from hivemind.model.text import neutral
+from hivemind.model.scope import elsewhere as from_elsewhere
+from hivemind.model.text import HIDDEN, neutral
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
 PATIENCE_SECONDS = 1.0
 """What takes longer says that it is at work."""
-LATER_CONTROLS = re.compile("[\x7f-\x9f\ud800-\udfff]")
+LATER_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+"""Spaces where we do not break a line but a terminal may, which would not indent what follows."""
 
 
 def on_terminal() -> bool:
@@ -36,12 +43,15 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def tell(value: Any, people: str | Callable[[], None]) -> None:
-    """Print an answer: as JSON if asked; else a sentence that confirms, or all that the function shows, by pages."""
+def tell(value: Any, people: str | Callable[[], None], *, is_fenced: bool = False) -> None:
+    """Print an answer: as JSON if asked; else a sentence that confirms, or all that the function shows, by pages.
+
+    An agent gets what the function shows inside a fence, unless it ``is_fenced`` already.
+    """
     if wants("json"):
         say_json(value)
     elif callable(people):
-        with paged():
+        with paged(), nullcontext() if is_fenced else fenced_for_agent():
             people()
     elif not wants("quiet"):
         say(people)
@@ -69,6 +79,19 @@ def tell_rows(
             note(aside)
 
     tell(value, show)
+
+
+@contextmanager
+def fenced_for_agent() -> Iterator[None]:
+    """What is printed meanwhile stands in a fence if an agent reads it: much of it nobody has approved."""
+    if not agent_calls():
+        yield
+        return
+    output = io.StringIO()
+    with redirect_stdout(output):
+        yield
+    if text := output.getvalue().strip("\n"):
+        click.echo(fenced(NOTE, text))
 
 
 class Page(io.StringIO):
@@ -106,9 +129,23 @@ def say_json(value: Any) -> None:
 
 
 def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
-    """A value as JSON in which nothing is obeyed by a terminal: JSON itself lets the later control characters stand."""
-    written = json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent)
-    return LATER_CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", written)
+    """A value as JSON in which nothing is obeyed by a terminal or hidden: JSON itself lets such characters stand."""
+    return visible_json(json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent))
+
+
+def visible_json(written: str) -> str:
+    """JSON that says the same, with what a terminal obeys or does not show as escapes."""
+    shown = LATER_CONTROLS.sub(lambda match: _escaped(match[0]), written)
+    return HIDDEN.sub(lambda match: match["kept"] or _escaped(match[0]), shown)
+
+
+def _escaped(character: str) -> str:
+    # JSON's own escapes leave DEL as it is.
+    return json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
+
+
+def _one_line(text: str) -> str:
+    return neutral(text).replace("\n", " ")
 
 
 def many(count: int, noun: str) -> str:
@@ -128,13 +165,25 @@ def warn(text: str) -> None:
     click.echo(click.style(wrapped(neutral(text)), fg="yellow"), err=True)
 
 
+def warn_of(text: str, memory: str, remedy: str) -> None:
+    """Print a warning that quotes a memory, on standard error; an agent gets the quotation in a fence."""
+    told = f"{text}\n{block(memory, '  ')}\n  {remedy}"
+    click.echo(fenced(NOTE, told) if agent_calls() else click.style(told, fg="yellow"), err=True)
+
+
 def indented(text: str) -> str:
-    """Text a little to the right, wrapped so that it stays there."""
-    return wrapped(neutral(text), "    ", "    ")
+    """A line of ours a little to the right, wrapped so that it stays there."""
+    return wrapped(_one_line(text), "    ", "    ")
+
+
+def block(text: str, indent: str = "    ") -> str:
+    """Text that others wrote: a bar before each of its lines, so that none can be taken for a line of ours."""
+    return wrapped(neutral(text), indent + CONTINUED, indent + CONTINUED)
 
 
 def wrapped(text: str, first: str = "", after: str = "") -> str:
     """Text broken between words where a person's terminal ends, with what stands before its first and later lines."""
+    text = ODD_SPACES.sub(" ", text) if on_terminal() else text
     width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
     lines = textwrap.TextWrapper(
         width, initial_indent=first, subsequent_indent=after,
@@ -145,10 +194,10 @@ def wrapped(text: str, first: str = "", after: str = "") -> str:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on a terminal, tab-separated lines in a pipe."""
-    safe = [[neutral(cell) for cell in row] for row in rows]
+    safe = [[_one_line(cell).replace("\t", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in safe:
-            click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+            click.echo("\t".join(row))
         return
     from rich.table import Table
     from rich.text import Text
@@ -165,17 +214,19 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         _console().print(drawn)
 
 
-def origin(memory: Memory) -> str:
+def origin(memory: Memory, *, elsewhere: bool = False) -> str:
     """Where a memory stands, in one line."""
     standing = "" if memory.status is Status.ACTIVE else memory.status.value
     parts = [memory.kind.value, memory.scope.value, memory.agent or memory.owner, day(memory.revised_at), standing]
-    return " · ".join(filter(None, [short(memory.id), *parts, ", ".join(memory.tags)]))
+    place = from_elsewhere(memory.repo) if elsewhere else ""
+    return label_line(short(memory.id), *parts, ", ".join(memory.tags), place)
 
 
-def described(memory: Memory) -> None:
+def described(memory: Memory, *, elsewhere: bool = False) -> None:
     """What a memory says, and what is known about it, a line each, empty things left out."""
-    say(memory.text + "\n")
+    click.echo(block(memory.text, "") + "\n")
     rows = {
+        "note": from_elsewhere(memory.repo) if elsewhere else "",
         "id": memory.id,
         "kind": memory.kind.value,
         "scope": memory.scope.value,
@@ -206,7 +257,7 @@ def described(memory: Memory) -> None:
 
 def label(name: str, value: str) -> None:
     """A line with a name before it."""
-    told = wrapped(neutral(value), " " * 13, " " * 13)[13:]
+    told = wrapped(_one_line(value), " " * 13, " " * 13)[13:]
     click.echo(click.style(f"{name:<13}", dim=True) + told)
 
 
@@ -219,7 +270,7 @@ def _source(source: Source) -> str:
 
 def heading(text: str) -> None:
     """A title over a part of the output."""
-    click.echo("\n" + click.style(text, bold=True))
+    click.echo("\n" + click.style(_one_line(text), bold=True))
 
 
 def still_true(memory: str) -> str:
@@ -232,10 +283,10 @@ def life(steps: Sequence[Step]) -> None:
     text = ""
     for step in steps:
         event = step.event
-        click.echo(f"{minute(event.at)}  {neutral(event.actor)} ({event.channel})  {neutral(step.what)}")
+        click.echo(f"{minute(event.at)}  {label_field(event.actor)} ({event.channel})  {quoted(step.what)}")
         if step.after.text != text:
             text = step.after.text
-            click.echo(indented(text))
+            click.echo(block(text))
 
 
 def unified(before: str, after: str, old: str, new: str) -> None:
@@ -315,15 +366,15 @@ def answer(found: Recall, *, why: bool) -> None:
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:
-    click.echo(click.style(f"{place:>2}  ", bold=True) + indented(hit.passage).lstrip())
-    click.echo("    " + click.style(neutral(origin(hit.memory)), dim=True))
+    click.echo(click.style(f"{place:>2}  ", bold=True) + block(hit.passage).lstrip().removeprefix(CONTINUED))
+    click.echo("    " + click.style(origin(hit.memory), dim=True))
     _remarks(hit, why=why)
     click.echo()
 
 
 def _closest(place: int, hit: Hit, *, why: bool) -> None:
     """A hit that may not answer the question, in one line."""
-    click.echo(f"{place:>2}  " + click.style(short(hit.memory.id), dim=True) + f"  {neutral(hit.passage)}")
+    click.echo(f"{place:>2}  " + click.style(short(hit.memory.id), dim=True) + f"  {_one_line(hit.passage)}")
     _remarks(hit, why=why)
 
 

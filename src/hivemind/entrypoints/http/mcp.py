@@ -18,6 +18,7 @@ from hivemind.app.hosting import Host
 from hivemind.entrypoints.mcp import tools
 from hivemind.entrypoints.mcp.calls import CALLS
 from hivemind.errors import HivemindError
+from hivemind.model.quoting import error_for_agent
 from hivemind.model.team import Admitted
 
 REPOSITORY = "hivemind-repository"
@@ -89,4 +90,4 @@ def _do(host: Host, request: Request, asked: types.CallToolRequestParams) -> tup
         with host.mind(request.user.access_token.who, repo) as mind:
             return CALLS[asked.name](mind, given), False
     except HivemindError as error:
-        return str(error), True
+        return error_for_agent(error), True

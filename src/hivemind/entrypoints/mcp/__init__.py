@@ -60,7 +60,7 @@ class Counter:
         try:
             return _said(self._do(tool["name"], given, caller))
         except HivemindError as error:
-            return _said(str(error), failed=True)
+            return _said(_problem(error), failed=True)
 
     def read(self, params: Json, caller: Caller) -> Json:
         """The brief, as a page."""
@@ -92,6 +92,12 @@ class Counter:
         mind = self._desk.mind(caller.client, caller.meta)
         said: str = calls.CALLS[name](mind, given)
         return said
+
+
+def _problem(error: HivemindError) -> str:
+    # Whatever raised it has loaded this already; listing the tools must not.
+    text: str = importlib.import_module("hivemind.model.quoting").error_for_agent(error)
+    return text
 
 
 def _said(text: str, *, failed: bool = False) -> Json:

@@ -60,7 +60,7 @@ TOOLS: tuple[Json, ...] = (
             "limit": {"type": "integer"},
             "as_of": _text("Date: what was believed then"),
             "where": {"type": "object", "description": "Metadata it must have"},
-            "everywhere": {"type": "boolean", "description": "Also other repositories of this user"},
+            "everywhere": {"type": "boolean", "description": "Also other repositories, if the user allows it"},
         },
         ("query",),
         reads=True,

@@ -15,6 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT
 from hivemind.errors import Refused
+from hivemind.model.memory import Memory
+from hivemind.model.session import Session
 
 Form = dict[str, str]
 
@@ -100,6 +102,22 @@ class Visit:
         """What the address asks for."""
         return self.request.query_params
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether the person asked to look into other repositories too."""
+        return bool(self.asked.get("everywhere") or self.form.get("everywhere"))
+
+    def memory_address(self, memory: Memory) -> str:
+        """The page of a memory; for one of another repository it says so."""
+        return f"/memory/{memory.id}" + self._across(memory.repo)
+
+    def session_address(self, session: Session) -> str:
+        """The page of a session; for one of another repository it says so."""
+        return f"/session/{session.id}" + self._across(session.repo)
+
+    def _across(self, repo: str) -> str:
+        return "?everywhere=1" if self.mind.is_elsewhere(repo) else ""
+
     def named(self, part: str) -> str:
         """A part of the address."""
         return str(self.request.path_params[part])
@@ -116,8 +134,15 @@ class Visit:
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """A template as an answer."""
-        known = {"visitor": self.visitor, "token": self.token, "mind": self.mind, "asked": self.asked, "Right": Right}
-        where = {"path": self.request.url.path, "status": status}
+        known: dict[str, Any] = {
+            "visitor": self.visitor,
+            "token": self.token,
+            "mind": self.mind,
+            "asked": self.asked,
+            "Right": Right,
+        }
+        known |= {"memory_address": self.memory_address, "session_address": self.session_address}
+        where = {"path": self.request.url.path, "status": status, "across": self.everywhere}
         return HTMLResponse(ENVIRONMENT.get_template(template).render(**known, **where, **values), status)
 
     def go(self, path: str, **said: str) -> Response:

@@ -6,10 +6,7 @@ from typing import Any
 
 from hivemind.model.plain import as_json
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
-
-VISIBLE = "(:everywhere OR m.scope = 'user' OR m.repo IN (SELECT value FROM json_each(:repos)) OR m.repo = '')"
-"""The scope predicate. It stands in every query that looks for memories."""
+from hivemind.store.visibility import seen_from
 
 FITTING = (
     "(:scope = '' OR m.scope = :scope)"
@@ -33,11 +30,6 @@ BELIEVED = "CASE WHEN :as_of = '' THEN p.until = '' ELSE p.since <= :as_of AND (
 
 AT_MOST, AT_LEAST = 4_000, 2
 """How many passages the words of a question may match together before the commonest are left out."""
-
-
-def seen_from(sight: Sight) -> dict[str, Any]:
-    """The values that ``VISIBLE`` names."""
-    return {"everywhere": sight.everywhere, "repos": json.dumps(sight.repos)}
 
 
 def bound(query: Query) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.projections.filters import FITTING, VISIBLE, bound, seen_from
+from hivemind.store.projections.filters import FITTING, bound
+from hivemind.store.visibility import VISIBLE, seen_from
 
 TABLES = ("memories",)
 SCHEMA = """
@@ -153,6 +154,12 @@ def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
     return _where(db, "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
 
 
+def get_visible(db: Database, ids: Iterable[str], sight: Sight) -> list[Memory]:
+    """Several memories at once; what does not exist or is out of sight is left out."""
+    values = {**seen_from(sight), "ids": json.dumps(list(ids))}
+    return _where(db, f"id IN (SELECT value FROM json_each(:ids)) AND {VISIBLE}", values)
+
+
 def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
     """Memories by the numbers their passages carry."""
     numbers = "(SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))"
@@ -213,15 +220,18 @@ def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
 
 
-def resolve(db: Database, prefix: str) -> MemoryId:
-    """The id that a shortened one stands for."""
-    alike = "SELECT id, text FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT 10"
-    rows = db.execute(alike, prefix, prefix + "g")
+def resolve(db: Database, prefix: str, sight: Sight) -> MemoryId:
+    """The id in sight that a shortened one stands for; what is out of sight does not exist."""
+    rows = db.execute(
+        "SELECT m.id, m.text FROM memories m WHERE m.id >= :prefix AND m.id < :end"
+        f" AND {VISIBLE} ORDER BY m.id LIMIT 10",
+        {**seen_from(sight), "prefix": prefix, "end": prefix + "g"},
+    )
     exact = [row for row in rows if row[0] == prefix]
     if len(exact or rows) > 1:
         raise AmbiguousId(prefix, [f"{row[0][:12]}  {first_line(row[1], 60)}" for row in rows])
     if not rows:
-        raise NotFound(f"there is no memory {prefix!r}; 'hivemind list' shows what there is")
+        raise NotFound(f"there is no memory {prefix!r} here; 'hivemind list' shows what there is")
     return MemoryId((exact or rows)[0][0])
 
 

@@ -7,7 +7,9 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.plain import from_row
 from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
+from hivemind.model.scope import Sight
 from hivemind.store.database import Database, Row
+from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, seen_from
 
 TABLES = ("receipts",)
 SCHEMA = """
@@ -29,6 +31,11 @@ CREATE INDEX receipts_time ON receipts (at);
 CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
 """
 COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why"
+IN_SIGHT = (
+    f"NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = r.memory_id AND NOT {VISIBLE})"
+    f" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session_id AND NOT {SESSION_VISIBLE})"
+)
+"""That neither the memory nor the session that asked belongs to another repository."""
 
 
 def apply(db: Database, event: Event) -> None:
@@ -47,9 +54,12 @@ def apply(db: Database, event: Event) -> None:
             db.many("DELETE FROM receipts WHERE id = ?", [(one,) for one in fact.bodies])
 
 
-def of_memory(db: Database, memory_id: MemoryId, limit: int = 20) -> list[Receipt]:
+def of_memory(db: Database, memory_id: MemoryId, sight: Sight, limit: int = 20) -> list[Receipt]:
     """The newest times a memory was shown."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM receipts WHERE memory_id = ? ORDER BY at DESC LIMIT ?", memory_id, limit)
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM receipts r WHERE r.memory_id = :memory AND {IN_SIGHT} ORDER BY at DESC LIMIT :limit",
+        {**seen_from(sight), "memory": memory_id, "limit": limit},
+    )
     return [from_row(Receipt, row) for row in rows]
 
 
@@ -62,12 +72,12 @@ def quoting(db: Database, memory_ids: list[str], fragments: list[str]) -> list[s
     return [row[0] for row in rows if any(one.lower() in row[1].lower() for one in fragments)]
 
 
-def of_session(db: Database, session_id: str, limit: int = 200) -> list[Receipt]:
-    """What was shown in a session, in order; without a session, the newest of all."""
+def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) -> list[Receipt]:
+    """What was shown in a session, in order; without a session, the newest in sight."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM receipts WHERE :session = '' OR session_id = :session"
+        f"SELECT {COLUMNS} FROM receipts r WHERE (:session = '' OR r.session_id = :session) AND {IN_SIGHT}"
         " ORDER BY at DESC, rank LIMIT :limit",
-        {"session": session_id, "limit": limit},
+        {**seen_from(sight), "session": session_id, "limit": limit},
     )
     return [from_row(Receipt, row) for row in rows]
 

@@ -14,7 +14,7 @@ from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.log import unpacked
-from hivemind.store.projections.filters import seen_from
+from hivemind.store.visibility import SESSION_VISIBLE, seen_from
 
 TABLES = ("observations", "sessions")
 SCHEMA = """
@@ -44,7 +44,6 @@ CREATE TABLE observations (
 CREATE INDEX observations_session ON observations (session_id, at);
 """
 
-IN_SIGHT = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
 LINE = (
     "SELECT s.id, s.agent, s.repo, s.directory, s.started_at, s.last_seen_at,"
     " (SELECT count(*) FROM observations o WHERE o.session_id = s.id),"
@@ -121,7 +120,7 @@ def _remove(db: Database, ids: Iterable[str]) -> None:
 def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
     """Sessions in sight, the one last heard of first; ``before`` goes on from an earlier page."""
     rows = db.execute(
-        f"{LINE} WHERE {IN_SIGHT} AND (:agent = '' OR s.agent = :agent)"
+        f"{LINE} WHERE {SESSION_VISIBLE} AND (:agent = '' OR s.agent = :agent)"
         " AND (:before = '' OR (s.last_seen_at, s.id) < (SELECT last_seen_at, id FROM sessions WHERE id = :before))"
         " ORDER BY s.last_seen_at DESC, s.id DESC LIMIT :limit",
         {**seen_from(sight), "agent": agent, "before": before, "limit": limit},
@@ -133,7 +132,7 @@ def get(db: Database, prefix: str, sight: Sight) -> Session:
     """The session in sight that an id stands for, which may be shortened."""
     rows = db.execute(
         # Both, because the length of a text ends at a zero byte, and older versions kept ids with one.
-        f"{LINE} WHERE {IN_SIGHT} AND (s.id = :prefix OR substr(s.id, 1, length(:prefix)) = :prefix)"
+        f"{LINE} WHERE {SESSION_VISIBLE} AND (s.id = :prefix OR substr(s.id, 1, length(:prefix)) = :prefix)"
         " ORDER BY s.id LIMIT 10",
         {**seen_from(sight), "prefix": prefix},
     )

@@ -7,7 +7,8 @@ import zlib
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, VISIBLE, bound
+from hivemind.store.projections.filters import BELIEVED, FITTING, bound
+from hivemind.store.visibility import VISIBLE
 
 TABLES = ("vectors", "vector_blocks", "vectors_wanted")
 SCHEMA = """

@@ -29,6 +29,7 @@ from hivemind.entrypoints.cli.output import (
     say,
     tell,
     tell_rows,
+    visible_json,
     warn,
 )
 from hivemind.model.moments import minute
@@ -362,7 +363,8 @@ def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
             count = sum(_page(markdown / name, content) for name, content in mind.export_pages(**chosen))
         else:
             place = getattr(file, "name", "-")
-            count = sum(bool(file.write(line.encode() + b"\n")) for line in mind.export_lines(**chosen))
+            lines = map(visible_json, mind.export_lines(**chosen))
+            count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
     if place not in ("-", "<stdout>"):
         note(f"Wrote {many(count, 'memory')} to {place}.")
 

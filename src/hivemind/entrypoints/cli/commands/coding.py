@@ -6,9 +6,10 @@ from threading import Event
 
 import click
 
-from hivemind.entrypoints.cli.arguments import limit_option, memory_argument, open_mind
+from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
 from hivemind.entrypoints.cli.output import (
     answer,
+    fenced_for_agent,
     heading,
     many,
     note,
@@ -27,7 +28,7 @@ chapter = click.Group()
 
 
 @chapter.command("link")
-@memory_argument
+@own_memory_argument
 @click.argument("links", nargs=-1, required=True, metavar="CODE...")
 @click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
 def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
@@ -82,11 +83,16 @@ def related(target: str, limit: int, why: bool) -> None:
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         found = mind.related(target, limit=limit, progress=advance)
-    tell(found, lambda: _related(found, why=why))
+    tell(found, lambda: _related(found, why=why), is_fenced=True)
 
 
 def _related(found: Relevant, *, why: bool) -> None:
     answer(found.recall, why=why)
+    with fenced_for_agent():
+        _callers(found)
+
+
+def _callers(found: Relevant) -> None:
     callers = found.callers
     if callers and (callers.symbols or callers.unresolved):
         heading("Callers")

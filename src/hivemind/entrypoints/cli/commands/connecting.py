@@ -11,12 +11,13 @@ import click
 
 from hivemind.app.connecting import Connection
 from hivemind.entrypoints.cli.arguments import (
+    across_option,
     dry_run_option,
     everywhere_option,
     limit_option,
-    memory_argument,
     open_mind,
     options,
+    own_memory_argument,
     scope_option,
     tags_option,
     yes_option,
@@ -25,8 +26,9 @@ from hivemind.entrypoints.cli.manners import Family, wants
 from hivemind.entrypoints.cli.output import (
     answer,
     as_json,
+    block,
+    fenced_for_agent,
     heading,
-    indented,
     many,
     note,
     on_terminal,
@@ -43,16 +45,15 @@ from hivemind.entrypoints.cli.output import (
     warn,
 )
 from hivemind.model.moments import minute, read
+from hivemind.model.quoting import field
 from hivemind.model.reports import Backfilled
-from hivemind.model.session import Observation, Seen, SessionState
-from hivemind.model.text import first_line, neutral
+from hivemind.model.scope import elsewhere
+from hivemind.model.session import Observation, Seen, Session, SessionState
+from hivemind.model.text import first_line
 
 chapter = click.Group()
 LONGEST_PAUSE_SECONDS = 3.0
-one_session = options(
-    click.argument("session", default=""),
-    click.option("--everywhere", is_flag=True, help="Also look in other repositories."),
-)
+one_session = options(click.argument("session", default=""), across_option)
 connecting_options = options(
     click.argument("agents", nargs=-1),
     click.option(
@@ -222,11 +223,11 @@ def _taken_in(done: Backfilled, *, dry_run: bool) -> str:
 
 
 @chapter.command("distil")
-@click.argument("session", default="")
-def distil(session: str) -> None:
+@one_session
+def distil(session: str, everywhere: bool) -> None:
     """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
     with open_mind() as mind, progress("Distilling") as advance:
-        done = mind.distil(session, progress=advance)
+        done = mind.distil(session, everywhere=everywhere, progress=advance)
     proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
     looked = f"Looked at {many(done.sessions, 'session')}: {proposed}."
     tell(done, looked if done.sessions else "No session has come to rest since the last time.")
@@ -248,12 +249,13 @@ def sessions(agent: str, limit: int, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         found = mind.sessions(limit=limit, agent=agent, everywhere=everywhere)
+        places = [elsewhere(one.repo) if mind.is_elsewhere(one.repo) else "" for one in found]
     rows = [
-        [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70)]
-        for one in found
+        [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70), place]
+        for one, place in zip(found, places, strict=True)
     ]
     nothing = "No session was seen here yet. 'hivemind backfill' takes in the past."
-    tell_rows(found, ["session", "agent", "last seen", "steps", "task"], rows, nothing=nothing)
+    tell_rows(found, ["session", "agent", "last seen", "steps", "task", "from"], rows, nothing=nothing)
 
 
 @chapter.group("session", cls=Family)
@@ -267,19 +269,27 @@ def show_session(session: str, everywhere: bool) -> None:
     """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
     with open_mind() as mind:
         state = mind.session_state(session, everywhere=everywhere)
-    tell(state, lambda: _state(state))
+        is_elsewhere = mind.is_elsewhere(state.session.repo)
+    tell(state, lambda: _state(state, is_elsewhere=is_elsewhere))
 
 
-def _state(state: SessionState) -> None:
+def _title(session: Session, *, is_elsewhere: bool) -> str:
+    when = f"{minute(session.started_at)} to {minute(session.last_seen_at)}"
+    place = elsewhere(session.repo) if is_elsewhere else ""
+    return "  ".join(filter(None, map(field, [session.id, session.agent, when, place])))
+
+
+def _state(state: SessionState, *, is_elsewhere: bool) -> None:
     one = state.session
-    say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}  {one.observations:,} steps")
-    say(one.directory)
+    say(f"{_title(one, is_elsewhere=is_elsewhere)}  {one.observations:,} steps")
+    say(field(one.directory))
     edited = [f"{one.file}  +{one.added} -{one.removed}  {one.why}" for one in state.edited]
     ran = [f"{'failed' if one.failed else 'ok':<7}{first_line(one.command, 100)}" for one in state.outputs]
     for title, lines in {"Task": [state.task], "Edited": edited, "Last commands": ran}.items():
         if lines:
             heading(title)
-            say("\n".join(lines))
+            for line in lines:
+                click.echo(block(line, ""))
 
 
 @session.command("replay")
@@ -294,12 +304,13 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         one, trace = mind.session(session, everywhere=everywhere)
+        title = _title(one, is_elsewhere=mind.is_elsewhere(one.repo))
     if wants("json"):
         for seen in trace:
             click.echo(as_json(seen, terse=True))
         return
-    with nullcontext() if step or speed else paged():
-        say(f"{one.id}  {one.agent}  {minute(one.started_at)} to {minute(one.last_seen_at)}")
+    with nullcontext() if step or speed else paged(), fenced_for_agent():
+        say(title)
         _replayed(trace, speed, step=step)
 
 
@@ -323,21 +334,21 @@ def resume(session: str, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         told = mind.handover(session, everywhere=everywhere)
-    tell(told, lambda: say(told.text))
+    tell(told, lambda: say(told.text), is_fenced=True)
 
 
 def _step(seen: Observation) -> None:
     """One step, as a person would retell it."""
     marks = ["(subagent)" if seen.subagent else "", "failed" if seen.failed else ""]
     who = " ".join(filter(None, [seen.seen, seen.tool, *marks]))
-    click.echo(click.style(f"{seen.at[11:19]}  {neutral(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
+    click.echo(click.style(f"{seen.at[11:19]}  {field(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
     done = f"$ {seen.command}" if seen.command else seen.file or first_line(seen.input, 160)
     for part in filter(None, [seen.text, done]):
-        click.echo(indented(part))
+        click.echo(block(part))
     if seen.diff:
         patch(seen.diff.splitlines(), indent="    ")
     elif seen.output:
-        click.echo(click.style(indented(_ends(seen.output)), fg="red" if seen.failed else None))
+        click.echo(click.style(block(_ends(seen.output)), fg="red" if seen.failed else None))
 
 
 def _ends(output: str) -> str:
@@ -385,7 +396,7 @@ def search_traces(question: str, limit: int | None, everywhere: bool, why: bool)
     """
     with open_mind() as mind:
         found = mind.search_traces(question, limit=limit, everywhere=everywhere)
-    tell(found, lambda: answer(found, why=why))
+    tell(found, lambda: answer(found, why=why), is_fenced=True)
 
 
 @chapter.command("sync-files")
@@ -402,7 +413,7 @@ def sync_files(dry_run: bool) -> None:
 
 
 @chapter.command("promote")
-@memory_argument
+@own_memory_argument
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The instruction file.")
 @yes_option
 def promote(memory: str, file: str, yes: bool) -> None:

@@ -22,6 +22,7 @@ from hivemind.entrypoints.cli.arguments import (
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.entrypoints.cli.output import (
     answer,
+    block,
     described,
     heading,
     label,
@@ -33,6 +34,7 @@ from hivemind.entrypoints.cli.output import (
     tell,
     tell_rows,
     warn,
+    warn_of,
 )
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Status
@@ -106,8 +108,8 @@ def remember(text: str | None, **given: Any) -> None:
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **given)
         tell(memory, f"Remembered {origin(memory)}")
-        for other in map(mind.show, memory.contradicts):
-            warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
+        for other in mind.those(memory.contradicts):
+            warn_of(f"contradicts {origin(other)}", first_line(other.text), "settle it: hivemind review")
         for problem in mind.link_problems(memory):
             warn(problem)
         if sharing := mind.sharing(memory):
@@ -137,7 +139,7 @@ def recall(question: str | None, why: bool, **given: Any) -> None:
         caveat = mind.caveat()
     if caveat:
         note(caveat)
-    tell(found, lambda: answer(found, why=why))
+    tell(found, lambda: answer(found, why=why), is_fenced=True)
 
 
 @chapter.command("list")
@@ -168,15 +170,16 @@ def list_(**given: Any) -> None:
 
 @chapter.command("show")
 @memory_argument
-def show(memory: str) -> None:
+def show(memory: str, everywhere: bool) -> None:
     """A memory with everything known about it.
 
     \b
     hivemind show 3f9a2c1e
     """
     with open_mind() as mind:
-        known = mind.show(memory)
-    tell(known, lambda: described(known))
+        known = mind.show(memory, everywhere=everywhere)
+        elsewhere = mind.is_elsewhere(known.repo)
+    tell(known, lambda: described(known, elsewhere=elsewhere))
 
 
 @chapter.command("revise")
@@ -199,21 +202,22 @@ def revise(metadata: dict[str, Any], unset: tuple[str, ...], **given: Any) -> No
     """
     with open_mind() as mind:
         known = mind.revise(**given, metadata=metadata | dict.fromkeys(unset))
-    tell(known, f"Revised {origin(known)} (version {known.version})")
+        elsewhere = mind.is_elsewhere(known.repo)
+    tell(known, f"Revised {origin(known, elsewhere=elsewhere)} (version {known.version})")
 
 
 @chapter.command("tag")
 @memory_argument
 @click.argument("labels", nargs=-1)
 @click.option("--remove", multiple=True, metavar="TAG", help="Take this tag off.")
-def tag(memory: str, labels: tuple[str, ...], remove: tuple[str, ...]) -> None:
+def tag(memory: str, labels: tuple[str, ...], remove: tuple[str, ...], everywhere: bool) -> None:
     """Put tags on a memory, or take them off.
 
     \b
     hivemind tag 3f9a2c1e auth backend
     hivemind tag 3f9a2c1e --remove draft
     """
-    act(Hivemind.tag, "Tagged", memory, _apart(labels), _apart(remove))
+    act(Hivemind.tag, "Tagged", memory, _apart(labels), _apart(remove), everywhere=everywhere)
 
 
 def _apart(labels: tuple[str, ...]) -> list[str]:
@@ -233,7 +237,7 @@ def brief(prompt: str) -> None:
     with open_mind() as mind:
         said = mind.on_prompt(prompt) if prompt else mind.brief()
     why = "no memory bears on it" if prompt else "nothing is remembered here yet"
-    tell(said, lambda: say(said.text) if said.text else note(f"Nothing would be said: {why}."))
+    tell(said, lambda: say(said.text) if said.text else note(f"Nothing would be said: {why}."), is_fenced=True)
 
 
 ALONE = "a approve · e edit · r reject · s skip · q quit"
@@ -270,7 +274,7 @@ def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
     described(waiting.memory)
     for other in waiting.against:
         heading("against")
-        say(other.text)
+        click.echo(block(other.text, ""))
         note(origin(other))
     memory = waiting.memory
     choices = AGAINST if waiting.against else ALONE

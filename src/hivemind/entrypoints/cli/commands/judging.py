@@ -18,13 +18,13 @@ from hivemind.entrypoints.cli.arguments import (
     yes_option,
 )
 from hivemind.entrypoints.cli.manners import wants
-from hivemind.entrypoints.cli.output import many, progress, tell, tell_rows
+from hivemind.entrypoints.cli.output import block, many, progress, tell, tell_rows
 from hivemind.errors import InvalidInput
 from hivemind.model.ids import short
 from hivemind.model.memory import Memory
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
-from hivemind.model.text import first_line, neutral
+from hivemind.model.text import first_line
 
 chapter = click.Group()
 
@@ -59,13 +59,13 @@ def reject(**given: Any) -> None:
 @memory_argument
 @click.argument("other", metavar="OTHER_ID", shell_complete=memory_ids)
 @click.option("--reason", default="", help="Why they cannot both hold.")
-def dispute(memory: str, other: str, reason: str) -> None:
+def dispute(memory: str, other: str, **given: Any) -> None:
     """Say that two memories cannot both hold; review settles it.
 
     \b
     hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
-    act(Hivemind.dispute, "Disputed", memory, other, reason=reason)
+    act(Hivemind.dispute, "Disputed", memory, other, **given)
 
 
 @chapter.command("verify")
@@ -95,7 +95,7 @@ def retract(**given: Any) -> None:
 @chapter.command("restore")
 @memory_argument
 @reason_option
-def restore(memory: str, reason: str) -> None:
+def restore(memory: str, **given: Any) -> None:
     """Let a memory stand again that was taken back, rejected or replaced.
 
     \b
@@ -103,7 +103,7 @@ def restore(memory: str, reason: str) -> None:
     """
     if Path(memory).is_file():
         raise InvalidInput(f"{memory} is a file; to go back to a backup: hivemind backup restore {memory}")
-    act(Hivemind.restore, "Restored", memory, reason=reason)
+    act(Hivemind.restore, "Restored", memory, **given)
 
 
 @chapter.command("rollback")
@@ -151,7 +151,7 @@ def _line(memory: Memory | None) -> str:
 @memory_argument
 @reason_option
 @yes_option
-def erase(memory: str, reason: str, yes: bool) -> None:
+def erase(memory: str, reason: str, yes: bool, everywhere: bool) -> None:
     """Destroy a memory and all that came of it, for good.
 
     The receipt names each place where it was: done, pending, or outside our reach. The exit code is 1 if
@@ -161,10 +161,10 @@ def erase(memory: str, reason: str, yes: bool) -> None:
     hivemind erase 3f9a2c1e --reason "a customer's name"
     """
     with open_mind() as mind:
-        known = mind.show(memory)
-        make_sure(f"{neutral(known.text)}\nDestroy this for good?", yes=yes)
+        known = mind.show(memory, everywhere=everywhere)
+        make_sure(f"{block(known.text, '')}\nDestroy this for good?", yes=yes)
         with progress("Erasing"):
-            receipt = mind.erase(known.id, reason=reason)
+            receipt = mind.erase(known.id, reason=reason, everywhere=everywhere)
         if known.scope is Scope.TEAM:
             receipt = mind.carry(receipt)
     erased = ", ".join(short(one) for one in receipt.memories)

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import click
 
 from hivemind.app import connect
 from hivemind.entrypoints.cli.arguments import (
+    across_option,
     limit_option,
     maybe_memory_argument,
     memory_argument,
@@ -40,6 +42,7 @@ from hivemind.model.moments import minute
 from hivemind.model.plain import plain
 from hivemind.model.recall import Receipt
 from hivemind.model.reports import Behind, Explanation, Spent
+from hivemind.model.scope import elsewhere as from_elsewhere
 from hivemind.model.text import first_line, neutral
 
 chapter = click.Group()
@@ -55,20 +58,20 @@ COUNTS = {
 
 @chapter.command("explain")
 @memory_argument
-def explain(memory: str) -> None:
+def explain(memory: str, everywhere: bool) -> None:
     """Why a memory is believed: its sources, its versions, whether the code it is about changed, and whom it reached.
 
     \b
     hivemind explain 3f9a2c1e
     """
     with open_mind() as mind:
-        known = mind.explain(memory)
-        code = mind.behind(known.memory)
-    tell({**plain(known), "code": code}, lambda: _explained(known, code))
+        known = mind.explain(memory, everywhere=everywhere)
+        code, elsewhere = mind.behind(known.memory), mind.is_elsewhere(known.memory.repo)
+    tell({**plain(known), "code": code}, lambda: _explained(known, code, elsewhere=elsewhere))
 
 
-def _explained(known: Explanation, code: Sequence[Behind]) -> None:
-    described(known.memory)
+def _explained(known: Explanation, code: Sequence[Behind], *, elsewhere: bool) -> None:
+    described(known.memory, elsewhere=elsewhere)
     if code:
         heading("Code")
     for one in code:
@@ -96,7 +99,8 @@ def _became(one: Behind) -> None:
 @chapter.command("history")
 @maybe_memory_argument
 @click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
-def history(memory: str, subject: str) -> None:
+@across_option
+def history(memory: str, subject: str, everywhere: bool) -> None:
     """What a memory said when, who changed it, and why; or how a subject evolved.
 
     \b
@@ -107,14 +111,15 @@ def history(memory: str, subject: str) -> None:
         raise InvalidInput("name a memory or a --subject")
     with open_mind() as mind:
         ids = [one.id for one in mind.history_of_subject(subject)] if subject else [memory]
-        lives = [mind.history(one) for one in ids]
-    tell(lives if subject else lives[0], lambda: _lives(lives, subject))
+        lives = [mind.history(one, everywhere=everywhere) for one in ids]
+        elsewhere = [mind.is_elsewhere(steps[-1].after.repo) for steps in lives]
+    tell(lives if subject else lives[0], lambda: _lives(lives, subject, elsewhere))
 
 
-def _lives(lives: Sequence[Sequence[Step]], subject: str) -> None:
-    for steps in lives:
-        if subject:
-            heading(origin(steps[-1].after))
+def _lives(lives: Sequence[Sequence[Step]], subject: str, elsewhere: Sequence[bool]) -> None:
+    for steps, is_elsewhere in zip(lives, elsewhere, strict=True):
+        if subject or is_elsewhere:
+            heading(origin(steps[-1].after, elsewhere=is_elsewhere))
         life(steps)
     if not lives:
         note(f"Nothing is known about {subject}.")
@@ -123,7 +128,8 @@ def _lives(lives: Sequence[Sequence[Step]], subject: str) -> None:
 @chapter.command("diff")
 @click.argument("one", metavar="A", shell_complete=memory_ids)
 @click.argument("other", metavar="B", required=False, shell_complete=memory_ids)
-def diff(one: str, other: str | None) -> None:
+@across_option
+def diff(one: str, other: str | None, everywhere: bool) -> None:
     """What differs between two memories, or between the last two wordings of one.
 
     \b
@@ -132,9 +138,9 @@ def diff(one: str, other: str | None) -> None:
     """
     with open_mind() as mind:
         if other:
-            before, after = mind.show(one).text, mind.show(other).text
+            before, after = (mind.show(written, everywhere=everywhere).text for written in (one, other))
         else:
-            wordings = list(dict.fromkeys(step.after.text for step in mind.history(one)))
+            wordings = list(dict.fromkeys(step.after.text for step in mind.history(one, everywhere=everywhere)))
             before, after = [wordings[0], *wordings][-2:]
     if before == after:
         note("No difference.")
@@ -145,28 +151,36 @@ def diff(one: str, other: str | None) -> None:
 @maybe_memory_argument
 @limit_option(30, "Entries on a page.")
 @before_option
-def log(memory: str, limit: int, before: int) -> None:
-    """What happened, newest first: to one memory, or at all.
+@across_option
+def log(memory: str, **given: Any) -> None:
+    """What happened here, newest first: to one memory, or at all.
 
     \b
     hivemind log --limit 10
     hivemind log 3f9a2c1e
     """
-    _entries("hivemind log", memory, limit=limit, before=before)
+    _entries("hivemind log", memory, **given)
 
 
-def _entries(again: str, memory: str = "", *, limit: int, before: int, facts: Sequence[str] = ()) -> None:
+def _entries(
+    command: str, memory: str = "", *, limit: int, before: int, everywhere: bool, facts: Sequence[str] = ()
+) -> None:
     """Entries of the log with what the memory says that each is about; two lines each where a person looks."""
     with open_mind() as mind:
-        found = mind.log(memory, limit=limit, before=before, facts=facts)
-        entries = [{**plain(one), "text": text} for one, text in zip(found, mind.log_told(found), strict=True)]
-    more = f"more: {again} {memory + ' ' if memory else ''}--before {found[-1].position}" if len(found) == limit else ""
+        found = mind.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
+        texts = mind.log_told(found, everywhere=everywhere)
+        entries = [
+            {**plain(one), "text": text, "from": from_elsewhere(one.repo) if mind.is_elsewhere(one.repo) else ""}
+            for one, text in zip(found, texts, strict=True)
+        ]
+    again = " ".join(filter(None, [command, memory, "--everywhere" if everywhere else ""]))
+    more = f"more: {again} --before {found[-1].position}" if len(found) == limit else ""
     rows = [
         [str(e["position"]), minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"], short(e["about"]),
-         first_line(e["text"], 140)]
+         first_line(e["text"], 140), e["from"]]
         for e in entries
     ]  # fmt: skip
-    columns = ["entry", "when", "who", "what", "about", "text"]
+    columns = ["entry", "when", "who", "what", "about", "text", "from"]
     tell_rows(entries, columns, rows, after=more, nothing="Nothing happened yet.", seen=lambda: _by_entry(rows))
 
 
@@ -181,8 +195,9 @@ def _by_entry(rows: Iterable[Sequence[str]]) -> None:
 @click.option("--verify", is_flag=True, help="Check the chain: any entry edited, removed or moved is found.")
 @limit_option(50, "Entries on a page.")
 @before_option
-def audit(verify: bool, limit: int, before: int) -> None:
-    """Who changed what, and whether the record is intact.
+@across_option
+def audit(verify: bool, **given: Any) -> None:
+    """Who changed what here, and whether the whole record is intact.
 
     With --verify the exit code is 1 if the log was tampered with.
 
@@ -191,7 +206,7 @@ def audit(verify: bool, limit: int, before: int) -> None:
     hivemind audit --verify
     """
     if not verify:
-        _entries("hivemind audit", limit=limit, before=before, facts=CHANGES)
+        _entries("hivemind audit", facts=CHANGES, **given)
         return
     with open_mind() as mind:
         broken, total = mind.audit(), many(mind.log_length(), "entry")
@@ -204,15 +219,17 @@ def audit(verify: bool, limit: int, before: int) -> None:
 @chapter.command("receipts")
 @click.option("--session", default="", help="Only of this session.")
 @limit_option(50, "Lines to show.")
-def receipts(session: str, limit: int) -> None:
+@across_option
+def receipts(session: str, limit: int, everywhere: bool) -> None:
     """Which memories reached whom, and why.
 
     \b
     hivemind receipts --limit 10
     """
     with open_mind() as mind:
-        lines = mind.receipts(session, limit=limit)
-        texts = {one.id: first_line(one.text, 60) for one in mind.those({line.memory_id for line in lines})}
+        lines = mind.receipts(session, limit=limit, everywhere=everywhere)
+        shown = mind.those({line.memory_id for line in lines}, everywhere=everywhere)
+        texts = {one.id: first_line(one.text, 60) for one in shown}
     rows = [[minute(r.at), r.actor, short(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why] for r in lines]
     columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
     tell_rows(lines, columns, rows, nothing="Nothing was shown yet.", seen=lambda: _by_question(lines, texts))

@@ -4,7 +4,19 @@ import click
 
 from hivemind.entrypoints.cli.arguments import dry_run_option, memory_ids, open_mind
 from hivemind.entrypoints.cli.manners import Family
-from hivemind.entrypoints.cli.output import heading, indented, label, many, note, progress, say, table, tell, warn
+from hivemind.entrypoints.cli.output import (
+    block,
+    heading,
+    indented,
+    label,
+    many,
+    note,
+    progress,
+    say,
+    table,
+    tell,
+    warn,
+)
 from hivemind.model.ids import short
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
@@ -67,7 +79,7 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
         for one in planned:
             where = "would leave" if dry_run else f"is now the team's, as {short(one.copy)}"
             say(f"{short(one.memory.id)} {where}:")
-            say(indented(one.text))
+            click.echo(block(one.text))
             if one.memory.metadata:
                 say(indented(f"metadata: {one.memory.metadata.in_words}"))
             for source in one.sources:

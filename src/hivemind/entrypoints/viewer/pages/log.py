@@ -28,9 +28,10 @@ def page(visit: Visit) -> Response:
     facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
     entries = visit.mind.log(
         kept["memory"], facts=facts, actor=kept["actor"], batch=kept["batch"],
-        before=visit.number("before"), limit=PAGE,
+        before=visit.number("before"), limit=PAGE, everywhere=visit.everywhere,
     )  # fmt: skip
-    more = {"sort": sort, **kept, "before": str(entries[-1].position)} if len(entries) == PAGE else {}
+    across = {"everywhere": "1"} if visit.everywhere else {}
+    more = {"sort": sort, **kept, **across, "before": str(entries[-1].position)} if len(entries) == PAGE else {}
     return visit.page(
         "log.html",
         entries=entries,

@@ -1,6 +1,7 @@
 """Memory: what it says, what it rests on, what became of it, whom it reached, and what can be done about it."""
 
 from collections.abc import Callable
+from typing import Any
 
 from starlette.responses import Response
 
@@ -9,6 +10,7 @@ from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection
+from hivemind.model.scope import elsewhere
 from hivemind.model.text import tags
 
 Act = tuple[Right, Callable[[Visit, str], object]]
@@ -16,15 +18,18 @@ Act = tuple[Right, Callable[[Visit, str], object]]
 
 def _revised(visit: Visit, memory: str) -> None:
     """Only what differs, so that saving an untouched form changes nothing."""
-    known, form = visit.mind.show(memory), visit.form
+    known, form = visit.mind.show(memory, everywhere=visit.everywhere), visit.form
     text = form.get("text", "").replace("\r\n", "\n").strip()
     kind = Kind.parse(form["kind"]) if form.get("kind", known.kind) != known.kind else None
     wanted = tags(form.get("tags", ""))
     added, removed = set(wanted) - set(known.tags), set(known.tags) - set(wanted)
     if (text and text != known.text) or kind:
-        visit.mind.revise(memory, text if text != known.text else "", kind=kind, reason=form.get("reason", ""))
+        visit.mind.revise(
+            memory, text if text != known.text else "", kind=kind, reason=form.get("reason", ""),
+            everywhere=visit.everywhere,
+        )  # fmt: skip
     if added or removed:
-        visit.mind.tag(memory, sorted(added), sorted(removed))
+        visit.mind.tag(memory, sorted(added), sorted(removed), everywhere=visit.everywhere)
 
 
 def _promoted(visit: Visit, memory: str) -> None:
@@ -34,15 +39,15 @@ def _promoted(visit: Visit, memory: str) -> None:
 
 
 ACTS: dict[str, Act] = {
-    "approve": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, reason=_reason(visit))),
-    "prefer": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, reason=_reason(visit), over=True)),
-    "reject": (Right.REVIEW, lambda visit, memory: visit.mind.reject(memory, reason=_reason(visit))),
-    "restore": (Right.REVIEW, lambda visit, memory: visit.mind.restore(memory, reason=_reason(visit))),
-    "retract": (Right.WRITE, lambda visit, memory: visit.mind.retract(memory, reason=_reason(visit))),
-    "verify": (Right.WRITE, lambda visit, memory: visit.mind.verify(memory, reason=_reason(visit))),
+    "approve": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, **_given(visit))),
+    "prefer": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, over=True, **_given(visit))),
+    "reject": (Right.REVIEW, lambda visit, memory: visit.mind.reject(memory, **_given(visit))),
+    "restore": (Right.REVIEW, lambda visit, memory: visit.mind.restore(memory, **_given(visit))),
+    "retract": (Right.WRITE, lambda visit, memory: visit.mind.retract(memory, **_given(visit))),
+    "verify": (Right.WRITE, lambda visit, memory: visit.mind.verify(memory, **_given(visit))),
     "dispute": (
         Right.WRITE,
-        lambda visit, memory: visit.mind.dispute(memory, visit.form.get("other", ""), reason=_reason(visit)),
+        lambda visit, memory: visit.mind.dispute(memory, visit.form.get("other", ""), **_given(visit)),
     ),
     "revise": (Right.WRITE, _revised),
     "promote": (Right.FILES, _promoted),
@@ -61,7 +66,7 @@ FINAL = ("promote", "publish")
 
 def page(visit: Visit) -> Response:
     """One memory."""
-    known = visit.mind.explain(visit.named("id"))
+    known = visit.mind.explain(visit.named("id"), everywhere=visit.everywhere)
     memory = known.memory
     versions = [
         (step, before.after.text if before else "")
@@ -72,7 +77,8 @@ def page(visit: Visit) -> Response:
         memory=memory,
         versions=versions,
         receipts=known.receipts,
-        against=visit.mind.those(memory.contradicts),
+        against=visit.mind.those(memory.contradicts, everywhere=visit.everywhere),
+        elsewhere=elsewhere(memory.repo) if visit.mind.is_elsewhere(memory.repo) else "",
         behind=visit.mind.behind(memory) if Right.FILES in visit.visitor.may else (),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )
@@ -92,12 +98,13 @@ def perform(visit: Visit, memory: str, name: str) -> str:
 def act(visit: Visit) -> Response:
     """Do what was asked, and show the memory again."""
     memory, name = visit.named("id"), visit.named("act")
-    return visit.go(f"/memory/{memory}", did=name, batch=perform(visit, memory, name))
+    across = "1" if visit.everywhere else ""
+    return visit.go(f"/memory/{memory}", did=name, batch=perform(visit, memory, name), everywhere=across)
 
 
 def erase(visit: Visit) -> Response:
     """Destroy it; the answer is the receipt."""
-    receipt = visit.mind.erase(visit.named("id"), reason=_reason(visit))
+    receipt = visit.mind.erase(visit.named("id"), **_given(visit))
     return visit.page("erased.html", receipt=receipt)
 
 
@@ -130,5 +137,6 @@ def file(visit: Visit) -> Response:
     return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 
 
-def _reason(visit: Visit) -> str:
-    return visit.form.get("reason", "").strip()
+def _given(visit: Visit) -> dict[str, Any]:
+    """What every act takes from its form."""
+    return {"reason": visit.form.get("reason", "").strip(), "everywhere": visit.everywhere}

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
+from hivemind.model.scope import elsewhere
 from hivemind.model.session import Observation
 
 PAGE, STEPS = 30, 400
@@ -15,7 +16,7 @@ PAGE, STEPS = 30, 400
 
 def page(visit: Visit) -> Response:
     """Sessions, the one last heard of first."""
-    agent, everywhere = visit.asked.get("agent", ""), bool(visit.asked.get("everywhere"))
+    agent, everywhere = visit.asked.get("agent", ""), visit.everywhere
     found = visit.mind.sessions(limit=PAGE, agent=agent, before=visit.asked.get("before", ""), everywhere=everywhere)
     kept = {"agent": agent, "everywhere": "1" if everywhere else ""}
     more = {**kept, "before": found[-1].id} if len(found) == PAGE else {}
@@ -24,16 +25,18 @@ def page(visit: Visit) -> Response:
 
 def replay(visit: Visit) -> Response:
     """A session step by step, with what was recalled before each step and what was learned from it."""
-    session, trace = visit.mind.session(visit.named("id"), everywhere=True)
+    session, trace = visit.mind.session(visit.named("id"), everywhere=visit.everywhere)
     first = visit.number("from")
     steps = trace[first : first + STEPS]
-    learned = visit.mind.learned_in(session.id)
+    learned = visit.mind.learned_in(session.id, everywhere=visit.everywhere)
+    shown = visit.mind.receipts(session.id, everywhere=visit.everywhere)
     return visit.page(
         "replay.html",
         session=session,
-        state=visit.mind.session_state(session.id, everywhere=True),
-        steps=_told(steps, visit.mind.receipts(session.id), learned, whole=(first == 0, first + STEPS >= len(trace))),
+        state=visit.mind.session_state(session.id, everywhere=visit.everywhere),
+        steps=_told(steps, shown, learned, whole=(first == 0, first + STEPS >= len(trace))),
         learned=learned,
+        elsewhere=elsewhere(session.repo) if visit.mind.is_elsewhere(session.repo) else "",
         first=first,
         total=len(trace),
         more=first + STEPS if first + STEPS < len(trace) else 0,
