@@ -11,6 +11,7 @@ from time import process_time
 from hivemind import recall
 from hivemind.app.core import Core
 from hivemind.curate import transfer
+from hivemind.curate.reconcile import possible_conflicts
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
@@ -22,6 +23,7 @@ from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
+from hivemind.recall.conflict import mark_conflicts
 from hivemind.recall.doubt import is_in_doubt, verified
 from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions, vectors
@@ -148,6 +150,10 @@ class Reading(Core):
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )
 
+    def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
+        """Memories that may say otherwise, where that is too uncertain for a dispute."""
+        return tuple(possible_conflicts(self._store.db, memory))
+
     def sharing(self, memory: Memory) -> str:
         """What a writer should know about where a memory goes; nothing if it just stays here."""
         if memory.scope is not Scope.TEAM:
@@ -258,6 +264,7 @@ class Reading(Core):
         return doubtful
 
     def _told(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = ()) -> Recall:
+        hits = mark_conflicts(hits)
         while hits and briefs.cost(hits) > query.max_tokens - briefs.FRAME:
             hits = hits[:-1]
         found = self._with_receipt(Recall(query=query, hits=hits, text=""))

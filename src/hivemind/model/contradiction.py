@@ -6,53 +6,55 @@ Notes that merely speak of the same thing do not conflict.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from hivemind.model.statements import QUANTITIES, Slot, Statement, Type, Word, is_plural, statements
+from hivemind.model.grammar import Slot, is_plural, words
+from hivemind.model.quantities import QUANTITIES, Type
+from hivemind.model.statements import Statement, Word, statements
 from hivemind.model.values import normalised
 
 PLACES = frozenset({Slot.IN, Slot.ON, Slot.TO})
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.ON})
 ONE_VALUE = PLACES | TOOLS | {Slot.IS, Slot.AS, Slot.FROM}
 
-SEVERAL = frozenset("support availabl possibl includ hav has depend accept provid expos publish contain offer".split())
+SEVERAL = words("support availabl possibl includ hav has depend accept provid expos publish contain offer")
 """Stems of what a thing may do or have more than once."""
-OWNERS = frozenset("own lead maintain approv responsibl".split())
+OWNERS = words("own lead maintain approv responsibl")
 """Stems of what one person or team does for a thing."""
-PLACING = frozenset("put stor sav writ document deploy send sent point escalat default report implement serv".split())
+PLACING = words("put stor sav writ document deploy send sent point escalat default report implement serv")
 """Stems of verbs that say where one thing is or goes."""
-ATTRIBUTES = frozenset(
+ATTRIBUTES = words(
     "algorithm branch broker bundler cach client color colour currency databas day default editor encod engin font"
-    " format formatter framework host key languag level library licens limit linter local log maintainer manager mod nam"
-    " orm owner path policy port prefix provider queu region registry runner server siz strategy styl suffix target them"
-    " timeout tool typ url version zon".split()
+    " format formatter framework host key languag level library licens limit linter local log maintainer manager mod"
+    " nam orm owner path policy port prefix provider queu region registry runner server siz strategy styl suffix target"
+    " them timeout tool typ url version zon"
 )
 """Stems of what a thing has exactly one of."""
-HEADINGS = frozenset(
+HEADINGS = words(
     "build caveat chor doc docs exampl feat fix gotcha hint idea important known link note not open perf question"
-    " refactor remember reviewer rul see skill styl supported test ticket tip todo warn".split()
+    " refactor remember reviewer rul see skill styl supported test ticket tip todo warn"
 )
 """Stems that open a line which is one of several, not the value of a setting."""
 OPPOSITES = frozenset(
     frozenset(pair.split("/"))
-    for pair in "manual/automatic manual/automat public/privat internal/external stateless/stateful strict/lenient"
-    " shar/separat ascend/descend".split()
+    for pair in words(
+        "manual/automatic manual/automat public/privat internal/external stateless/stateful strict/lenient"
+        " shar/separat ascend/descend"
+    )
 )
 OPPOSITE_PREFIXES = ("un", "in", "im", "non", "non-", "a")
 MOST_OF_A_VALUE = 3
 """Words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """Why two notes cannot both hold, and whether that is certain."""
 
     reason: str
     is_certain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """What only one of two statements says, and the words they share."""
 
     newer: tuple[Word, ...]
@@ -131,20 +133,18 @@ def _given_up(statement: Statement, other: Statement) -> Conflict | None:
 
 def _difference(newer: Statement, older: Statement) -> Difference | None:
     """What differs, if it is one stretch of words in one slot on each side."""
-    sides = [
-        tuple(word for word in one.words if word.stem not in other.stems)
-        for one, other in ((newer, older), (older, newer))
-    ]
+    a = tuple(word for word in newer.words if word.stem not in older.stems)
+    b = tuple(word for word in older.words if word.stem not in newer.stems)
     shared = newer.stems & older.stems
-    is_one_place = all(len({word.place for word in side}) == 1 for side in sides)
-    return Difference(*sides, shared) if shared and is_one_place else None
+    is_one_slot = len({word.place for word in a}) == len({word.place for word in b}) == 1
+    return Difference(a, b, shared) if shared and is_one_slot else None
 
 
 def _other_value(newer: Statement, older: Statement, difference: Difference) -> Conflict | None:
     """All words agree but a value."""
     a, b = difference.newer[0], difference.older[0]
     lengths = {len(side) for side in difference.sides}
-    if newer.adds or older.adds:
+    if newer.is_addition or older.is_addition:
         return None
     if lengths == {1} and (_are_quantities(a, b) or _differ_in_number(a.stem, b.stem)):
         return Conflict(difference.reason)
@@ -255,10 +255,10 @@ def _is_process(word: str) -> bool:
     return is_plural(word) or word.endswith(("ing", "tion", "ment", "returns"))
 
 
-def _is_phrase(words: Sequence[Word]) -> bool:
+def _is_phrase(side: Sequence[Word]) -> bool:
     """Whether this is a description in common words; a value has a name."""
-    return len(words) > 1 and not _is_name(words)
+    return len(side) > 1 and not _is_name(side)
 
 
-def _is_name(words: Sequence[Word]) -> bool:
-    return any(word.type is not Type.WORD for word in words)
+def _is_name(side: Sequence[Word]) -> bool:
+    return any(word.type is not Type.WORD for word in side)

@@ -13,6 +13,7 @@ from hivemind.model.text import first_line
 from hivemind.model.words import coverage, terms
 from hivemind.recall import search
 from hivemind.recall.budget import fit, tokens
+from hivemind.recall.conflict import newer_first
 from hivemind.recall.rank import hits, labels, rank
 from hivemind.recall.render import FENCE, entry
 from hivemind.store.database import Database
@@ -93,7 +94,7 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
         inside = [hit for hit in hits if _section(hit, asked) == title]
         if title != ABOUT:
             inside.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
-        lines += [f"## {title}", *map(entry, inside)] if inside else []
+        lines += [f"## {title}", *map(entry, newer_first(inside))] if inside else []
     return "\n".join([*lines, f"{MORE} Receipt {frame.receipt}", f"</{FENCE} {frame.mark}>"])
 
 

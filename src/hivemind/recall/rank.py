@@ -30,8 +30,6 @@ EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
 NAMED_TIME = 1.25
 """A question about last week wants what was learned last week."""
-AS_WELL = 0.5
-"""Of the older's score: what fits less than half as well speaks of something else."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
@@ -88,23 +86,6 @@ def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit
                 signals=tuple(_signals(ranked, query, named)),
                 labels=labels(memory, query),
             )
-
-
-def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Of two memories that contradict each other, the newer stands just before the older, unless it hardly fits."""
-    order = list(shown)
-    for first, older in enumerate(shown):
-        newer = [
-            hit
-            for hit in shown[first + 1 :]
-            if hit.memory.id in older.memory.contradicts
-            and hit.memory.recorded_at > older.memory.recorded_at
-            and hit.score >= AS_WELL * older.score
-        ]
-        for hit in newer:
-            order.remove(hit)
-            order.insert(order.index(older), hit)
-    return tuple(order)
 
 
 def _shown(memory: Memory, passage: str, detail: Detail) -> str:

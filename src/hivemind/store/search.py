@@ -84,7 +84,8 @@ class Search:
 
     def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
-        groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in any_of]
+        quoted = ([word.replace('"', '""') for word in group] for group in any_of)
+        groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in quoted]
         if not groups:
             return []
         rows = self._db.execute(

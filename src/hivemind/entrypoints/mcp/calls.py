@@ -74,6 +74,8 @@ def remember(mind: Hivemind, given: Arguments) -> str:
     for other in memory.contradicts:
         against = mind.show(other)
         said.append(f"It contradicts {short(other)}: {_line(against)} Ask the user which holds.")
+    for against in mind.possible_conflicts(memory):
+        said.append(f"It may conflict with {short(against.id)}: {_line(against)} Ask the user if both hold.")
     return "\n".join([*said, *filter(None, [mind.sharing(memory)])])
 
 

@@ -34,8 +34,9 @@ from hivemind.entrypoints.cli.output import (
     warn,
 )
 from hivemind.model.ids import short
-from hivemind.model.memory import Kind, Status
+from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.moments import day, minute
+from hivemind.model.plain import plain
 from hivemind.model.recall import Detail
 from hivemind.model.reports import Standing, Waiting
 from hivemind.model.text import first_line
@@ -98,13 +99,21 @@ def remember(text: str | None, **given: Any) -> None:
     """
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **given)
-        tell(memory, f"Remembered {origin(memory)}")
+        possible = mind.possible_conflicts(memory)
+        tell(plain(memory) | {"may_conflict": [other.id for other in possible]}, f"Remembered {origin(memory)}")
         for other in map(mind.show, memory.contradicts):
             warn(f"contradicts {origin(other)}\n  {first_line(other.text)}\n  settle it: hivemind review")
+        for other in possible:
+            warn(f"may conflict with {origin(other)}\n  {first_line(other.text)}\n  {_to_settle(memory, other)}")
         for link in mind.unresolved_links(memory):
             warn(f"{link} fits nothing here, or too much; link it again with 'hivemind link' as PATH::SYMBOL")
         if sharing := mind.sharing(memory):
             note(sharing)
+
+
+def _to_settle(memory: Memory, other: Memory) -> str:
+    """What to do about two memories that may disagree."""
+    return f"only one is true? hivemind dispute {short(memory.id)} {short(other.id)}, then hivemind review"
 
 
 @chapter.command("recall")
