@@ -20,7 +20,7 @@ from tests.conftest import Open, Tally
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "contradictions.jsonl").read_text().splitlines()]
 HELD_OUT = [pair for pair in PAIRS if pair["split"] == "held-out"]
-LEAST_NOTICED, MOST_FALSE_ALARMS = 0.87, 0.03
+LEAST_NOTICED, MOST_FALSE_ALARMS = 0.92, 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def test_notes_that_have_nothing_to_do_with_each_other_raise_no_alarm(tally: Tal
 
 
 def test_the_labelled_pairs_are_split_by_writer_and_by_kind() -> None:
-    tuning = [pair for pair in PAIRS if pair["split"] == "held-out"]
+    tuning = [pair for pair in PAIRS if pair["split"] == "tuning"]
 
     assert len(PAIRS) >= 300
     assert not {pair["writer"] for pair in tuning} & {"formal", "nonnative", "codenames", "lead"}

@@ -171,7 +171,7 @@ def _other_head(newer: Statement, older: Statement, difference: Difference) -> C
         (is_opening and bool(difference.shared & OWNERS))
         or (is_whole and is_short and behind == {Slot.FOR})
         or (is_whole and newer.is_definite and older.is_definite)
-        or "default" in difference.shared
+        or (is_short and "default" in difference.shared and len(difference.shared) > 1)
     )
     return Conflict(difference.reason) if is_certain else None
 
@@ -219,7 +219,8 @@ def _is_other_attribute(newer: Statement, older: Statement, difference: Differen
     if not topic or topic[0] in HEADINGS or (are_lists and max(len(a), len(b)) > 1):
         return False
     is_whole = _is_whole(newer, older, difference)
-    if (newer.is_setting and is_whole) or all(map(_is_name, difference.sides)):
+    has_phrase = any(map(_is_phrase, difference.sides))
+    if (newer.is_setting and is_whole and not has_phrase) or all(map(_is_name, difference.sides)):
         return True
     if len(a) == len(b) == 1 and _are_opposite(a[0].stem, b[0].stem):
         return True

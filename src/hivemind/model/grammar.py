@@ -114,7 +114,7 @@ EVENTS = words("fix fixed lost found debugged investigated noticed reverted refa
 DEFINITE = (" is the ", " is our ", " is now the ", " is now our ")
 ASKING = words("maybe perhaps whether wondering considering might")
 ASKING_FIRST = words("open todo question idea proposal")
-ASKING_PHRASES = ("?", "should we", "not sure", "to be decided", "find out", "to decide", "check if")
+ASKING_PHRASES = ("should we", "not sure", "to be decided", "find out", "to decide", "check if")
 INTRODUCTIONS = words("in on at for during if when until with from")
 """A sentence that begins with one of these is one clause, whatever its commas."""
 NUMBERED = words(

@@ -13,15 +13,17 @@ from hivemind.model import grammar
 from hivemind.model.grammar import Slot, is_plural, stem
 from hivemind.model.quantities import QUANTITIES, Type, read_quantity
 
-LONGEST_TEXT = 400
+LONGEST_TEXT, MOST_SENTENCES = 400, 3
+"""Characters, and sentences; a longer note is a list or an account."""
 LONGEST_SENTENCE, MOST_COMMAS, MOST_WORDS = 28, 2, 14
 """Words, commas, and content words of a clause. People correct themselves in short sentences, and more commas make a
 list; long ones that share a topic merely speak of the same thing."""
-LONGEST_KEY, LONGEST_VALUE = 3, 4
-"""Words of a setting; a longer text behind a colon is a sentence under a heading."""
+LONGEST_KEY, LONGEST_VALUE, SHORTEST_KEY = 3, 4, 2
+"""Words of a setting, and letters; a longer text behind a colon is a sentence under a heading, and "Q" is no topic."""
 MOST_VALUES, MOST_VALUES_OF_HEAD, MOST_GROUPS = 2, 4, 40
 """Values of a statement, and groups of its words, that are looked up."""
 
+QUESTION_MARK = r"\?(?:\s|$)"
 SENTENCE_END = r"(?<=[.!?;])\s+|\n+"
 CLAUSE_END = (
     r"(?i),\s+|:\s+(?!\d)|\s+(?:because|so that|so|but|which|since|although|though|and then|and|that)\s+|\s+[–—-]+\s+"
@@ -72,12 +74,17 @@ class Statement(NamedTuple):
 
 
 def statements(text: str) -> tuple[Statement, ...]:
-    """The claims of a note that are short enough to be compared; a question claims nothing."""
-    if len(text) > LONGEST_TEXT:
+    """The claims of a note that are short enough to be compared; a question claims nothing.
+
+    Nor does its answer without it, as in "Q: Which port? A: 8080".
+    """
+    if len(text) > LONGEST_TEXT or re.search(QUESTION_MARK, text):
         return ()
     sentences = [sentence for sentence in _sentences(text) if not _is_question(sentence)]
-    # At the end of another sentence, "Ticket: AV-12" is a reference.
-    claims = [sentence for at, sentence in enumerate(sentences) if at == 0 or not _setting(sentence)]
+    if len(sentences) > MOST_SENTENCES:
+        return ()
+    # A setting is a note of its own: behind a sentence "Ticket: AV-12" is a reference, and before one it is a heading.
+    claims = [sentence for sentence in sentences if len(sentences) == 1 or not _setting(sentence)]
     return tuple(statement for sentence in claims for statement in _statements(sentence))
 
 
@@ -174,7 +181,7 @@ def _setting(sentence: str) -> tuple[str, str] | None:
         return None
     key, value = match["key"].replace("(", " ").replace(")", " "), re.sub(ASIDE, "", match["value"]).strip()
     topic, words = key.rpartition(": ")[2].lower().split(), value.lower().split()
-    if not 0 < len(topic) <= LONGEST_KEY or not 0 < len(words) <= LONGEST_VALUE:
+    if not 0 < len(topic) <= LONGEST_KEY or not 0 < len(words) <= LONGEST_VALUE or len(key) < SHORTEST_KEY:
         return None
     is_sentence = not grammar.PERSONS.isdisjoint(topic) or not grammar.VERBS.isdisjoint(words)
     # Under a name for several things a word is one of them; an amount or a folder is what they have in common.
