@@ -216,7 +216,7 @@ def _is_other_attribute(newer: Statement, older: Statement, difference: Differen
     are_lists = all(
         is_plural(side[-1].text) and side[-1].type is Type.WORD and side[0].type not in QUANTITIES for side in (a, b)
     )
-    if not topic or topic[0] in HEADINGS or (are_lists and max(len(a), len(b)) > 1):
+    if not topic or (newer.is_setting and topic[0] in HEADINGS) or (are_lists and max(len(a), len(b)) > 1):
         return False
     is_whole = _is_whole(newer, older, difference)
     has_phrase = any(map(_is_phrase, difference.sides))
