@@ -144,9 +144,11 @@ def _other_value(newer: Statement, older: Statement, difference: Difference) -> 
     """All words agree but a value."""
     a, b = difference.newer[0], difference.older[0]
     lengths = {len(side) for side in difference.sides}
-    if newer.is_addition or older.is_addition:
+    if newer.is_addition or older.is_addition or Type.INSTANCE in (a.type, b.type):
         return None
-    if lengths == {1} and (_are_quantities(a, b) or _differ_in_number(a.stem, b.stem)):
+    # "Task 3" and "task 4" are two tasks; "node 18 in CI" has a version.
+    is_count = a.type is Type.NUMBER and a.slot is Slot.HEAD and len(difference.shared) == 1
+    if lengths == {1} and not is_count and (_are_quantities(a, b) or _differ_in_number(a.stem, b.stem)):
         return Conflict(difference.reason)
     if max(lengths) > MOST_OF_A_VALUE or difference.shared & SEVERAL:
         return None

@@ -46,11 +46,12 @@ CONNECTIVES: dict[str, Slot] = {
     for word in group.split()
 }
 PURPOSES = {word: slot for word, slot in CONNECTIVES.items() if slot is Slot.FOR}
-VERBS = frozenset(word for word, slot in CONNECTIVES.items() if slot in (Slot.IS, Slot.USE, Slot.MANY))
-"""A text with one of these is a sentence."""
 TOPICAL = words("has have supports support returns return fetches")
 """Connecting words that belong to the topic too."""
 AUXILIARIES = words("has have had")
+PREDICATES = frozenset({Slot.IS, Slot.USE, Slot.MANY})
+VERBS = frozenset(word for word, slot in CONNECTIVES.items() if slot in PREDICATES)
+"""A text with one of these is a sentence."""
 RUNNING = words("run runs running")
 """Something may run in several places, but runs on one platform."""
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.IN})
@@ -118,7 +119,7 @@ ASKING_PHRASES = ("should we", "not sure", "to be decided", "find out", "to deci
 INTRODUCTIONS = words("in on at for during if when until with from")
 """A sentence that begins with one of these is one clause, whatever its commas."""
 NUMBERED = words(
-    "step task phase part chapter section stage item case example option issue pr ticket rule figure table"
+    "number no step task phase part chapter section stage item case example option issue pr ticket rule figure table"
 )
 """The number behind one of these is a name, not a value."""
 

@@ -10,6 +10,8 @@ class Type(Enum):
 
     WORD = auto()
     NAME = auto()
+    INSTANCE = auto()
+    """Which of several is meant, as in "server 2 is slow"."""
     PATH = auto()
     NUMBER = auto()
     TIME = auto()

@@ -244,7 +244,7 @@ class _Parser:
         """Read a token, and return how many were used."""
         low = token.lower()
         if before in grammar.NUMBERED and low[0].isdigit():
-            self._add(low, Type.NAME, token)
+            self._add(low, Type.INSTANCE, token)
         elif quantity := read_quantity(low, following):
             self._add(quantity.value, quantity.type, " ".join([token, *following[: quantity.following]]))
             return 1 + quantity.following
@@ -289,11 +289,19 @@ class _Parser:
         return is_capital or (is_all and (self._is_value or self._slot in grammar.TOOLS))
 
     def _open(self, slot: Slot) -> None:
+        if self._slot in (Slot.HEAD, Slot.FOR) and slot in grammar.PREDICATES and self.words:
+            self.words[-1] = _as_instance(self.words[-1])
         self._slot, self._place = slot, self._place + 1
 
     def _add(self, stem: str, type: Type, text: str) -> None:
         if stem:
             self.words.append(Word(stem, type, self._slot, self._place, text))
+
+
+def _as_instance(word: Word) -> Word:
+    """A number just before the verb says which one is meant, and is no value."""
+    has_number = word.type is Type.NUMBER or (word.type is Type.NAME and word.stem[-1:].isdigit())
+    return word._replace(type=Type.INSTANCE) if has_number else word
 
 
 def _idiom(low: str, before: str, following: list[str]) -> int:
