@@ -1,7 +1,7 @@
 """What contradicts is noticed and what looks alike is left alone, measured on notes that no rule was tuned on.
 
-``contradictions.jsonl`` has pairs of notes by eight writers, labelled by the person who wrote them. Four writers and
-six kinds of pairs are only in the half that is held out. Look at the misses of the other half only.
+``contradictions.jsonl`` has pairs of notes in eight voices, all written and labelled by one person. Four voices and
+seven kinds of pairs are only in the half that is held out. Look at the misses of the other half only.
 """
 
 import json

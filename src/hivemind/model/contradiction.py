@@ -255,7 +255,7 @@ def _is_whole(newer: Statement, older: Statement, difference: Difference) -> boo
 
 def _is_process(word: str) -> bool:
     """Whether a word looks like something that is done, and done in one way: deploys, testing, authentication."""
-    return is_plural(word) or word.endswith(("ing", "tion", "ment", "returns"))
+    return is_plural(word) or word.endswith(("ing", "tion", "ment"))
 
 
 def _is_phrase(side: Sequence[Word]) -> bool:

@@ -19,12 +19,11 @@ def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
     This is computed where memories are shown, so that it covers those that came by files, imports and synchronisation.
     """
-    comparable = [hit.memory for hit in hits if hit.memory.trace is None]
-    claims = {memory.id: statements(memory.text) for memory in comparable} if len(comparable) > 1 else {}
+    by_age = sorted((hit.memory for hit in hits if hit.memory.trace is None), key=lambda memory: memory.recorded_at)
+    claims = {memory.id: statements(memory.text) for memory in by_age} if len(by_age) > 1 else {}
     against: dict[MemoryId, list[MemoryId]] = {}
-    for memory, other in combinations(comparable, 2):
-        older, newer = sorted((memory, other), key=lambda one: one.recorded_at)
-        if _may_disagree(older, newer) and compare(claims[newer.id], claims[older.id]):
+    for older, newer in combinations(by_age, 2):
+        if compare(claims[newer.id], claims[older.id]) and _may_disagree(older, newer):
             against.setdefault(older.id, []).append(newer.id)
             against.setdefault(newer.id, []).append(older.id)
     return tuple(_marked(hit, against[hit.memory.id]) if hit.memory.id in against else hit for hit in hits)
