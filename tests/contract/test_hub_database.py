@@ -46,7 +46,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
     "passages": lambda store: words.read(store.db, range(1_000)),
     "passages by words": lambda store: store.db.index.search(everywhere("quarterly report"), 10),
-    "memories that share words": lambda store: store.db.index.sharing(["quarterly"], HERE),
+    "memories that share words": lambda store: store.db.index.sharing([["quarterly"]], HERE, 20),
     "words said elsewhere": lambda store: store.db.index.is_said_elsewhere("quarterly", []),
     "words counted": lambda store: store.db.execute("SELECT term FROM word_counts"),
     "vectors counted": lambda store: any(vectors.count(store.db)),

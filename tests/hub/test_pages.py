@@ -55,8 +55,6 @@ def filled(served: Served, team: str) -> dict[str, str]:
     for token, text, kind, repo in said:
         told = served.ask("POST", "/v1/memories", token, {"text": text, "kind": kind, "repo": repo, "tags": ["demo"]})
         made[text] = told.body["id"]
-    with served.host.mind(served.host.owner_of(team)) as mind:
-        mind.dispute(made[said[0][1]], made[said[2][1]])
     served.ask("DELETE", "/v1/tokens/alice", people["bob"])
     return made
 

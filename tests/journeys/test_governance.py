@@ -53,6 +53,60 @@ def test_a_contradiction_is_told_at_once_and_both_stay_until_it_is_settled(mind:
     assert "disputed" in shown.hits[1].labels[0]
 
 
+def test_a_possible_conflict_is_labelled_newer_first_and_changes_no_status(mind: Hivemind) -> None:
+    older = mind.remember("The API uses Redis", kind=Kind.DECISION)
+    newer = mind.remember("The API uses Postgres", kind=Kind.DECISION)
+
+    assert mind.possible_conflicts(newer) == (mind.show(older.id),)
+    assert mind.show(older.id).status is mind.show(newer.id).status is Status.ACTIVE
+    for found in (mind.recall("What does the API use: Redis?"), mind.context("What does the API use?"), mind.brief()):
+        first, second = found.text.index("uses Postgres"), found.text.index("uses Redis")
+        assert first < second
+        conflicts = {hit.memory.id: hit.may_conflict for hit in found.hits}
+        assert conflicts == {older.id: (newer.id,), newer.id: (older.id,)}
+        assert [hit.labels for hit in found.hits if hit.memory.id == older.id] == [
+            (f"may conflict with {newer.id[:8]}",)
+        ]
+
+
+def test_what_came_without_being_compared_is_labelled_where_it_is_shown(open_mind: Open, make_repository: Make) -> None:
+    root = make_repository("api")
+    mind = open_mind(root)
+    (root / "AGENTS.md").write_text("- The API port is 8080\n- Reviews need two people\n")
+    said = mind.remember("The API port is 9090")
+    mind.sync_files()
+
+    port = mind.recall("API port")
+    assert {hit.memory.text: bool(hit.may_conflict) for hit in port.hits[:2]} == {
+        "The API port is 8080": True,
+        "The API port is 9090": True,
+    }
+    assert port.hits[0].memory.id != said.id
+    assert [hit.labels for hit in mind.recall("how many people review").hits][:1] == [()]
+
+
+def test_values_that_hold_at_different_times_do_not_contradict_each_other(mind: Hivemind) -> None:
+    mind.remember("API port is 8080", valid_to="2026-02-01")
+    later = mind.remember("API port is 9090", valid_from="2026-02-01")
+    assert later.contradicts == ()
+    assert [hit.may_conflict for hit in mind.recall("API port").hits] == [(), ()]
+
+    assert mind.remember("API port is 7070").contradicts == (later.id,)
+
+
+def test_what_has_expired_contradicts_nothing(mind: Hivemind, clock: Clock) -> None:
+    mind.remember("Deploys run on Fridays", expires="2d")
+    clock.advance(days=3)
+
+    assert mind.remember("Deploys run on Mondays").contradicts == ()
+
+
+def test_one_subject_may_have_another_value_at_another_time(mind: Hivemind) -> None:
+    mind.remember("Ship to Vercel", subject="deploy-target", valid_to="2026-02-01")
+
+    assert mind.remember("Coolify runs all", subject="deploy-target", valid_from="2026-02-01").contradicts == ()
+
+
 def test_the_newer_side_of_a_dispute_comes_first_whatever_fits_better(mind: Hivemind) -> None:
     mind.remember("API port is 8080")
     mind.remember("Admin panel is blue")
@@ -600,6 +654,20 @@ def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rol
     assert run("audit", "--verify").exit_code == 0
     assert len(run_json("receipts")) >= 1
     assert "memory.erased" in run("log").stdout
+
+
+@pytest.mark.usefixtures("in_a_repository")
+def test_remember_names_a_possible_conflict_for_people_and_for_programs() -> None:
+    older = run_json("remember", "The API uses Redis")
+
+    told = run("remember", "The API uses Postgres")
+    newer = run_json("remember", "The API uses MySQL")
+
+    assert f"may conflict with {older['id'][:8]}" in told.stderr
+    assert "hivemind dispute" in told.stderr
+    assert older["may_conflict"] == []
+    assert older["id"] in newer["may_conflict"]
+    assert "contradicts" not in told.stderr
 
 
 @pytest.mark.usefixtures("in_a_repository")

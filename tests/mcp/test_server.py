@@ -76,6 +76,23 @@ def test_a_version_of_the_newer_era_that_we_do_not_speak_is_named_back(client: C
     assert "2026-07-28" in error["data"]["supported"]
 
 
+def test_the_model_is_told_what_a_memory_contradicts_or_may_conflict_with(client: Client) -> None:
+    client.call("remember", text="Deploys use Vercel")
+    client.call("remember", text="The API uses Redis")
+
+    certain, _ = client.call("remember", text="Deploys moved to Coolify")
+    possible, _ = client.call("remember", text="The API uses Postgres")
+    neither, _ = client.call("remember", text="Reviews need two people")
+    found, _ = client.call("recall", query="what does the API use?")
+
+    assert "It contradicts" in certain
+    assert "Deploys use Vercel" in certain
+    assert "It may conflict with" in possible
+    assert "The API uses Redis" in possible
+    assert "conflict" not in neither
+    assert found.count("may conflict with") == 2
+
+
 def test_what_one_agent_remembers_another_recalls(place: Path) -> None:
     with connected(place) as claude:
         claude.shake_hands(name="claude-code")

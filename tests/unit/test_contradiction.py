@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind.curate.contradiction import contradiction
+from hivemind.model.contradiction import find_conflict
+from hivemind.model.statements import search_terms, statements
 from hivemind.model.values import normalised, value
 
 
@@ -25,11 +26,20 @@ from hivemind.model.values import normalised, value
         ("Authentication uses Auth0", "Authentication switched to Clerk"),
         ("We deploy to Heroku and use Redis", "We no longer use Redis"),
         ("use tabs in Go files", "do not use tabs in Go files"),
+        ("Tests are in Jest", "We use Vitest, not Jest"),
+        ("CI: GitHub Actions", "CI: CircleCI"),
+        ("Database: Postgres on Neon, migrations in /db/migrations/", "Database: MySQL"),
+        ("We use Redis for caching", "We use Memcached for caching"),
+        ("The dashboard is written in React", "The dashboard is written in Svelte"),
+        ("We use pnpm, not npm", "Use npm for installs"),
+        ("The build language is Go", "The build language is Rust"),
+        ("Releases happen every two weeks", "Releases happen every Friday"),
+        ("We use Yarn as our package manager", "Our package manager is pnpm"),
     ],
 )
 def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
-    assert contradiction(new, old) != ""
-    assert contradiction(old, new) != ""
+    assert find_conflict(new, old)
+    assert find_conflict(old, new)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,16 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
         ("fix: count remote runs right. Ticket: av-12", "fix: keep the details of a run. Ticket: av-77"),
         ("It now finds the real runner instead of just the first", "Run `just` without arguments for all commands"),
         ("Deferring work: **When to use:**", "Deferring work: **When NOT to use:**"),
+        ("Staging runs on port 8080", "Production runs on port 9090"),
+        ("Q: Read a file\nA: Use open", "Q: Write a file\nA: Use dump"),
+        ("Is the port 8080?", "The port is 9090"),
+        ("Step 1: write the test", "Step 2: write the code"),
+        ("Server 1 is down", "Server 2 is down"),
+        ("The key of room 7 is red", "The key of room 8 is red"),
+        ("fact number 3", "fact number 4"),
+        ("The importer is slow", "The importer is flaky"),
+        ("Lint runs in CI", "Lint runs in the editor"),
+        ("Bob owns the payments service", "Bob owns the search service"),
         (
             "The release notes use one file per change so that nobody has to merge a list that everybody edits",
             "The release notes use a generated page now, which the pipeline publishes whenever a tag is pushed",
@@ -63,14 +83,37 @@ def test_what_cannot_both_hold_is_noticed(old: str, new: str) -> None:
     ],
 )
 def test_what_can_both_hold_is_left_alone(old: str, new: str) -> None:
-    assert contradiction(new, old) == ""
-    assert contradiction(old, new) == ""
+    assert find_conflict(new, old) is None
+    assert find_conflict(old, new) is None
+
+
+@pytest.mark.parametrize(
+    ("general", "particular"),
+    [
+        ("Do not use raw SQL", "Use raw SQL in migrations"),
+        ("Deploys need approval", "Emergency deploys need no approval"),
+    ],
+)
+def test_an_exception_to_a_rule_does_not_contradict_it(general: str, particular: str) -> None:
+    assert find_conflict(particular, general) is None
+
+
+def test_a_rule_that_forbids_what_was_advised_before_contradicts_the_advice() -> None:
+    assert find_conflict("Never use moment", "Use moment for dates")
+
+
+def test_what_a_service_uses_beside_something_else_is_only_a_possible_conflict() -> None:
+    conflict = find_conflict("The API uses Postgres", "The API uses Redis")
+
+    assert conflict is not None
+    assert not conflict.is_certain
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
-    assert contradiction(one, one) == ""
-    contradiction(one, other)
+    assert find_conflict(one, one) is None
+    find_conflict(one, other)
+    search_terms(statements(one))
 
 
 @pytest.mark.parametrize(

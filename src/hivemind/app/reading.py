@@ -15,6 +15,7 @@ from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touches
 from hivemind.codebase.questions import named_files
 from hivemind.curate import transfer
+from hivemind.curate.reconcile import possible_conflicts
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
@@ -27,6 +28,7 @@ from hivemind.model.scope import Scope, Sight
 from hivemind.model.text import checked
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
+from hivemind.recall.conflict import mark_conflicts
 from hivemind.recall.doubt import is_in_doubt, verified
 from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions, vectors
@@ -164,6 +166,10 @@ class Reading(Core):
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )
 
+    def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
+        """Memories that may say otherwise, where that is too uncertain for a dispute."""
+        return tuple(possible_conflicts(self._store.db, memory))
+
     def sharing(self, memory: Memory) -> str:
         """What a writer should know about where a memory goes; nothing if it just stays here."""
         if memory.scope is not Scope.TEAM:
@@ -289,6 +295,7 @@ class Reading(Core):
         return doubtful
 
     def _told(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = (), more: int = 0) -> Recall:
+        hits = mark_conflicts(hits)
         while hits and briefs.cost(hits) > query.max_tokens - briefs.FRAME:
             hits, more = hits[:-1], more + 1
         found = self._with_receipt(Recall(query=query, hits=hits, text=""))

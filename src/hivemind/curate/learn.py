@@ -45,8 +45,8 @@ def learn(
     fact = fit_to_leave(fact, replaced) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in replaced):
         raise InvalidInput("what is the team's can only be replaced by something of the team's; give it that scope")
-    verdict = reconcile(store.db, fact, scope, repo)
     born = pen.event(fact, scope, repo, channel=channel, id=id)
+    verdict = reconcile(store.db, fact, scope, repo, born.at)
     if verdict.same:
         # To repeat a memory is not to have looked at its code again: what it is tied to already stays.
         tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)

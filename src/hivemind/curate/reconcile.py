@@ -1,24 +1,32 @@
-"""What a new claim means for what is already known: the same again, a contradiction, or something refused."""
+"""What a new claim means for what is already known: the same again, a contradiction, or neither."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hivemind.curate.contradiction import contradiction, named_as_replaced, telling_words
+from hivemind.model.contradiction import compare
 from hivemind.model.events import MemoryRemembered
-from hivemind.model.memory import Memory, Status
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import STANDING, Memory, Period
+from hivemind.model.statements import search_terms, statements
 from hivemind.model.values import normalised
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
-STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+MOST_COMPARED = 20
+"""Memories that share a topic; the newest are the likeliest to be corrected, and each costs 50 microseconds."""
+WORD = re.compile(r"[A-Za-z0-9]+")
+BEGINNING = 200
+"""Characters; long texts are indexed in passages, and this much is surely in one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A known memory that cannot hold beside the new one."""
+    """A known memory that does not agree with a new one."""
 
     memory: Memory
     reason: str
+    is_certain: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,37 +37,63 @@ class Verdict:
     conflicts: tuple[Conflict, ...] = ()
 
 
-def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str) -> Verdict:
+def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str, now: str) -> Verdict:
     """Compare a claim with what stands in its place."""
     if fact.trace:
         # What was done once does not contradict what was done another time.
         return Verdict()
-    known = [memory for memory in _comparable(db, fact, repo) if memory.id not in fact.supersedes]
-    said = normalised(fact.text)
-    for memory in known:
-        if memory.scope == scope and memory.subject == fact.subject and normalised(memory.text) == said:
+    for memory in _saying_the_same(db, fact.text, repo):
+        if memory.id not in fact.supersedes and memory.scope == scope and memory.subject == fact.subject:
             return Verdict(same=memory)
-    return Verdict(conflicts=tuple(_conflicts(fact, known)))
+    period = Period(fact.valid_from or now, fact.valid_to, fact.expires_at)
+    found = [conflict for conflict in _conflicts(db, fact.text, repo, fact.subject) if conflict.is_certain]
+    return Verdict(
+        conflicts=tuple(
+            conflict
+            for conflict in found
+            if conflict.memory.id not in fact.supersedes and conflict.memory.period.overlaps(period)
+        )
+    )
 
 
-def _comparable(db: Database, fact: MemoryRemembered, repo: str) -> list[Memory]:
-    """Memories that stand in the same place and share the telling words, or the subject."""
-    asked = [telling_words(fact.text), *([word] for word in named_as_replaced(fact.text))]
-    keys = {key for terms in asked if terms for key in db.index.sharing(terms, repo)}
-    found = memories.by_keys(db, keys)
-    if fact.subject:
-        found += memories.of_subject(db, fact.subject, repo)
-    unique = {memory.id: memory for memory in found}
-    return [memory for memory in unique.values() if memory.status in STANDING and memory.trace is None]
+def possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
+    """Memories that may say otherwise, where that is not certain enough for a dispute."""
+    related = {memory.id, *memory.contradicts, *memory.supersedes}
+    return [
+        conflict.memory
+        for conflict in _conflicts(db, memory.text, memory.repo, subject="")
+        if conflict.memory.id not in related and conflict.memory.period.overlaps(memory.period)
+    ]
 
 
-def _conflicts(fact: MemoryRemembered, known: Iterable[Memory]) -> Iterable[Conflict]:
-    said = normalised(fact.text)
-    for memory in known:
-        if normalised(memory.text) == said:
-            # In another place, such as the original of what is published: nothing contradicts itself.
-            continue
-        if fact.subject and memory.subject == fact.subject:
-            yield Conflict(memory=memory, reason=f"{fact.subject} has another value")
-        elif reason := contradiction(fact.text, memory.text):
-            yield Conflict(memory=memory, reason=reason)
+def _saying_the_same(db: Database, text: str, repo: str) -> Iterator[Memory]:
+    words = sorted(set(WORD.findall(text[:BEGINNING])), key=len, reverse=True)[:3]
+    said = normalised(text)
+    keys = db.index.sharing([words], repo, MOST_COMPARED) if words else []
+    same = [id for id, other in memories.standing_texts(db, keys) if normalised(other) == said]
+    yield from memories.get_all(db, same) if same else ()
+
+
+def _conflicts(db: Database, text: str, repo: str, subject: str) -> Iterator[Conflict]:
+    """Memories that stand in the same place and disagree, in their words or in the value of the subject."""
+    said, claims = normalised(text), statements(text)
+    of_subject = _of_subject(db, subject, repo)
+    for memory in of_subject.values():
+        # In another place, such as the original of what is published: nothing contradicts itself.
+        if normalised(memory.text) != said:
+            yield Conflict(memory=memory, reason=f"{subject} has another value")
+    keys = db.index.sharing(search_terms(claims), repo, MOST_COMPARED)
+    found = {
+        id: conflict
+        for id, other in memories.standing_texts(db, keys)
+        if (conflict := compare(claims, statements(other))) and normalised(other) != said
+    }
+    for memory in memories.get_all(db, found) if found else ():
+        if memory.id not in of_subject:
+            conflict = found[memory.id]
+            yield Conflict(memory=memory, reason=conflict.reason, is_certain=conflict.is_certain)
+
+
+def _of_subject(db: Database, subject: str, repo: str) -> dict[MemoryId, Memory]:
+    found = memories.of_subject(db, subject, repo) if subject else []
+    return {memory.id: memory for memory in found if memory.status in STANDING and memory.trace is None}

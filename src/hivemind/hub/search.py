@@ -118,9 +118,14 @@ class Search:
             rows = self._db.execute(SEARCH, values | {"looked_at": None})
         return [Found(*row) for row in rows]
 
-    def sharing(self, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
-        asked = " & ".join(filter(None, (_phrase(self._stems(WORD.findall(_plain(word))), "A") for word in all_of)))
+    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
+        words = list(dict.fromkeys(word for group in any_of for word in group))
+        cut = {word: WORD.findall(_plain(word)) for word in words}
+        stems = iter(self._stems([part for parts in cut.values() for part in parts]))
+        phrases = {word: _phrase([next(stems) for _ in parts], "A") for word, parts in cut.items()}
+        groups = [" & ".join(filter(None, (phrases[word] for word in group))) for group in any_of]
+        asked = " | ".join(f"({group})" for group in groups if group)
         if not asked:
             return []
         rows = self._db.execute(

@@ -102,6 +102,28 @@ class Status(StrEnum):
     ERASED = "erased"
 
 
+STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+"""Neither replaced nor taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """When something holds: from its start until the earlier of two ends; an empty end is none."""
+
+    start: str
+    valid_to: str = ""
+    expires_at: str = ""
+
+    @property
+    def end(self) -> str:
+        """The earlier end."""
+        return min(filter(None, (self.valid_to, self.expires_at)), default="")
+
+    def overlaps(self, other: "Period") -> bool:
+        """Whether both hold at some moment."""
+        return (not self.end or other.start < self.end) and (not other.end or self.start < other.end)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """What a memory rests on; empty where nothing is known."""
@@ -207,6 +229,11 @@ class Memory:
             return self.trace.agent
         named = [s.actor for s in self.sources if s.channel is not Channel.PERSON and s.actor]
         return named[0] if named else ""
+
+    @property
+    def period(self) -> Period:
+        """When it holds; from when it was recorded, if nobody said."""
+        return Period(self.valid_from or self.recorded_at, self.valid_to, self.expires_at)
 
     def is_expired(self, now: str) -> bool:
         """Whether its own date has taken it out of recall."""

@@ -73,6 +73,8 @@ class Hit:
     signals: tuple[Signal, ...]
     labels: tuple[str, ...] = ()
     """What a reader must know before using it: elsewhere, overdue, disputed."""
+    may_conflict: tuple[MemoryId, ...] = ()
+    """Other hits that may say otherwise; what certainly does is in ``memory.contradicts``."""
     tokens: int = 0
     is_sure: bool = True
     """Whether it answers the question, or is only among the closest there are."""

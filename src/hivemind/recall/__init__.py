@@ -1,15 +1,17 @@
 """OUT: from a question to what is known, read top to bottom: find, decide, rank, doubt, fit, render."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hivemind.model.recall import Query, Recall
+from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
 from hivemind.recall.bar import clears
 from hivemind.recall.budget import fit
+from hivemind.recall.conflict import mark_conflicts, newer_first
 from hivemind.recall.doubt import Judge, doubted, in_order
 from hivemind.recall.nearby import Nearby
-from hivemind.recall.rank import hits, newer_first, rank
+from hivemind.recall.rank import hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import candidates
 from hivemind.store.database import Database
@@ -26,7 +28,7 @@ def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: 
     is_answered = clears(found, query, db.index.size if meaning else 0)
     judged = doubted(hits(db, query, rank(found, query, is_answered=is_answered)), query, judge)
     # What is chosen is chosen by the question alone: doubt moves a memory down, it never leaves one out.
-    shown = newer_first(in_order(fit(judged, query.limit, query.max_tokens)))
+    shown = newer_first(_marked(in_order(fit(judged, query.limit, query.max_tokens)), query))
     return Recall(query=query, hits=shown, text=render(shown))
 
 
@@ -34,7 +36,8 @@ def about(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
     """What is known about code and about what lies near it, as much as fits."""
     judged = doubted(nearby.hits(db, query, near), query, judge)
     near = nearby.affordable(near, query.max_tokens)
-    shown = in_order(fit(judged, query.limit, query.max_tokens - nearby.cost(near)))
+    room = replace(query, max_tokens=query.max_tokens - nearby.cost(near))
+    shown = newer_first(_marked(in_order(fit(judged, room.limit, room.max_tokens)), room))
     return nearby.shown_with(near, Recall(query=query, hits=shown, text=""))
 
 
@@ -55,3 +58,9 @@ def with_code(db: Database, found: Recall, near: Nearby, judge: Judge) -> Recall
     shown = {hit.memory.id for hit in sure}
     closest = [hit for hit in found.hits if not hit.is_sure and hit.memory.id not in shown]
     return with_files(replace(found, hits=(*sure, *closest)[: query.limit]), near)
+
+
+def _marked(shown: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
+    """With what may conflict among them; labels take room, so what no longer fits is left out."""
+    marked = mark_conflicts(shown)
+    return fit(marked, query.limit, query.max_tokens) if any(hit.may_conflict for hit in marked) else marked

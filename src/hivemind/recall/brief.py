@@ -17,6 +17,7 @@ from hivemind.model.words import coverage, share_of, terms
 from hivemind.recall import search
 from hivemind.recall.bar import is_near
 from hivemind.recall.budget import fit, tokens
+from hivemind.recall.conflict import newer_first
 from hivemind.recall.rank import hits, labels, rank
 from hivemind.recall.render import entry
 from hivemind.store.database import Database
@@ -145,7 +146,7 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
         inside = [hit for hit in hits if _section(hit, asked) == title]
         if title != ABOUT:
             inside.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
-        lines += [f"## {title}", *map(entry, inside)] if inside else []
+        lines += [f"## {title}", *map(entry, newer_first(inside))] if inside else []
     more = f"{frame.more} more that did not fit" if frame.more else "More"
     return fenced(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
 

@@ -32,8 +32,6 @@ EPISODIC = 0.85
 """What tells of one session gives way to what holds in general."""
 NAMED_TIME = 1.25
 """A question about last week wants what was learned last week."""
-AS_WELL = 0.5
-"""Of the older's score: what fits less than half as well speaks of something else."""
 ELSEWHERE = 0.8
 """What was learned in another repository counts less."""
 
@@ -106,24 +104,6 @@ def _is_named(memory: Memory, asked: Sequence[str]) -> bool:
     """
     names = (*memory.tags, memory.subject, memory.kind.plural)
     return any(share_of([word], name.lower()) for name in names if name for word in asked)
-
-
-def newer_first(shown: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Of two memories that contradict each other, the newer stands just before the older, unless it hardly fits."""
-    order = list(shown)
-    for first, older in enumerate(shown):
-        newer = [
-            hit
-            for hit in shown[first + 1 :]
-            if hit.memory.id in older.memory.contradicts
-            and hit.memory.recorded_at > older.memory.recorded_at
-            and hit.score >= AS_WELL * older.score
-        ]
-        for hit in newer:
-            order.remove(hit)
-            # What contradicts an answer belongs to it.
-            order.insert(order.index(older), replace(hit, is_sure=hit.is_sure or older.is_sure))
-    return tuple(order)
 
 
 def _shown(memory: Memory, passage: str, detail: Detail) -> str:

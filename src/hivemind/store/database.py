@@ -77,8 +77,8 @@ class Index(Protocol):
     def search(self, query: Query, limit: int) -> list[Found]:
         """Passages in sight that were believed at the query's moment, the best fitting first."""
 
-    def sharing(self, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
+    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
 
     def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
         """Whether any memory but these has a word in one of its texts."""

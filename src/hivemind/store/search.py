@@ -83,13 +83,17 @@ class Search:
             rows = self._db.execute(SEARCH, values | {"looked_at": -1})
         return [Found(*row) for row in rows]
 
-    def sharing(self, all_of: Sequence[str], repo: str, limit: int = 50) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all of these words."""
+    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
+        quoted = ([word.replace('"', '""') for word in group] for group in any_of)
+        groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in quoted]
+        if not groups:
+            return []
         rows = self._db.execute(
             "SELECT DISTINCT m.key FROM words JOIN passages p ON p.key = words.rowid"
             " JOIN memories m ON m.key = p.memory WHERE words MATCH :asked AND p.until = ''"
             " AND m.repo IN ('', :repo) ORDER BY words.rowid DESC LIMIT :limit",
-            {"asked": "text : (" + " AND ".join(f'"{word}"' for word in all_of) + ")", "repo": repo, "limit": limit},
+            {"asked": f"text : ({' OR '.join(groups)})", "repo": repo, "limit": limit},
         )
         return [row[0] for row in rows]
 

@@ -80,6 +80,9 @@ def remember(mind: Hivemind, given: Arguments) -> str:
     if against:
         said.append("It contradicts what follows. Ask the user which holds.")
         said.append(fenced(DATA, "\n".join(f"[{short(other.id)}] {_line(other)}" for other in against)))
+    if possible := mind.possible_conflicts(memory):
+        said.append("It may conflict with what follows. Ask the user if both hold.")
+        said.append(fenced(DATA, "\n".join(f"[{short(other.id)}] {_line(other)}" for other in possible)))
     said += map(quoted, mind.link_problems(memory))
     return "\n".join([*said, *filter(None, [mind.sharing(memory)])])
 

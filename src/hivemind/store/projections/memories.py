@@ -160,10 +160,14 @@ def get_visible(db: Database, ids: Iterable[str], sight: Sight) -> list[Memory]:
     return _where(db, f"id IN (SELECT value FROM json_each(:ids)) AND {VISIBLE}", values)
 
 
-def by_keys(db: Database, keys: Iterable[int]) -> list[Memory]:
-    """Memories by the numbers their passages carry."""
-    numbers = "(SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))"
-    return _where(db, f"key IN {numbers}", json.dumps(list(keys)))
+def standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, str]]:
+    """Ids and texts of those memories that stand and are no traces: comparing needs no more of them."""
+    rows = db.execute(
+        "SELECT id, text FROM memories WHERE key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))"
+        " AND status IN ('active', 'disputed', 'proposed') AND action IS NULL",
+        json.dumps(list(keys)),
+    )
+    return [(MemoryId(row[0]), row[1]) for row in rows]
 
 
 def of_subject(db: Database, subject: str, repo: str) -> list[Memory]:

@@ -37,8 +37,9 @@ from hivemind.entrypoints.cli.output import (
     warn_of,
 )
 from hivemind.model.ids import short
-from hivemind.model.memory import Kind, Status
+from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.moments import day, minute
+from hivemind.model.plain import plain
 from hivemind.model.recall import Detail
 from hivemind.model.reports import Standing, Waiting
 from hivemind.model.text import first_line
@@ -107,13 +108,21 @@ def remember(text: str | None, **given: Any) -> None:
     """
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **given)
-        tell(memory, f"Remembered {origin(memory)}")
+        possible = mind.possible_conflicts(memory)
+        tell(plain(memory) | {"may_conflict": [other.id for other in possible]}, f"Remembered {origin(memory)}")
         for other in mind.those(memory.contradicts):
             warn_of(f"contradicts {origin(other)}", first_line(other.text), "settle it: hivemind review")
+        for other in possible:
+            warn_of(f"may conflict with {origin(other)}", first_line(other.text), _to_settle(memory, other))
         for problem in mind.link_problems(memory):
             warn(problem)
         if sharing := mind.sharing(memory):
             note(sharing)
+
+
+def _to_settle(memory: Memory, other: Memory) -> str:
+    """What to do about two memories that may disagree."""
+    return f"only one is true? hivemind dispute {short(memory.id)} {short(other.id)}, then hivemind review"
 
 
 @chapter.command("recall")

@@ -1,0 +1,184 @@
+"""The small words of English notes, and what each does to the words around it."""
+
+from enum import Enum, auto
+
+
+class Slot(Enum):
+    """What a connecting word makes of the words behind it."""
+
+    HEAD = auto()
+    """Before any connecting word: what the statement is about."""
+    IS = auto()
+    USE = auto()
+    BY = auto()
+    IN = auto()
+    ON = auto()
+    TO = auto()
+    AS = auto()
+    FROM = auto()
+    FOR = auto()
+    WHEN = auto()
+    MANY = auto()
+    """There may be several of these: what something has or supports."""
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words."""
+    return frozenset(text.split())
+
+
+CONNECTIVES: dict[str, Slot] = {
+    word: slot
+    for slot, group in {
+        Slot.IS: "is are was were be been = : equals equal means became stays stay says remains 's 're",
+        Slot.USE: "use uses using used ask contact ping returns return fetches prefer prefers",
+        Slot.BY: "with via through w/ by",
+        Slot.IN: "in at inside into within under",
+        Slot.ON: "on onto",
+        Slot.TO: "to towards",
+        Slot.AS: "as",
+        Slot.FROM: "from",
+        Slot.FOR: "for of about re per against between",
+        Slot.WHEN: "after before until till when whenever if unless during where every than below above over up least"
+        " most",
+        Slot.MANY: "has have supports support includes include depends depend accepts provides exposes offers contains",
+    }.items()
+    for word in group.split()
+}
+PURPOSES = {word: slot for word, slot in CONNECTIVES.items() if slot is Slot.FOR}
+TOPICAL = words("has have supports support returns return fetches")
+"""Connecting words that belong to the topic too."""
+AUXILIARIES = words("has have had")
+PREDICATES = frozenset({Slot.IS, Slot.USE, Slot.MANY})
+VERBS = frozenset(word for word, slot in CONNECTIVES.items() if slot in PREDICATES)
+"""A text with one of these is a sentence."""
+RUNNING = words("run runs running")
+"""Something may run in several places, but runs on one platform."""
+TOOLS = frozenset({Slot.USE, Slot.BY, Slot.IN})
+"""Slots in which even a common word may be a name, as in "build with make"."""
+
+NEGATIONS = words(
+    "not never no don't doesn't didn't isn't aren't wasn't won't can't cannot mustn't shouldn't needn't dont doesnt"
+    " cant avoid without stop stopped stopping neither nor refuse forbid forbids"
+)
+ENABLED = "enable"
+OPPOSITES = {
+    **dict.fromkeys(words("disable disables disabled off inactive false deactivated deactivate"), ENABLED),
+    **dict.fromkeys(words("forbidden prohibited banned disallowed impossible"), ""),
+    "unsupported": "support",
+    "optional": "requir",
+}
+"""Words that say the opposite of a stem; of an empty one, of everything said."""
+SYNONYMS = {
+    **dict.fromkeys(words("enable enables enabled active true activated activate yes"), ENABLED),
+    **dict.fromkeys(words("need needs needed require requires required requirement"), "requir"),
+    **dict.fromkeys(words("supported support supports"), "support"),
+    "maximum": "max",
+    "minimum": "min",
+    "db": "databas",
+    "config": "configuration",
+    "app": "application",
+    "repo": "repository",
+}
+"""Stems of words that say the same."""
+SWITCHES = OPPOSITES.keys() | SYNONYMS.keys() | {"on", "no"}
+"""Words in whose place another note may have another word."""
+SWITCHED = words("turn turns turned switch switched")
+
+REFERRING = words(
+    "a an the our my your its their his her we i you they he she it this that these those there us them everyone"
+    " everything everybody anybody somebody team project all one's ok okay fine allowed permitted done again"
+)
+LIGHT = REFERRING | words(
+    "just now currently always please still really actually finally only ever usually generally sadly careful hey free"
+    " feel may can could should must shall will would might do does did being get gets got go goes going gone run runs"
+    " running ran make makes made making keep keeps kept set sets put puts take takes taking taken anymore longer then"
+    " so also too well yet already today yesterday week last days recently sort thing things kind like settled settle"
+    " standardised standardized standardise standardize agreed decided planned plan told know check checked think guess"
+    " turns turned turn switch switched out up follow follows live lives lived lie lies sit sits reside resides belong"
+    " belongs stand stands located stored hosted based more way heads both each new newly old let's lets want wants"
+    " raised lowered increased decreased reduced bumped listen listens happen happens replaced replaces replace"
+    " superseded dropped moved moving move migrated migrate migrating changed change changing become came come comes"
+    " about roughly around approximately some environment env i'm we're we've they're it's that's there's i've you're"
+)
+"""Words that leave the topic and the value as they are."""
+PERSONS = words("i we you they he she it")
+
+ADDING = words("also too additionally besides plus another")
+EXCEPTING = words("only except unless")
+CHANGING = words(
+    "moved moving raised lowered increased decreased reduced bumped switched switching migrated migrating changed"
+    " replaced became handed took"
+)
+EVENTS = words("fix fixed lost found debugged investigated noticed reverted refactored")
+"""Verbs of what was done once; that contradicts nothing."""
+DEFINITE = (" is the ", " is our ", " is now the ", " is now our ")
+ASKING = words("maybe perhaps whether wondering considering might")
+ASKING_FIRST = words("open todo question idea proposal")
+ASKING_PHRASES = ("should we", "not sure", "to be decided", "find out", "to decide", "check if")
+INTRODUCTIONS = words("in on at for during if when until with from")
+"""A sentence that begins with one of these is one clause, whatever its commas."""
+NUMBERED = words(
+    "number no step task phase part chapter section stage item case example option issue pr ticket rule figure table"
+)
+"""The number behind one of these is a name, not a value."""
+
+LIMITS = {
+    word: limit
+    for limit, group in {
+        "staging": "staging stage stg",
+        "production": "prod production live",
+        "development": "dev development locally laptop localhost",
+        "sandbox": "sandbox",
+        "canary": "canary",
+        "test": "qa uat",
+        "preproduction": "preprod pre-production",
+    }.items()
+    for word in group.split()
+}
+"""Words for environments; what holds in one need not hold in another."""
+LOCAL_THINGS = words("machine setup dev development env environment stack server database")
+"""A local database belongs to development; a local disk or a local time does not."""
+
+GIVING_UP = words(
+    "not never instead rather replaced replaces replacing superseded dropped drop rid abandoned away from over stop"
+    " stopped more longer"
+)
+"""Without one of these, nothing is given up."""
+GIVING_UP_TERMS = ("not", "instead", "rather", "replaced", "dropped", "from", "longer", "over")
+GIVEN_UP = (
+    r"(?i)(?:(?:,| and| but) (?:not|never|no more)|\b(?:instead of|rather than|replac(?:ed|es|ing)|dropped|drop"
+    r"|(?:got|get) rid of|abandoned|away from|(?:migrated|moved|switched)(?: \w+){0,3} from|(?:took|takes) over from"
+    r"|stop(?:ped)? using|no more|no longer (?:uses?|using|runs?|running|deploys? to|depends?|on)"
+    r"|(?:prefers?|preferred|choose|chose|picked) \S+ over))\s+"
+    r"(?:use |using |on |the |a |an |from |as |into |in |to |with |[a-z]+ing )*(?P<name>`[^`]+`|[\w.+#/@-]*\w[+#]*)"
+    # Only a name that ends here: in "instead of REST polling" it is the polling that is given up.
+    r"(?=\s*(?:$|[.,;:!)]|\b(?:for|in|on|as|when|to|with|because|since|and|at|by)\b))"
+)
+REPLACED_BY = (
+    r"(?i)(?P<name>`[^`]+`|[\w.+#/@-]*\w) (?:was |has been |is |got )?(?:replaced (?:by|with)|superseded by)\b"
+)
+NAMELESS = LIGHT | CONNECTIVES.keys() | NEGATIONS | words("or and both")
+
+
+def is_plural(word: str) -> bool:
+    """Whether a word looks like the name of several things."""
+    return word.endswith("s") and not word.endswith(("ss", "us", "is", "os"))
+
+
+def stem(word: str) -> str:
+    """A word in lower case, without the endings that English puts on nouns and verbs."""
+    word = word.lower()
+    if len(word) < 4 or not word.isalpha():
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            is_doubled = len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl"
+            word = word[:-1] if is_doubled else word
+            break
+    return word.rstrip("e") if len(word) > 3 else word
