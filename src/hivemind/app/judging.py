@@ -17,6 +17,7 @@ from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.reports import Doubt, Erasure, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
+from hivemind.store import shared
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -78,7 +79,11 @@ class Judging(Coding):
             raise InvalidInput(
                 f"{known.id[:8]} is {known.status}; only what was taken back or replaced can be restored"
             )
-        return self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
+        restored = self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
+        # The team may have said the same meanwhile, and it was kept out.
+        if self._store.membership:
+            shared.read_again(self._store.db)
+        return restored
 
     def dispute(self, one: str, other: str, *, reason: str = "") -> Memory:
         """Say that two memories cannot both hold."""

@@ -16,12 +16,14 @@ from hivemind.capture import backfill, intake, spool, unread
 from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
+from hivemind.curate.exclusion import watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound
 from hivemind.model import moments
-from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
+from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped, strings_changed
 from hivemind.model.ids import EventId, derived
+from hivemind.model.imprint import Watch
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
 from hivemind.model.reports import Backfilled, Distilled, Pruned
@@ -50,7 +52,8 @@ class Observing(Core):
         with spool.taken(str(self._settings.home)) as lines:
             arrived = list(intake.arrivals(lines))
             known = [one for one in arrived if isinstance(one, intake.Arrival)]
-            events = [self._observed(self._pen, one, tree(one.directory).id) for one in known]
+            erased = watch(self._store)
+            events = [self._observed(self._pen, one, tree(one.directory).id, erased) for one in known]
             new = len(self._store.record(events)) if events else 0
             skipped = [unread.Unread(now, one.where, one.reason) for one in arrived if isinstance(one, Skipped)]
             if skipped:
@@ -102,7 +105,8 @@ class Observing(Core):
         known = log.known(db, [one.source_id for one, _ in page])
         unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
         if not dry_run:
-            events = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+            erased = watch(self._store)
+            events = [self._observed(pen, intake.arrival(one, redact), repo, erased) for one, repo in unknown.values()]
             endless = sessions.without_exit_code(db, known)
             ended = [(one, repo) for one, repo in page if one.source_id in endless and one.exit_code is not None]
             self._store.record([*events, *(_completed(pen, one, repo) for one, repo in ended)])
@@ -235,10 +239,10 @@ class Observing(Core):
         placed = ((one, tree(one.directory).id) for one in telling)
         return ((one, repo) for one, repo in placed if not here or repo in names_here)
 
-    def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
-        return pen.event(
-            one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
-        )
+    def _observed(self, pen: Pen, one: intake.Arrival, repo: str, erased: Watch) -> Event:
+        """An observation without the passages that were erased before."""
+        fact = strings_changed(one.fact, erased.cut) if erased else one.fact
+        return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent)
 
     def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
         return [one for one in found if not log.ids_about(self._store.db, [one.memory_id])]

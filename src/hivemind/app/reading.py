@@ -11,6 +11,7 @@ from time import process_time
 from hivemind import recall
 from hivemind.app.core import Core
 from hivemind.curate import transfer
+from hivemind.curate.exclusion import watch
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, Shown
 from hivemind.model.ids import ReceiptId
@@ -183,7 +184,8 @@ class Reading(Core):
             )
             for place, hit in enumerate(found.hits, start=1)
         )
-        fact = MemoriesRecalled(query=found.query.text, shown=lines, session_id=self._writer.session_id)
+        asked = watch(self._store).cut(found.query.text)
+        fact = MemoriesRecalled(query=asked, shown=lines, session_id=self._writer.session_id)
         # A receipt is the person's own, whatever was recalled.
         event = self._pen.event(fact, Scope.USER, "")
         self._store.record([event])

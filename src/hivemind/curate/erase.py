@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hivemind.curate.exclusion import imprints
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
 from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationsDropped
@@ -99,8 +100,13 @@ def _goodbyes(store: Store, pen: Pen, doomed: list[Memory], others: list[EventId
         scope: tuple(sorted(value(text, store.key_for(scope)) for text in texts))
         for scope in {one.scope for one in doomed}
     }
-    gone = [pen.about(one, MemoryErased(memory_id=one.id, values=stones[one.scope], reason=reason)) for one in doomed]
+    gone = [pen.about(one, _erasure(store, one, stones[one.scope], reason)) for one in doomed]
     return [*gone, *_let_go(pen, others)]
+
+
+def _erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
+    left = imprints(store, memory.scope, _texts(store, [memory.id]))
+    return MemoryErased(memory_id=memory.id, values=values, imprints=left, reason=reason)
 
 
 def _let_go(pen: Pen, others: list[EventId]) -> list[Event]:

@@ -31,12 +31,25 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOut:
+    """A line of an instruction file that a person decided against before."""
+
+    file: str
+    lines: str
+    why: str
+    """Rejected, retracted or erased."""
+    text: str
+    """Empty for what was erased, which is not repeated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
     """What instruction files said, and what of it was new or gone."""
 
     said: int
     new: int
     gone: int
+    kept_out: tuple[KeptOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

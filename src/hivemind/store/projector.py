@@ -12,7 +12,7 @@ PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions,
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Who owns tables; memories keep the index of their words, and a follower adds the vectors."""
 
-VERSION = 6
+VERSION = 7
 """Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""
 
 SCHEMA = """
