@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hivemind import agents
 from hivemind.agents.steps import without_secrets
@@ -21,7 +21,7 @@ from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound
 from hivemind.model import moments
-from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped, strings_changed
+from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derived
 from hivemind.model.imprint import Watch
 from hivemind.model.memory import Channel
@@ -241,7 +241,7 @@ class Observing(Core):
 
     def _observed(self, pen: Pen, one: intake.Arrival, repo: str, erased: Watch) -> Event:
         """An observation without the passages that were erased before."""
-        fact = strings_changed(one.fact, erased.cut) if erased else one.fact
+        fact = _without(one.fact, erased) if erased else one.fact
         return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent)
 
     def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
@@ -255,6 +255,12 @@ def _completed(pen: Pen, one: Observation, repo: str) -> Event:
     )
     own_id = EventId(derived("completed", one.source_id))
     return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=one.agent)
+
+
+def _without(seen: ObservationMade, erased: Watch) -> ObservationMade:
+    said = {name: getattr(seen, name) for name in ("text", "input", "output", "command", "file", "diff")}
+    kept: dict[str, Any] = {name: cut for name, text in said.items() if (cut := erased.cut(text)) != text}
+    return replace(seen, **kept) if kept else seen
 
 
 def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:

@@ -239,7 +239,7 @@ class Writing(Core):
         gone = [one for one in held.values() if one.status is Status.RETRACTED]
         verdicts = {one.id: verdict for one in gone if (verdict := exclusion.verdict_on(self._store, one.id))}
         # The same line under another heading or in another file is the same line.
-        lines = {normalised(held[one].text.partition(": ")[2] or held[one].text): verdicts[one] for one in verdicts}
+        lines = {normalised(files.without_heading(held[one].text)): verdict for one, verdict in verdicts.items()}
         return {
             one: KeptOut(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
             for one, point in said.items()

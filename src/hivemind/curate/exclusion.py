@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from hivemind.curate.files import BATCH
+from hivemind.curate.files import BATCH, without_heading
 from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
 from hivemind.model.imprint import Watch, imprint
 from hivemind.model.life import rolled_back
+from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
 from hivemind.model.values import value
 from hivemind.store import Store, log
@@ -31,6 +32,12 @@ def imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...
     """By what texts that are being erased will be found inside others."""
     key = store.key_for(scope)
     return tuple(sorted(filter(None, {imprint(text, key) for text in texts})))
+
+
+def forms(memory: Memory, texts: Iterable[str]) -> set[str]:
+    """What a memory said, and where it came from an instruction file, the same without the heading before it."""
+    said = set(texts)
+    return said | {without_heading(text) for text in said} if memory.channel is Channel.FILE else said
 
 
 def verdict_on(store: Store, memory_id: str) -> str:

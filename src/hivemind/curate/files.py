@@ -58,6 +58,11 @@ def points(root: Path) -> Iterator[Point]:
         )
 
 
+def without_heading(text: str) -> str:
+    """What a point of a file said without the heading it stood under."""
+    return text.partition(": ")[2] or text
+
+
 def promoted(text: str, memory: Memory) -> str:
     """The file with a reviewed memory in our block; the same file if it is there already."""
     if memory.status is not Status.ACTIVE or memory.trust is not Trust.HIGH:
