@@ -11,7 +11,7 @@ from hivemind.model.memory import Kind, Memory, Source, Trace
 from hivemind.model.moments import parse_date
 from hivemind.model.plain import as_json, plain, revived
 from hivemind.model.scope import Scope
-from hivemind.model.text import checked, checked_label, tags
+from hivemind.model.text import checked, checked_label, escaped, tags
 
 FORMAT = 1
 
@@ -19,7 +19,7 @@ FORMAT = 1
 def exported(memories: Iterable[Memory]) -> Iterator[str]:
     """A line of JSON for each memory."""
     for memory in memories:
-        yield as_json({"hivemind": FORMAT}).removesuffix("}") + "," + as_json(memory).removeprefix("{")
+        yield escaped(as_json({"hivemind": FORMAT}).removesuffix("}") + "," + as_json(memory).removeprefix("{"))
 
 
 def page(memory: Memory) -> tuple[str, str]:

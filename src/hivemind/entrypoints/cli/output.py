@@ -22,13 +22,12 @@ from hivemind.model.memory import Memory, Source, Status
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
 from hivemind.model.recall import Hit, Recall
-from hivemind.model.text import neutral
+from hivemind.model.text import escaped, neutral
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
 PATIENCE_SECONDS = 1.0
 """What takes longer says that it is at work."""
-LATER_CONTROLS = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
 def on_terminal() -> bool:
@@ -106,9 +105,8 @@ def say_json(value: Any) -> None:
 
 
 def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
-    """A value as JSON in which nothing is obeyed by a terminal: JSON itself lets the later control characters stand."""
-    written = json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent)
-    return LATER_CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", written)
+    """A value as JSON in which nothing is obeyed or hidden on a terminal."""
+    return escaped(json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent))
 
 
 def many(count: int, noun: str) -> str:
