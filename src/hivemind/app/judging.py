@@ -6,6 +6,8 @@ from pathlib import Path
 
 from hivemind.app import trouble
 from hivemind.app.coding import Coding
+from hivemind.app.core import Progress, quietly
+from hivemind.curate import about as naming
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
@@ -14,7 +16,8 @@ from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Doubt, Erasure, Waiting
+from hivemind.model.naming import Name
+from hivemind.model.reports import Doubt, Erasure, Mentions, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
 from hivemind.store import shared
@@ -120,6 +123,22 @@ class Judging(Coding):
         """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
         self._must_be_a_person("an erasure")
         receipt = erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
+        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
+
+    def find_about(self, name: str, *, progress: Progress = quietly) -> Mentions:
+        """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
+        self._must_be_a_person("to look for everything that names something")
+        return naming.find(self._store, self._settings.home, Name.parse(name), progress)
+
+    def erase_about(
+        self, name: str, *, left_out: Sequence[str] = (), reason: str = "", progress: Progress = quietly
+    ) -> Erasure:
+        """Erase everything ``find_about`` finds that is this person's, less what they leave out by its id."""
+        self._must_be_a_person("an erasure")
+        chosen = self.find_about(name, progress=progress).less(left_out)
+        receipt = naming.erase_chosen(
+            self._store, self._settings.home, self._pen, Name.parse(name), chosen, _reason(reason), progress
+        )
         return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
