@@ -131,13 +131,28 @@ class Judging(Coding):
         return naming.find(self._store, self._settings.home, Name.parse(name), progress)
 
     def erase_about(
-        self, name: str, *, left_out: Sequence[str] = (), reason: str = "", progress: Progress = quietly
+        self,
+        name: str,
+        *,
+        confirmed: Mentions | None = None,
+        left_out: Sequence[str] = (),
+        reason: str = "",
+        progress: Progress = quietly,
     ) -> Erasure:
-        """Erase everything ``find_about`` finds that is this person's, less what they leave out by its id."""
+        """Erase everything that names something and is this person's, less what they leave out by its id.
+
+        ``confirmed`` is the list they have seen; without it, what ``find_about`` finds now.
+        """
         self._must_be_a_person("an erasure")
-        chosen = self.find_about(name, progress=progress).less(left_out)
+        mentions = confirmed or self.find_about(name, progress=progress)
+        chosen = mentions.less(left_out)
+        kept = {one.id for one in mentions.found} - {one.id for one in chosen}
         receipt = naming.erase_chosen(
-            self._store, self._settings.home, self._pen, Name.parse(name), chosen, _reason(reason), progress
+            *(self._store, self._settings.home, self._pen, Name.parse(name)),
+            mentions=chosen,
+            kept=kept,
+            reason=_reason(reason),
+            progress=progress,
         )
         return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
 

@@ -1,7 +1,7 @@
 """Finds everything that names a person, customer, ticket or value, and erases what a person confirms of it."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,27 @@ class Found:
     """Sessions by the prompt that they are listed under."""
 
 
-def find(store: Store, home: Path, name: Name, progress: Progress) -> Mentions:
-    """Everything in this store that names something: its log, its backups and its quarantine."""
+def find(store: Store, home: Path, name: Name, progress: Progress, kept: Set[str] = frozenset()) -> Mentions:
+    """Everything in this store that names something: its log, its backups and its quarantine.
+
+    What is ``kept`` here is no reason to list a backup.
+    """
     found = _in_log(store.db, name, progress)
     mentions = [*_memories(store, store.db, found, name), *found.titles.values(), *found.entries]
-    mentions += [one for file in _backups(store) for one in _in_backup(file, name, progress)]
+    mentions += [one for file in _backups(store) for one in _in_backup(file, name, progress, kept)]
     mentions += _in_quarantine(home, name)
     return Mentions(about=name.written, found=tuple(mentions))
 
 
 def erase_chosen(
-    store: Store, home: Path, pen: Pen, name: Name, mentions: Sequence[Mention], reason: str, progress: Progress
+    store: Store,
+    home: Path,
+    pen: Pen,
+    name: Name,
+    mentions: Sequence[Mention],
+    kept: Set[str],
+    reason: str,
+    progress: Progress,
 ) -> Erasure:
     """Erase what was chosen, look again, and say in one receipt what became of it."""
     ids = {one.id for one in mentions}
@@ -80,10 +90,10 @@ def erase_chosen(
     entries = [EventId(one.id) for one in mentions if one.sort in (Sort.OBSERVATION, Sort.QUESTION, Sort.RECORD)]
     receipt = _destroy(store, pen, [_whole(store.db, one.id) for one in whole], entries, reason)
     copies = [
-        place for file in _backups(store) if _label(file) in ids for place in _erase_there(store, pen, file, name)
+        place for file in _backups(store) if _label(file) in ids for place in _erase_there(store, pen, file, name, kept)
     ]
     aside = _discard(home, [one.id for one in mentions if one.sort is Sort.QUARANTINE])
-    left = _left(find(store, home, name, progress), ids)
+    left = _left(find(store, home, name, progress, kept), ids)
     return replace(receipt, places=(*_merged([*receipt.places, *copies]), *aside, left))
 
 
@@ -201,7 +211,7 @@ def _label(file: Path) -> str:
     return f"{FOLDER}/{file.name}"
 
 
-def _in_backup(file: Path, name: Name, progress: Progress) -> Iterator[Mention]:
+def _in_backup(file: Path, name: Name, progress: Progress, kept: Set[str]) -> Iterator[Mention]:
     one = Mention(sort=Sort.BACKUP, id=_label(file), repo="", at="", excerpt="")
     try:
         with Sqlite.open_for_reading(file) as copy:
@@ -209,19 +219,18 @@ def _in_backup(file: Path, name: Name, progress: Progress) -> Iterator[Mention]:
     except StoreError:
         yield replace(one, excerpt="(cannot be read)", stays="it cannot be opened and may hold it; remove that file")
         return
-    count = len(found.memories) + sum(not entry.stays for entry in found.entries)
+    count = len({*found.memories, *(entry.id for entry in found.entries if not entry.stays)} - kept)
     if count:
-        yield replace(one, excerpt=f"{len(found.memories)} memories and {count - len(found.memories)} other entries")
+        yield replace(one, excerpt="one entry names it" if count == 1 else f"{count} entries name it")
 
 
-def _erase_there(store: Store, pen: Pen, file: Path, name: Name) -> list[Place]:
-    """Erase from a copy what names it and is not in the store any more."""
+def _erase_there(store: Store, pen: Pen, file: Path, name: Name, kept: Set[str]) -> list[Place]:
+    """Erase from a copy what still names it there: the store may have let go of it long ago."""
     with Sqlite.open_for_reading(file) as copy:
         found = _in_log(copy, name, lambda done, total: None)
-        gone = [memory for one in found.memories if (memory := _whole(copy, one)) and not _whole(store.db, one)]
+        gone = [memory for one in found.memories if one not in kept and (memory := _whole(copy, one))]
         texts = {memory.id: _texts(copy, memory) for memory in gone}
-    known = log.known(store.db, [one.id for one in found.entries])
-    lost = [EventId(one.id) for one in found.entries if not one.stays and one.id not in known]
+    lost = [EventId(one.id) for one in found.entries if not one.stays and one.id not in kept]
     events = [pen.about(memory, _erasure(store, memory, texts[memory.id])) for memory in gone]
     events += [pen.event(ObservationsDropped(bodies=tuple(lost)), Scope.USER, "")] if lost else []
     if not events:

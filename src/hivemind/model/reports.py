@@ -336,6 +336,7 @@ class Mentions:
             prefix = written.strip()
             names = {name for one in self.found for name in (one.id, one.session) if name}
             matching = {name for name in names if prefix and name.startswith(prefix)}
+            matching = {prefix} if prefix in names else matching
             if not matching:
                 raise InvalidInput(
                     f"nothing in the list is called {prefix!r}; give an id, session or file as the list shows it"

@@ -205,7 +205,9 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
             return
         make_sure(f"Destroy {many(len(going), 'entry')} for good?", yes=yes)
         with progress("Erasing") as advance:
-            receipt = mind.erase_about(about, left_out=left_out, reason=reason, progress=advance)
+            receipt = mind.erase_about(
+                about, confirmed=mentions, left_out=left_out, reason=reason, progress=advance
+            )  # fmt: skip
         if mind.hub:
             receipt = mind.carry(receipt)
     _show_receipt(receipt)
@@ -218,7 +220,7 @@ def _show_mentions(mentions: Mentions) -> None:
         return
     for sort, group in mentions.by_sort():
         heading(many(len(group), sort.value) if sort is not Sort.QUARANTINE else f"{len(group)} in quarantine")
-        rows = [[_shown_id(one), day(one.at), one.repo or "everywhere", _shown(one)] for one in group[:SHOWN]]
+        rows = [[_shown_id(one), day(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
         table(["id", "when", "repository", "says"], rows)
         if len(group) > SHOWN:
             note(f"and {len(group) - SHOWN:,} more; --json lists all")
@@ -229,6 +231,11 @@ def _show_mentions(mentions: Mentions) -> None:
 
 def _shown(mention: Mention) -> str:
     return f"{mention.excerpt} ({mention.stays})" if mention.stays else mention.excerpt
+
+
+def _shown_place(mention: Mention) -> str:
+    is_memory = mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE)
+    return mention.repo or ("everywhere" if is_memory else "")
 
 
 def _shown_id(mention: Mention) -> str:
