@@ -9,11 +9,12 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.capture import spool
 from hivemind.errors import InvalidInput, Refused
+from hivemind.model.memory import Channel
 from hivemind.model.naming import Name
 from hivemind.model.reports import Mentions, Sort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Channel, Writer
+from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import AGENT, Clock, Open, Tally
@@ -71,7 +72,7 @@ def fill(open_mind: Open, make_repository: Make, home: Path) -> tuple[Hivemind, 
     elsewhere = open_mind(make_repository("other"))
     root = make_repository("api")
     mind = open_mind(root)
-    ids = {
+    ids: dict[str, str] = {
         "memory": mind.remember("Invoices for Zabro Nordic go out on Fridays").id,
         "user": mind.remember("zabro-nordic pays late", scope=Scope.USER).id,
         "elsewhere": elsewhere.remember("ZabroNordicClient retries twice").id,
@@ -250,7 +251,10 @@ def test_a_teammates_memories_are_listed_and_left(tmp_path: Path, clock: Clock) 
 def store(open_mind: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.chdir(tmp_path)
     mind = open_mind()
-    made = {"gone": mind.remember("Zabro Nordic pays \u202ein krona").id, "kept": mind.remember("Nothing else").id}
+    made: dict[str, str] = {
+        "gone": mind.remember("Zabro Nordic pays \u202ein krona").id,
+        "kept": mind.remember("Nothing else").id,
+    }
     mind.close()
     return made
 

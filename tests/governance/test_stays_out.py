@@ -11,10 +11,10 @@ from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
 from hivemind.model.imprint import MARK, Watch, imprint
-from hivemind.model.memory import Status
+from hivemind.model.memory import Channel, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Channel, Writer
+from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import AGENT, Clock, Open, Tally, git
