@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from hivemind import Hivemind
 from hivemind.capture import intake
 from hivemind.model.ids import SessionId, derived
+from hivemind.model.imprint import Watch
 from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
@@ -252,7 +253,7 @@ class Told:
             at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **held,  # type: ignore[arg-type]
         )  # fmt: skip
         arrived = intake.arrival(told, str)
-        self.mind._store.record([self.mind._observed(self.mind._pen, arrived, self.mind.repository.id)])
+        self.mind._store.record([self.mind._observed(self.mind._pen, arrived, self.mind.repository.id, Watch({}))])
         return own
 
 

@@ -44,6 +44,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "sessions": lambda store: sessions.listed(store.db, Sight(repos=(), everywhere=True), limit=10),
     "receipts": lambda store: receipts.of_session(store.db, "", Sight(repos=(), everywhere=True)),
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
+    "erased texts": lambda store: store.db.execute("SELECT imprint FROM erased_texts"),
     "passages": lambda store: words.read(store.db, range(1_000)),
     "passages by words": lambda store: store.db.index.search(everywhere("quarterly report"), 10),
     "memories that share words": lambda store: store.db.index.sharing([["quarterly"]], HERE, 20),
@@ -68,6 +69,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     shown = MemoriesRecalled(query="quarterly", shown=(), session_id="s1")
     ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
     ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
+    ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
     access.issue(ours.db, NOW, name="ada", role=Role.ADMIN)
     access.begin_visit(ours.db, NOW, Admitted(team=ours.db.team, member=ADA, token=access.tokens(ours.db)[0].id))
@@ -115,7 +117,18 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ADA = Member(person="ada", role=Role.ADMIN)
 TABLES = [
-    *("teams", "devices", "events", "bodies", "erased", "bookmarks", "memories", "tombstones", "receipts"),
+    *(
+        "teams",
+        "devices",
+        "events",
+        "bodies",
+        "erased",
+        "bookmarks",
+        "memories",
+        "tombstones",
+        "erased_texts",
+        "receipts",
+    ),
     *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),
     *("tokens", "visits", "refusals"),
 ]

@@ -81,6 +81,7 @@ def picture(store: Store) -> dict[str, list[object]]:
         "observations": "SELECT id, at, seen, text, tool, command, exit_code, file, subagent, size FROM observations",
         "repositories": "SELECT repo, root FROM repositories",
         "tombstones": "SELECT value, memory_id, repo, reason FROM tombstones",
+        "erased_texts": "SELECT memory_id, place, scope, imprint FROM erased_texts",
     }
     return {name: sorted(map(list, store.db.execute(sql)), key=repr) for name, sql in found.items()}
 

@@ -267,7 +267,7 @@ def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatc
     planned = run_json("backfill", "files", "--dry-run")
     done = run_json("backfill", "files")
 
-    assert planned == done == {"said": 2, "new": 2, "gone": 0}
+    assert planned == done == {"said": 2, "new": 2, "gone": 0, "kept_out": []}
     assert {one["text"] for one in run_json("list")} == {
         "Tests are named like sentences", "Handlers return problem details",
     }  # fmt: skip

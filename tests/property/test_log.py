@@ -186,6 +186,7 @@ def tables(store: Store) -> dict[str, list[object]]:
         "observations": "SELECT * FROM observations",
         "repositories": "SELECT * FROM repositories",
         "tombstones": "SELECT * FROM tombstones",
+        "erased_texts": "SELECT * FROM erased_texts",
         "vectors": "SELECT count(*) FROM vectors",
         "vector_blocks": "SELECT count(*) FROM vector_blocks",
     }

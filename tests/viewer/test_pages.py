@@ -47,6 +47,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
         "graph": "/graph?at=harbour/auth/tokens.py",
         "log": "/log?verify=1",
         "rollback": "/rollback?agent=codex",
+        "erase": "/erase?about=codex",
         "health": "/health",
         "file": "/file?path=harbour/auth/tokens.py&lines=10-14",
         "error": "/memory/ffffffff",
@@ -54,7 +55,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
 
 
 NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review", "sessions", "replay", "graph", "log",
-         "rollback", "health", "file", "error")  # fmt: skip
+         "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -292,6 +293,35 @@ def test_an_erased_memory_leaves_a_receipt_and_nothing_else(page: Page, viewer: 
     assert gone.status == 404
     assert "was erased on" in gone.text
     assert b"quillwort" not in (viewer.demo.home / "memory.db").read_bytes()
+
+
+def test_everything_that_names_somebody_is_shown_and_erased_but_what_is_left_out(page: Page, viewer: Viewer) -> None:
+    gone = kept(viewer, "Ask Zebulon-Quirk about the harbour dues.")
+    stays = kept(viewer, "The Zebulon Quirk memorial is a landmark.")
+    page.goto("/log")
+    page.get_by_role("link", name="Erase by name").click()
+    page.get_by_label("Name").fill("zebulon quirk")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_role("heading", name="2 entries name zebulon quirk")).to_be_visible()
+    page.get_by_label(f"Leave out {stays.id[:8]}").check()
+    page.screenshot(path=SHOTS / "erase-by-name-1000-light.png", full_page=True)
+    page.get_by_label("I want it gone for good").check()
+    page.get_by_role("button", name="Erase what is not left out").click()
+
+    expect(page.get_by_label("Receipt")).to_contain_text("left as you chose")
+    assert viewer.ask("GET", f"/memory/{gone.id}").status == 404
+    assert status(viewer, stays) == "active"
+
+
+def test_nothing_is_erased_that_was_not_on_the_list_somebody_saw(viewer: Viewer) -> None:
+    one = kept(viewer, "Ophelia Wrenfield signs for the pilots.")
+    stale = {"token": viewer.token(), "about": "Ophelia Wrenfield", "seen": "0" * 64}
+
+    refused = viewer.ask("POST", "/erase", stale)
+
+    assert refused.status == 400
+    assert "look again" in refused.text
+    assert status(viewer, one) == "active"
 
 
 def test_sources_open_the_step_and_the_code(page: Page, viewer: Viewer) -> None:

@@ -102,6 +102,10 @@ class Core(Held):
         """The person or agent on whose behalf this is open."""
         return self._writer.actor
 
+    @property
+    def _is_person(self) -> bool:
+        return self._writer.channel is Channel.PERSON
+
     def _record(self, events: Iterable[Event]) -> list[Event]:
         return self._store.record([*self._introduction(), *events])
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from hivemind.app import trouble
 from hivemind.app.coding import Coding
+from hivemind.app.core import Progress, quietly
 from hivemind.capture import quarantine
+from hivemind.curate import about as naming
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
@@ -15,10 +17,11 @@ from hivemind.model import moments
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Doubt, Erasure, Place, Waiting
+from hivemind.model.naming import Name
+from hivemind.model.reports import Doubt, Erasure, Mentions, Place, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
-from hivemind.store import log
+from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -80,7 +83,11 @@ class Judging(Coding):
             raise InvalidInput(
                 f"{known.id[:8]} is {known.status}; only what was taken back or replaced can be restored"
             )
-        return self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
+        restored = self._judged(known, verdicts.restore(self._store, self._pen, known, _reason(reason)))
+        # The team may have said the same meanwhile, and it was kept out.
+        if self._store.membership:
+            shared.read_again(self._store.db)
+        return restored
 
     def dispute(self, one: str, other: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Say that two memories cannot both hold."""
@@ -122,6 +129,37 @@ class Judging(Coding):
         dropped = quarantine.discard_containing(home, texts)
         aside = (Place(name=quarantine.FOLDER, state="done", detail=f"{dropped} items"),) if dropped else ()
         return replace(receipt, places=(*receipt.places, *aside, *trouble.let_go(home)))
+
+    def find_about(self, name: str, *, progress: Progress = quietly) -> Mentions:
+        """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
+        self._must_be_a_person("to look for everything that names something")
+        return naming.find(self._store, self._settings.home, Name.parse(name), progress)
+
+    def erase_about(
+        self,
+        name: str,
+        *,
+        confirmed: Mentions | None = None,
+        left_out: Sequence[str] = (),
+        reason: str = "",
+        progress: Progress = quietly,
+    ) -> Erasure:
+        """Erase everything that names something and is this person's, less what they leave out by its id.
+
+        ``confirmed`` is the list they have seen; without it, what ``find_about`` finds now.
+        """
+        self._must_be_a_person("an erasure")
+        mentions = confirmed or self.find_about(name, progress=progress)
+        chosen = mentions.less(left_out)
+        kept = {one.id for one in mentions.found} - {one.id for one in chosen}
+        receipt = naming.erase_chosen(
+            *(self._store, self._settings.home, self._pen, Name.parse(name)),
+            mentions=chosen,
+            kept=kept,
+            reason=_reason(reason),
+            progress=progress,
+        )
+        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hivemind import agents
 from hivemind.agents.steps import without_secrets
@@ -16,12 +16,14 @@ from hivemind.capture import backfill, intake, quarantine, spool
 from hivemind.codebase import git
 from hivemind.codebase.repository import identify
 from hivemind.curate import commits, detectors, distil
+from hivemind.curate.exclusion import watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.trail import Trail
 from hivemind.errors import NotFound, Refused, StoreError, StoreFull
 from hivemind.model import moments
-from hivemind.model.events import Event, ObservationCompleted, ObservationsDropped
+from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derived
+from hivemind.model.imprint import Watch
 from hivemind.model.memory import Channel
 from hivemind.model.plain import as_json
 from hivemind.model.proposal import Proposal
@@ -60,10 +62,12 @@ class Observing(Core):
         new = 0
         unreadable: deque[Skipped] = deque(maxlen=quarantine.MOST_ITEMS)
 
+        erased = watch(self._store)
+
         def record(page: Sequence[intake.SpoolLine]) -> int:
             read = list(intake.arrivals(page))
             arrivals = [one for one in read if isinstance(one, intake.Arrival)]
-            events = [self._observed(self._pen, one, tree(one.directory).id) for one in arrivals]
+            events = [self._observed(self._pen, one, tree(one.directory).id, erased) for one in arrivals]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = self._introduced({tree(one.directory) for one in arrivals})
             recorded = len(self._store.record([*names, *events])) - len(names) if events else 0
@@ -131,7 +135,8 @@ class Observing(Core):
         known = log.known(db, [one.source_id for one, _ in page])
         unknown = {one.source_id: (one, repo) for one, repo in page if one.source_id not in known}
         if not dry_run:
-            events = [self._observed(pen, intake.arrival(one, redact), repo) for one, repo in unknown.values()]
+            erased = watch(self._store)
+            events = [self._observed(pen, intake.arrival(one, redact), repo, erased) for one, repo in unknown.values()]
             endless = sessions.without_exit_code(db, known)
             ended = [(one, repo) for one, repo in page if one.source_id in endless and one.exit_code is not None]
             self._store.record([*events, *(_completed(pen, one, repo) for one, repo in ended)])
@@ -274,10 +279,10 @@ class Observing(Core):
         placed = ((one, tree(one.directory).id) for one in telling)
         return ((one, repo) for one, repo in placed if not here or repo in names_here)
 
-    def _observed(self, pen: Pen, one: intake.Arrival, repo: str) -> Event:
-        return pen.event(
-            one.fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent
-        )
+    def _observed(self, pen: Pen, one: intake.Arrival, repo: str, erased: Watch) -> Event:
+        """An observation without the passages that were erased before."""
+        fact = _without(one.fact, erased) if erased else one.fact
+        return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=one.id, at=one.at, actor=one.fact.agent)
 
     def _unknown(self, found: Iterable[Proposal]) -> list[Proposal]:
         return [one for one in found if not log.ids_about(self._store.db, [one.memory_id])]
@@ -290,6 +295,12 @@ def _completed(pen: Pen, one: Observation, repo: str) -> Event:
     )
     own_id = EventId(derived("completed", one.source_id))
     return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=one.agent)
+
+
+def _without(seen: ObservationMade, erased: Watch) -> ObservationMade:
+    said = {name: getattr(seen, name) for name in ("text", "input", "output", "command", "file", "diff")}
+    kept: dict[str, Any] = {name: cut for name, text in said.items() if (cut := erased.cut(text)) != text}
+    return replace(seen, **kept) if kept else seen
 
 
 def _pages(things: Iterable[Thing]) -> Iterator[list[Thing]]:

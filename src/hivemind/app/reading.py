@@ -15,6 +15,7 @@ from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touches
 from hivemind.codebase.questions import named_files
 from hivemind.curate import transfer
+from hivemind.curate.exclusion import watch
 from hivemind.curate.reconcile import possible_conflicts
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, Shown
@@ -218,7 +219,8 @@ class Reading(Core):
             )
             for place, hit in enumerate(found.hits, start=1)
         )
-        fact = MemoriesRecalled(query=found.query.text, shown=lines, session_id=self._writer.session_id)
+        asked = watch(self._store).cut(found.query.text)
+        fact = MemoriesRecalled(query=asked, shown=lines, session_id=self._writer.session_id)
         # A receipt is the person's own, whatever was recalled.
         event = self._pen.event(fact, Scope.USER, "")
         self._store.record([event])

@@ -9,7 +9,8 @@ from pathlib import Path
 from hivemind.app import trouble
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.curate import erase
-from hivemind.curate.learn import fit_to_leave, learn, stays_out
+from hivemind.curate.exclusion import stays_out
+from hivemind.curate.learn import fit_to_leave, learn
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import Client
@@ -120,7 +121,7 @@ class Sharing(Core):
             raise InvalidInput(f"{name} is of a directory that only you know; give it a git remote or a commit")
         if memory.status not in (Status.ACTIVE, Status.PROPOSED):
             raise InvalidInput(f"{name} is {memory.status}; only what stands can be published")
-        if reason := stays_out(self._store, memory.text, memory.repo):
+        if reason := stays_out(self._store, memory.text, memory.repo, said_by_person=True):
             raise Refused(f"{name} was refused: its value was {reason} before")
         text = self._pen.redact(memory.text)
         fact = fit_to_leave(_copy(memory, text), [])
@@ -145,8 +146,9 @@ class Sharing(Core):
             return replace(planned, copy=standing[0])
         fact = _copy(original, planned.text)
         copy = learn(
-            self._store, self._pen, fact, Scope.TEAM, original.repo, channel=planned.channel, anchors=original.anchors
-        )
+            self._store, self._pen, fact, Scope.TEAM, original.repo, channel=planned.channel, anchors=original.anchors,
+            said_by_person=True,
+        )  # fmt: skip
         self._record([self._pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(planned, copy=copy)
 

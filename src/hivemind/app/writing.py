@@ -7,9 +7,12 @@ from typing import Any
 
 from hivemind.app.core import Core
 from hivemind.capture.quarantine import Door
-from hivemind.codebase.repository import identify, normalised
+from hivemind.codebase.repository import identify
+from hivemind.codebase.repository import normalised as normalised_address
 from hivemind.curate import claims as claiming
-from hivemind.curate import files, transfer
+from hivemind.curate import exclusion, files, transfer
+from hivemind.curate.exclusion import stays_out
+from hivemind.curate.files import Point
 from hivemind.curate.learn import learn, refuse_what_stays_out
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model import moments
@@ -25,14 +28,15 @@ from hivemind.model.events import (
     MemoryRevised,
     MemoryTagged,
 )
-from hivemind.model.ids import EventId, derived
+from hivemind.model.ids import EventId, MemoryId, derived
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status, Trace
 from hivemind.model.metadata import NO_METADATA, Value, checked_metadata
-from hivemind.model.reports import Imported, Synced
+from hivemind.model.reports import Imported, KeptOut, Synced
 from hivemind.model.scope import Scope
 from hivemind.model.session import Skipped
 from hivemind.model.text import checked, checked_label
 from hivemind.model.text import tags as tags_from
+from hivemind.model.values import normalised
 from hivemind.store import log
 from hivemind.store.projections import memories
 
@@ -85,7 +89,13 @@ class Writing(Core):
                         commit=commit if self._is_named_here(claim) else "",
                         replaces=[self._id(written) for written in claim.replaces],
                     )  # fmt: skip
-                    learned.append(learn(self._store, self._pen, fact, claim.scope, place, anchors=anchors))
+                    learned.append(
+                        learn(
+                            *(self._store, self._pen, fact, claim.scope, place),
+                            anchors=anchors,
+                            said_by_person=self._is_person,
+                        )
+                    )
                 except (InvalidInput, Refused) as error:
                     if len(claims) == 1:
                         raise
@@ -107,7 +117,7 @@ class Writing(Core):
         if name.startswith(("remote:", "commit:", "path:")):
             repo = name
         elif "://" in name or "@" in name:
-            repo = f"remote:{normalised(name)}"
+            repo = f"remote:{normalised_address(name)}"
         else:
             repo = identify(Path(name)).id if Path(name).is_absolute() else name
         if repo not in (self.repository.id, *self.repository.known_as):
@@ -180,7 +190,7 @@ class Writing(Core):
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         if self._writer.channel.trust < known.trust:
             self._must_be_a_person(f"a revision of {known.id[:8]}, which is of higher trust,")
-        refuse_what_stays_out(self._store, self._pen, fact.text, known.repo)
+        refuse_what_stays_out(self._store, self._pen, fact.text, known.repo, said_by_person=self._is_person)
         if fact.text and (anchors := self._today(replace(known, text=fact.text))) != known.anchors:
             facts.append(MemoryAnchored(memory_id=known.id, anchors=anchors))
         self._record([self._pen.about(known, one) for one in facts])
@@ -247,12 +257,13 @@ class Writing(Core):
 
     def sync_files(self, *, dry_run: bool = False) -> Synced:
         """Bring in what AGENTS.md and its kin say, and take back what they no longer say."""
-        pen = self._new_batch("files")
+        pen = self._new_batch(files.BATCH)
         root, repo = Path(self.repository.root), self.repository.id
         said = {point.memory_id(repo): point for point in files.points(root)}
         held = {memory.id: memory for memory in memories.of_files(self._store.db, repo)}
         commit = self._head()
-        unknown = [one for one in said if one not in held]
+        kept_out = self._kept_out(said, held)
+        unknown = [one for one in said if one not in held and one not in kept_out]
         about = self._anchors([Claim(text=said[one].text) for one in unknown])
         events = []
         for memory_id, anchors in zip(unknown, about, strict=True):
@@ -267,7 +278,8 @@ class Writing(Core):
             )
             facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
             events += [pen.event(one, Scope.PROJECT, repo, channel=Channel.FILE) for one in facts]
-        again = [one for one in held.values() if one.id in said and one.status is Status.RETRACTED]
+        taken_back = [one for one in held.values() if one.id in said and one.status is Status.RETRACTED]
+        again = [one for one in taken_back if one.id not in kept_out]
         events += [pen.about(one, MemoryRestored(memory_id=one.id, reason="in the file again")) for one in again]
         gone = [one for one in held.values() if one.id not in said and one.status is not Status.RETRACTED]
         for memory in gone:
@@ -275,7 +287,26 @@ class Writing(Core):
             events.append(pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=reason)))
         if not dry_run:
             self._record(events)
-        return Synced(said=len(said), new=len(unknown) + len(again), gone=len(gone))
+        return Synced(said=len(said), new=len(unknown) + len(again), gone=len(gone), kept_out=tuple(kept_out.values()))
+
+    def _kept_out(self, said: Mapping[MemoryId, Point], held: Mapping[MemoryId, Memory]) -> dict[MemoryId, KeptOut]:
+        """The points of instruction files that a person decided against before, and how."""
+        gone = [one for one in held.values() if one.status is Status.RETRACTED]
+        verdicts = {one.id: verdict for one in gone if (verdict := exclusion.verdict_on(self._store, one.id))}
+        # The same line under another heading or in another file is the same line.
+        lines = {normalised(files.without_heading(held[one].text)): verdict for one, verdict in verdicts.items()}
+        return {
+            one: KeptOut(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
+            for one, point in said.items()
+            if (one not in held or held[one].status is Status.RETRACTED)
+            and (why := verdicts.get(one) or lines.get(normalised(point.bare)) or self._why_out(one, point))
+        }
+
+    def _why_out(self, memory_id: MemoryId, point: Point) -> str | None:
+        if log.erasure_of(self._store.db, memory_id, self._sight()):
+            return "erased"
+        repo = self.repository.id
+        return stays_out(self._store, point.text, repo) or stays_out(self._store, point.bare, repo)
 
 
 def _annotation(known: Memory, changes: Mapping[str, Value | None]) -> list[MemoryAnnotated]:

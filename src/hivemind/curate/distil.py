@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hivemind.curate.learn import learn, stays_out
+from hivemind.curate.exclusion import stays_out
+from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from hivemind.curate.exclusion import forms, imprints
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
 from hivemind.model.events import Event, MemoryErased, MemoryRemembered, MemoryRevised, ObservationsDropped
@@ -94,13 +95,18 @@ def _texts(store: Store, doomed: Iterable[str]) -> set[str]:
 
 def _goodbyes(store: Store, pen: Pen, doomed: list[Memory], others: list[EventId], reason: str) -> list[Event]:
     """An erasure of each, and of what repeats them; the first may travel to a team, the second never does."""
-    texts = _texts(store, [one.id for one in doomed])
+    texts = {form for one in doomed for form in forms(one, _texts(store, [one.id]))}
     stones = {
         scope: tuple(sorted(value(text, store.key_for(scope)) for text in texts))
         for scope in {one.scope for one in doomed}
     }
-    gone = [pen.about(one, MemoryErased(memory_id=one.id, values=stones[one.scope], reason=reason)) for one in doomed]
+    gone = [pen.about(one, _erasure(store, one, stones[one.scope], reason)) for one in doomed]
     return [*gone, *_let_go(pen, others)]
+
+
+def _erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
+    left = imprints(store, memory.scope, forms(memory, _texts(store, [memory.id])))
+    return MemoryErased(memory_id=memory.id, values=values, imprints=left, reason=reason)
 
 
 def _let_go(pen: Pen, others: list[EventId]) -> list[Event]:

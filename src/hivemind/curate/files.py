@@ -22,6 +22,8 @@ FOLDERS = (
 OURS = "hivemind.md"
 """The rule that ``hivemind install`` writes for agents without hooks: about us, not about the project."""
 LARGEST = 1024 * 1024
+BATCH = "files"
+"""What the learning runs that read these files are called; what they take back they may bring again."""
 
 BEGIN, END = "<!-- hivemind: what the team has learned -->", "<!-- hivemind: end -->"
 BLOCK = re.compile(re.escape(BEGIN) + r".*?" + re.escape(END) + r"\n?", re.DOTALL)
@@ -35,6 +37,9 @@ class Point:
     file: str
     lines: str
     text: str
+    """With the heading it stands under."""
+    bare: str
+    """Without it."""
 
     def memory_id(self, repo: str) -> MemoryId:
         """The same for the same words in the same file, so that reading it again changes nothing."""
@@ -47,8 +52,15 @@ def points(root: Path) -> Iterator[Point]:
         text = file.read_text(errors="replace")
         name = file.relative_to(root).as_posix()
         yield from (
-            Point(file=name, lines=lines, text=said) for lines, said in _paragraphs(BLOCK.sub(_blank, text)) if said
+            Point(file=name, lines=lines, text=said, bare=bare)
+            for lines, said, bare in _paragraphs(BLOCK.sub(_blank, text))
+            if said
         )
+
+
+def without_heading(text: str) -> str:
+    """What a point of a file said without the heading it stood under."""
+    return text.partition(": ")[2] or text
 
 
 def promoted(text: str, memory: Memory) -> str:
@@ -81,7 +93,7 @@ def _files(root: Path) -> Iterator[Path]:
             yield file
 
 
-def _paragraphs(text: str) -> Iterator[tuple[str, str]]:
+def _paragraphs(text: str) -> Iterator[tuple[str, str, str]]:
     """Bullets and paragraphs with their lines, under the heading they stand in; code and front matter left out."""
     heading, start, in_code = "", 0, False
     held: list[str] = []
@@ -90,7 +102,8 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str]]:
             in_code = not in_code
         begins = bool(BULLET.match(line)) or not line.strip() or line.startswith("#") or line.strip() == "---"
         if begins and held:
-            yield _lines(start, number - 1), _said(heading, held)
+            bare = " ".join(held)
+            yield _lines(start, number - 1), _said(heading, bare), bare
             held = []
         if line.startswith("#"):
             heading = line.lstrip("# ").strip()
@@ -99,8 +112,7 @@ def _paragraphs(text: str) -> Iterator[tuple[str, str]]:
             held.append(BULLET.sub("", line).strip())
 
 
-def _said(heading: str, held: list[str]) -> str:
-    said = " ".join(held)
+def _said(heading: str, said: str) -> str:
     return (f"{heading}: {said}" if heading else said)[: LONGEST_TEXT // 4]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hivemind.curate.exclusion import stays_out, watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import Conflict, reconcile
 from hivemind.errors import InvalidInput, Refused
@@ -20,9 +21,8 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.metadata import Metadata, checked_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.values import value
 from hivemind.store import Store
-from hivemind.store.projections import memories, tombstones
+from hivemind.store.projections import memories
 
 ENOUGH = 20
 """What so many sessions taught is no better founded by one more."""
@@ -38,9 +38,11 @@ def learn(
     channel: Channel | None = None,
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
+    said_by_person: bool = False,
 ) -> MemoryId:
     """Record a claim and all that follows from it; return the memory that now says it."""
-    refuse_what_stays_out(store, pen, fact.text, repo)
+    refuse_what_stays_out(store, pen, fact.text, repo, said_by_person=said_by_person)
+    fact = _without_erased_quotes(store, fact)
     replaced = memories.get_all(store.db, fact.supersedes)
     fact = fit_to_leave(fact, replaced) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in replaced):
@@ -61,17 +63,12 @@ def learn(
     return fact.memory_id
 
 
-def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str) -> None:
+def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str, *, said_by_person: bool) -> None:
     """A value that was rejected or erased is refused on every way in, and the refusal is on record."""
-    reason = stays_out(store, text, repo)
+    reason = stays_out(store, text, repo, said_by_person=said_by_person)
     if reason:
         # That it was refused is this person's business, also where it was meant for the team.
         refuse(store, pen, "a memory", f"its value was {reason} before", Scope.PROJECT if repo else Scope.USER, repo)
-
-
-def stays_out(store: Store, text: str, repo: str) -> str | None:
-    """Why a value is refused in a repository, by the person's own stones or the team's; nothing if it is not."""
-    return tombstones.refusal(store.db, {value(text, store.key_for(scope)) for scope in Scope}, repo)
 
 
 def may_name(about: Scope, other: Scope) -> bool:
@@ -93,6 +90,11 @@ def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.US
     """Say no, and leave a record of having said it."""
     store.record([pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
     raise Refused(f"{what} was refused: {rule}")
+
+
+def _without_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
+    cut = watch(store).cut
+    return replace(fact, sources=tuple(replace(source, quote=cut(source.quote)) for source in fact.sources))
 
 
 def _tied(pen: Pen, memory_id: MemoryId, anchors: tuple[Anchor, ...], born: Event) -> list[Event]:

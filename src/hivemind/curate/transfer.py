@@ -14,7 +14,7 @@ from hivemind.model.moments import parse_date
 from hivemind.model.plain import as_json, plain, revived
 from hivemind.model.scope import Scope
 from hivemind.model.session import LONGEST_RAW, Skipped
-from hivemind.model.text import checked, checked_label, tags
+from hivemind.model.text import checked, checked_label, escaped, tags
 from hivemind.model.untrusted import LONGEST_MESSAGE, parse_json
 from hivemind.model.wire import UNSTORABLE
 
@@ -24,7 +24,7 @@ FORMAT = 1
 def exported(memories: Iterable[Memory]) -> Iterator[str]:
     """A line of JSON for each memory."""
     for memory in memories:
-        yield as_json({"hivemind": FORMAT}).removesuffix("}") + "," + as_json(memory).removeprefix("{")
+        yield escaped(as_json({"hivemind": FORMAT}).removesuffix("}") + "," + as_json(memory).removeprefix("{"))
 
 
 def page(memory: Memory) -> tuple[str, str]:

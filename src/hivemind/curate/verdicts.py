@@ -14,7 +14,7 @@ from hivemind.model.events import (
     MemorySuperseded,
 )
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Memory, Status
+from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.values import value
 from hivemind.store import Store
 from hivemind.store.projections import memories
@@ -36,8 +36,10 @@ def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) 
 
 
 def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
-    """Taken back; what it contradicted no longer stands against anything here."""
-    return _taken_back(store, pen, memory, MemoryRetracted(memory_id=memory.id, reason=reason))
+    """Taken back; what it contradicted no longer stands against anything here. What a person took back stays out."""
+    by_person = pen.writer.channel is Channel.PERSON
+    stone = value(memory.text, store.key_for(memory.scope)) if by_person else ""
+    return _taken_back(store, pen, memory, MemoryRetracted(memory_id=memory.id, value=stone, reason=reason))
 
 
 def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:

@@ -151,5 +151,8 @@ def beyond_rights(store: Store, member: Member, event: Event) -> str:
 def _stays_out(store: Store, event: Event) -> str:
     if not isinstance(event.fact, MemoryRemembered | MemoryRevised):
         return ""
-    reason = tombstones.refusal(store.db, [value(event.fact.text, store.secret)], event.repo)
+    by_person = event.channel is Channel.PERSON
+    reason = tombstones.refusal(store.db, [value(event.fact.text, store.secret)], event.repo, by_person=by_person)
+    if not reason and tombstones.watch(store.db, {Scope.TEAM: store.secret}).holds(event.fact.text):
+        reason = "erased"
     return f"its value was {reason} before" if reason else ""

@@ -11,10 +11,14 @@ from typing import Protocol
 
 from hivemind.errors import Refused, Unavailable
 from hivemind.model import moments
-from hivemind.model.events import EntriesRefused, Event
+from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
+from hivemind.model.memory import Channel
+from hivemind.model.scope import Scope
 from hivemind.model.team import Membership, Page, Pushed, Role, Synchronised, Welcome
+from hivemind.model.values import value
 from hivemind.model.wire import Entry
 from hivemind.store import Store, shared
+from hivemind.store.projections import tombstones
 
 PAGE = 200
 
@@ -130,13 +134,26 @@ def _take_in(store: Store, page: Page, follow: Follow) -> tuple[int, int]:
     erased = [entry.header.about for entry in page.entries if entry.header.fact == "memory.erased" and entry.content]
     with store.db.transaction():
         consequences = follow(erased) if erased else []
-        taken = store.take_in(page.entries)
+        taken = store.take_in([_without_what_stays_out(store, entry) for entry in page.entries])
         store.record(consequences)
         refused = [one for event in taken if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies]
         # What an erasure of ours had taken, and should not have, comes again from the beginning.
         again = bool(refused) and shared.has_erasure(store.db, store.chain, refused)
         shared.note(store.db, replace(_now(store), cursor=0 if again else page.cursor))
     return len(taken), sum(event.about in erased for event in taken)
+
+
+def _without_what_stays_out(store: Store, entry: Entry) -> Entry:
+    """An entry without its content where it says what this person rejected or erased; the hub asks for the team."""
+    event = entry.event
+    if event is None or not isinstance(event.fact, MemoryRemembered | MemoryRevised):
+        return entry
+    text = event.fact.text
+    is_out = tombstones.refusal(
+        store.db, [value(text, store.secret)], event.repo, by_person=event.channel is Channel.PERSON,
+        besides=event.about,
+    ) or tombstones.watch(store.db, dict.fromkeys((Scope.USER, Scope.PROJECT), store.secret)).holds(text)  # fmt: skip
+    return replace(entry, salt=b"", content=None) if is_out else entry
 
 
 def _now(store: Store) -> Membership:

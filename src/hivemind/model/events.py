@@ -150,6 +150,9 @@ class MemoryVerified(OfMemory):
 class MemoryRetracted(OfMemory):
     """It was taken back; it can be restored."""
 
+    value: str = ""
+    """The keyed digest of what it says, where a person took it back: only a person says it again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRejected(OfMemory):
@@ -187,6 +190,8 @@ class MemoryErased(OfMemory):
 
     values: tuple[str, ...] = ()
     """Keyed digests of what it said, so that it stays out."""
+    imprints: tuple[str, ...] = ()
+    """By which what it said is found inside longer texts; see ``model/imprint.py``."""
     bodies: tuple[EventId, ...] = ()
     """Other entries of the log whose content went with it."""
 
@@ -416,7 +421,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps",
+    "gaps", "imprints",
 }  # fmt: skip
 
 

@@ -1,8 +1,11 @@
 """What the verbs report back about what they did or found."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
+from hivemind.errors import InvalidInput
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
 from hivemind.model.memory import Channel, Memory, Source
@@ -33,12 +36,25 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOut:
+    """A line of an instruction file that a person decided against before."""
+
+    file: str
+    lines: str
+    why: str
+    """Rejected, retracted or erased."""
+    text: str
+    """Empty for what was erased, which is not repeated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
     """What instruction files said, and what of it was new or gone."""
 
     said: int
     new: int
     gone: int
+    kept_out: tuple[KeptOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +294,70 @@ class Near:
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
+
+
+class Sort(StrEnum):
+    """What sort of thing names somebody or something."""
+
+    MEMORY = "memory"
+    VERSION = "earlier version"
+    TRACE = "trace"
+    OBSERVATION = "observation"
+    SESSION = "session"
+    QUESTION = "question"
+    BACKUP = "backup"
+    QUARANTINE = "quarantine"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """Something kept here that names what was asked for."""
+
+    sort: Sort
+    id: str
+    """Of the memory, log entry or session; of a file, its name."""
+    repo: str
+    """The repository it belongs to; empty where it holds everywhere."""
+    at: str
+    excerpt: str
+    session: str = ""
+    """The session it was seen in."""
+    stays: str = ""
+    """Why it cannot be erased from here; empty where it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mentions:
+    """Everything kept here that names something."""
+
+    about: str
+    found: tuple[Mention, ...]
+
+    @property
+    def erasable(self) -> tuple[Mention, ...]:
+        """What goes if nothing is left out."""
+        return tuple(one for one in self.found if not one.stays)
+
+    def less(self, left_out: Iterable[str]) -> tuple[Mention, ...]:
+        """What is to be erased: all that can be, less what a person names by its id, its session or its file."""
+        kept: set[str] = set()
+        for written in left_out:
+            prefix = written.strip()
+            names = {name for one in self.found for name in (one.id, one.session) if name}
+            matching = {name for name in names if prefix and name.startswith(prefix)}
+            matching = {prefix} if prefix in names else matching
+            if not matching:
+                raise InvalidInput(
+                    f"nothing in the list is called {prefix!r}; give an id, session or file as the list shows it"
+                )
+            kept |= matching
+        return tuple(one for one in self.erasable if not {one.id, one.session} & kept)
+
+    def by_sort(self) -> list[tuple[Sort, list[Mention]]]:
+        """Grouped, in the order in which sorts are listed."""
+        groups = [(sort, [one for one in self.found if one.sort is sort]) for sort in Sort]
+        return [(sort, group) for sort, group in groups if group]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

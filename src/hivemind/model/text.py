@@ -26,6 +26,8 @@ HIDDEN = re.compile(
 
 LINE_ENDS = re.compile("\r\n|[\r\x85\u2028\u2029]")
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+UNSHOWABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What JSON lets stand although it is no text to be shown; it escapes the earlier control characters itself."""
 PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
 
 
@@ -73,6 +75,18 @@ def neutral(text: str) -> str:
     lines = LINE_ENDS.sub("\n", text)
     shown = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
     return PILED_MARKS.sub(r"\1", shown)
+
+
+def escaped(json_text: str) -> str:
+    """JSON in which nothing is obeyed or hidden on a terminal, and which still says the same."""
+    shown = HIDDEN.sub(lambda match: match["kept"] or _escapes(match[0]), json_text)
+    return UNSHOWABLE.sub(lambda match: _escapes(match[0]), shown)
+
+
+def _escapes(character: str) -> str:
+    """A character as JSON escapes it; one beyond the first plane takes two."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def tags(labels: str | Iterable[str]) -> tuple[str, ...]:

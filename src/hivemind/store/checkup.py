@@ -27,6 +27,7 @@ DERIVED = {
     "sessions": "SELECT * FROM sessions ORDER BY id",
     "receipts": "SELECT * FROM receipts ORDER BY id, rank",
     "tombstones": "SELECT * FROM tombstones ORDER BY value, memory_id",
+    "erased_texts": "SELECT * FROM erased_texts ORDER BY memory_id, place",
     "repositories": "SELECT * FROM repositories ORDER BY repo, root",
 }
 """What each table says, apart from the numbers of its rows."""

@@ -11,7 +11,7 @@ import base64
 import json
 import secrets
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
@@ -123,6 +123,8 @@ IN_SIGHT = (
 
 MARK = "z:"
 """JSON never begins with it."""
+STEP = 1_000
+"""Entries between two reports of progress."""
 SHORTEST = 512
 """Below this there is little to gain."""
 
@@ -337,6 +339,20 @@ def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
     wanted = [fragment for fragment in fragments if fragment]
     rows = db.stream(f"SELECT e.id, b.content FROM events e JOIN bodies b USING (position) WHERE {REPEATING}")
     return [EventId(row[0]) for row in rows if any(map(unpacked(row[1]).__contains__, wanted))]
+
+
+def containing(
+    db: Database, is_possible: Callable[[str], bool], progress: Callable[[int, int], None]
+) -> Iterator[Event]:
+    """The events whose content may say something, by a quick look at its JSON; every body is read."""
+    last = end(db)
+    whole = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
+    for position, *told, kept in db.stream(whole):
+        if position % STEP == 0:
+            progress(position, last)
+        content = unpacked(kept)
+        if is_possible(content):
+            yield Event.read(content, *told)
 
 
 def verify(db: Database) -> list[Broken]:

@@ -139,6 +139,11 @@ def note(db: Database, now: Membership) -> None:
         db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
 
 
+def read_again(db: Database) -> None:
+    """Read the team's log from its beginning at the next exchange: content that was left out may be let in."""
+    db.execute("UPDATE team SET cursor = 0")
+
+
 def leave(db: Database) -> None:
     """Belong to no team any more."""
     db.execute("DELETE FROM team")

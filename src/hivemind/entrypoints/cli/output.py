@@ -27,13 +27,12 @@ from hivemind.model.quoting import field as label_field
 from hivemind.model.quoting import label as label_line
 from hivemind.model.recall import Hit, Recall
 from hivemind.model.scope import elsewhere as from_elsewhere
-from hivemind.model.text import HIDDEN, neutral
+from hivemind.model.text import escaped, neutral
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
 PATIENCE_SECONDS = 1.0
 """What takes longer says that it is at work."""
-LATER_CONTROLS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 """Spaces where we do not break a line but a terminal may, which would not indent what follows."""
 
@@ -129,19 +128,8 @@ def say_json(value: Any) -> None:
 
 
 def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
-    """A value as JSON in which nothing is obeyed by a terminal or hidden: JSON itself lets such characters stand."""
-    return visible_json(json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent))
-
-
-def visible_json(written: str) -> str:
-    """JSON that says the same, with what a terminal obeys or does not show as escapes."""
-    shown = LATER_CONTROLS.sub(lambda match: _escaped(match[0]), written)
-    return HIDDEN.sub(lambda match: match["kept"] or _escaped(match[0]), shown)
-
-
-def _escaped(character: str) -> str:
-    # JSON's own escapes leave DEL as it is.
-    return json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
+    """A value as JSON in which nothing is obeyed or hidden on a terminal."""
+    return escaped(json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent))
 
 
 def _one_line(text: str) -> str:

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.guard import guarded
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
-from hivemind.entrypoints.viewer.pages import graph, health, log, memory, review, search, sessions, today
+from hivemind.entrypoints.viewer.pages import graph, health, log, memory, naming, review, search, sessions, today
 from hivemind.entrypoints.viewer.visit import Door, Page, Right, Visit, Visitor
 from hivemind.errors import HivemindError, Refused
 
@@ -46,6 +46,8 @@ PAGES: tuple[Address, ...] = (
     ("GET", "/rollback", log.preview, Right.REVIEW),
     ("POST", "/rollback", log.apply, Right.REVIEW),
     ("POST", "/rollback/undo", log.undo, Right.REVIEW),
+    ("GET", "/erase", naming.page, Right.FILES),
+    ("POST", "/erase", naming.erase, Right.FILES),
     ("GET", "/health", health.page, Right.FILES),
     ("GET", "/health/findings", health.findings, Right.FILES),
 )

@@ -55,3 +55,18 @@ def roots_of(db: Database, names: Iterable[str]) -> list[str]:
     """Where the working trees of a repository were seen, under any of its names."""
     query = "SELECT DISTINCT root FROM repositories WHERE repo IN (SELECT value FROM json_each(?)) ORDER BY root"
     return [row[0] for row in db.execute(query, json.dumps(list(names)))]
+
+
+def other_names(db: Database, repo: str) -> list[str]:
+    """What working trees of a repository were also called: before they had a remote or a commit, or before it changed.
+
+    A name of the same strength at the same path belongs to another repository, unless it is the very same tree.
+    """
+    rows = db.execute(
+        "SELECT DISTINCT o.repo FROM repositories r JOIN repositories o"
+        " ON o.root = r.root OR (o.tree = r.tree AND r.tree <> '') WHERE r.repo = ? AND r.repo <> o.repo"
+        " AND ((o.tree = r.tree AND r.tree <> '') OR (r.repo NOT LIKE 'path:%'"
+        " AND (o.repo LIKE 'path:%' OR (o.repo LIKE 'commit:%' AND r.repo LIKE 'remote:%'))))",
+        repo,
+    )
+    return [row[0] for row in rows]

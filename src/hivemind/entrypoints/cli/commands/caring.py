@@ -29,7 +29,6 @@ from hivemind.entrypoints.cli.output import (
     say,
     tell,
     tell_rows,
-    visible_json,
     warn,
 )
 from hivemind.model.moments import minute
@@ -363,7 +362,7 @@ def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
             count = sum(_page(markdown / name, content) for name, content in mind.export_pages(**chosen))
         else:
             place = getattr(file, "name", "-")
-            lines = map(visible_json, mind.export_lines(**chosen))
+            lines = mind.export_lines(**chosen)
             count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
     if place not in ("-", "<stdout>"):
         note(f"Wrote {many(count, 'memory')} to {place}.")

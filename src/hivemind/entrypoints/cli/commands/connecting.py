@@ -410,6 +410,10 @@ def sync_files(dry_run: bool) -> None:
     with open_mind() as mind:
         synced = mind.sync_files(dry_run=dry_run)
     tell(synced, f"{many(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")
+    if not wants("json"):
+        for point in synced.kept_out:
+            said = f": {first_line(point.text, 60)}" if point.text else ""
+            note(f"{point.file}:{point.lines} was {point.why} earlier and stays out{said}")
 
 
 @chapter.command("promote")

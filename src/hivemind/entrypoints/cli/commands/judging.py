@@ -11,6 +11,7 @@ from hivemind.entrypoints.cli.arguments import (
     act,
     dry_run_option,
     make_sure,
+    maybe_memory_argument,
     memory_argument,
     memory_ids,
     open_mind,
@@ -18,15 +19,22 @@ from hivemind.entrypoints.cli.arguments import (
     yes_option,
 )
 from hivemind.entrypoints.cli.manners import wants
-from hivemind.entrypoints.cli.output import block, many, progress, tell, tell_rows
+from hivemind.entrypoints.cli.output import block, heading, many, note, progress, table, tell, tell_rows
 from hivemind.errors import InvalidInput
 from hivemind.model.ids import short
 from hivemind.model.memory import Memory
+from hivemind.model.moments import day
+from hivemind.model.reports import Erasure, Mention, Mentions, Sort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.text import first_line
 
 chapter = click.Group()
+
+SHOWN = 20
+"""Lines of each sort; who wants to see thousands asks for JSON."""
+ENTRY_ID = 18
+"""Enough to tell entries of the log apart, whose ids begin with their time."""
 
 
 @chapter.command("approve")
@@ -148,18 +156,34 @@ def _line(memory: Memory | None) -> str:
 
 
 @chapter.command("erase")
-@memory_argument
+@maybe_memory_argument
+@click.option("--about", default="", metavar="NAME", help="Everything that names a person, customer, ticket or value.")
+@click.option(
+    "--except", "left_out", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
+)
 @reason_option
+@dry_run_option
 @yes_option
-def erase(memory: str, reason: str, yes: bool, everywhere: bool) -> None:
-    """Destroy a memory and all that came of it, for good.
+def erase(
+    memory: str, about: str, left_out: tuple[str, ...], reason: str, dry_run: bool, yes: bool, everywhere: bool
+) -> None:
+    """Destroy a memory and all that came of it, for good; or everything that names something.
 
     The receipt names each place where it was: done, pending, or outside our reach. The exit code is 1 if
-    something is pending.
+    something is pending. --about looks through the whole store, in every repository, and asks first.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
+    hivemind erase --about "ACME Corp" --dry-run
+    hivemind erase --about REQ-12 --except 3f9a2c1e
     """
+    if bool(memory) == bool(about):
+        raise InvalidInput("name what to erase: the id of a memory, or --about with a name")
+    if about:
+        _erase_about(about, left_out, reason, dry_run=dry_run, yes=yes)
+        return
+    if left_out or dry_run:
+        raise InvalidInput("--except and --dry-run go with --about")
     with open_mind() as mind:
         known = mind.show(memory, everywhere=everywhere)
         make_sure(f"{block(known.text, '')}\nDestroy this for good?", yes=yes)
@@ -167,6 +191,62 @@ def erase(memory: str, reason: str, yes: bool, everywhere: bool) -> None:
             receipt = mind.erase(known.id, reason=reason, everywhere=everywhere)
         if known.scope is Scope.TEAM:
             receipt = mind.carry(receipt)
+    _show_receipt(receipt)
+
+
+def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run: bool, yes: bool) -> None:
+    if wants("json") and not (dry_run or yes):
+        raise InvalidInput("with --json, say --dry-run to see the list or --yes to erase what is in it")
+    with open_mind() as mind:
+        with progress("Searching") as advance:
+            mentions = mind.find_about(about, progress=advance)
+        if dry_run or not wants("json"):
+            tell(mentions, lambda: _show_mentions(mentions))
+        going = mentions.less(left_out)
+        if dry_run or not going:
+            return
+        make_sure(f"Destroy {many(len(going), 'entry')} for good?", yes=yes)
+        with progress("Erasing") as advance:
+            receipt = mind.erase_about(
+                about, confirmed=mentions, left_out=left_out, reason=reason, progress=advance
+            )  # fmt: skip
+        if mind.hub:
+            receipt = mind.carry(receipt)
+    _show_receipt(receipt)
+
+
+def _show_mentions(mentions: Mentions) -> None:
+    """What names something, by sort, with the repository beside each."""
+    if not mentions.found:
+        note(f"Nothing in this store names {mentions.about}.")
+        return
+    for sort, group in mentions.by_sort():
+        heading(many(len(group), sort.value) if sort is not Sort.QUARANTINE else f"{len(group)} in quarantine")
+        rows = [[_shown_id(one), day(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
+        table(["id", "when", "repository", "says"], rows)
+        if len(group) > SHOWN:
+            note(f"and {len(group) - SHOWN:,} more; --json lists all")
+    staying = len(mentions.found) - len(mentions.erasable)
+    kept = f" {staying:,} stay: they are not yours, or records that cannot go." if staying else ""
+    note(f"All repositories of this store were searched. {many(len(mentions.erasable), 'entry')} can be erased.{kept}")
+
+
+def _shown(mention: Mention) -> str:
+    return f"{mention.excerpt} ({mention.stays})" if mention.stays else mention.excerpt
+
+
+def _shown_place(mention: Mention) -> str:
+    is_memory = mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE)
+    return mention.repo or ("everywhere" if is_memory else "")
+
+
+def _shown_id(mention: Mention) -> str:
+    if mention.sort in (Sort.BACKUP, Sort.QUARANTINE, Sort.SESSION):
+        return mention.id
+    return short(mention.id) if mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE) else mention.id[:ENTRY_ID]
+
+
+def _show_receipt(receipt: Erasure) -> None:
     erased = ", ".join(short(one) for one in receipt.memories)
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
     tell_rows(receipt, [f"erased {erased}", "state", ""], rows)
