@@ -40,7 +40,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "the end of the log": lambda store: log.end(store.db),
     "known entries": lambda store: log.known(store.db, [remembered(1).id]),
     "devices": lambda store: store.db.execute("SELECT id FROM devices"),
-    "bodies that hold something": lambda store: log.holding(store.db, ["quarterly"]),
+    "bodies that hold something": lambda store: list(log.saying(store.db, [["quarterly"]], bool)),
     "sessions": lambda store: sessions.listed(store.db, Sight(repos=(), everywhere=True), limit=10),
     "receipts": lambda store: receipts.of_session(store.db, ""),
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),

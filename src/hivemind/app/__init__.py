@@ -50,6 +50,7 @@ class Hivemind(Writing, Looking, Caring, Sharing, Observing):
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
         try:
+            mind.finish_erasures()
             mind.take_in_spool()
         except (StoreFull, OSError) as error:
             # On a full disk what hooks left stays where it is; reading and erasing must go on.

@@ -95,6 +95,11 @@ class Core(Held):
         """The person or agent on whose behalf this is open."""
         return self._writer.actor
 
+    @property
+    def _home(self) -> Path | None:
+        """The folder that all stores and what hooks leave lie in; a hub has none."""
+        return self._settings.home if self._store.directory else None
+
     def _record(self, events: Iterable[Event]) -> list[Event]:
         return self._store.record([*self._introduction(), *events])
 

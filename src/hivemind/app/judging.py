@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app import trouble
 from hivemind.app.coding import Coding
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
+from hivemind.model.erasure import Erasure
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Doubt, Erasure, Waiting
+from hivemind.model.reports import Doubt, Waiting
 from hivemind.model.rollback import Change, Selection
 from hivemind.model.text import checked
+from hivemind.store import log
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -111,11 +112,29 @@ class Judging(Coding):
         self._must_be_a_person("undoing a rollback")
         return len(self._record(rolling.undo(self._store, self._pen, name)))
 
-    def erase(self, memory: str, *, reason: str = "") -> Erasure:
-        """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
+    def erase(self, memory: str, *, reason: str = "", also: Sequence[str] = ()) -> Erasure:
+        """Destroy memories and all that came of them, for good; the receipt says of each place whether it is done.
+
+        Of a memory that is erased already, the receipt of that erasure.
+        """
         self._must_be_a_person("an erasure")
-        receipt = erasing.erase(self._store, self._pen, self._known(memory), _reason(reason))
-        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
+        receipt = None if also else self.erasure(memory)
+        if receipt:
+            return receipt
+        targets = erasing.Targets(memories=tuple(self._known(one) for one in dict.fromkeys((memory, *also))))
+        return self._erased(targets, _reason(reason))
+
+    def erasure(self, memory: str) -> Erasure | None:
+        """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
+        erased = log.erasure_of(self._store.db, memory.strip().lower())
+        return erasing.receipt_of(self._store.db, erased) if erased else None
+
+    def finish_erasures(self) -> list[Erasure]:
+        """Carry out what an erasure that broke off has left undone."""
+        return erasing.finish(self._store, self._clock, home=self._home)
+
+    def _erased(self, targets: erasing.Targets, reason: str) -> Erasure:
+        return erasing.erase(self._store, self._pen, targets, reason, home=self._home)
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

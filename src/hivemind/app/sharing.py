@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hivemind.app import trouble
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.learn import fit_to_leave, learn, stays_out
@@ -15,10 +14,11 @@ from hivemind.hub import sync
 from hivemind.hub.client import Client
 from hivemind.hub.client import address as client_address
 from hivemind.model import moments
+from hivemind.model.erasure import Erasure, Place
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import memory_id
 from hivemind.model.memory import Channel, Memory, Status, Trust
-from hivemind.model.reports import Erasure, Place, Publication
+from hivemind.model.reports import Publication
 from hivemind.model.scope import Scope
 from hivemind.model.team import Synchronised, TeamStatus
 from hivemind.model.text import checked_label
@@ -69,13 +69,10 @@ class Sharing(Core):
         transport = transport or self.hub
         if transport is None:
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
-        done = sync.synchronise(
+        return sync.synchronise(
             self._store, transport, now=moments.written(self._clock()),
-            follow=partial(erase.follow, self._store, self._pen), progress=progress,
+            follow=partial(erase.follow, self._store, self._pen, home=self._home), progress=progress,
         )  # fmt: skip
-        if done.erased:
-            trouble.let_go(self._settings.home)
-        return done
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""

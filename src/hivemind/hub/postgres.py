@@ -46,6 +46,8 @@ Connection = psycopg.Connection[Row]
 class Postgres(Database):
     """A connection, held for one team."""
 
+    LIKE = "ILIKE"
+
     def __init__(self, connection: Connection, team: str) -> None:
         self.connection = connection
         self.team = team

@@ -13,8 +13,8 @@ from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model import moments
+from hivemind.model.erasure import Place
 from hivemind.model.events import Event
-from hivemind.model.reports import Place
 from hivemind.model.team import Member
 from hivemind.store import Store, projector, shared
 from hivemind.store.database import Held

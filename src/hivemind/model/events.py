@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
+from hivemind.model.erasure import Place
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.moments import is_written
@@ -181,6 +182,14 @@ class MemoryErased(OfMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureFinished:
+    """The places of an erasure were swept and looked at again; the newest of these is its receipt."""
+
+    memories: tuple[MemoryId, ...]
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPublished:
     """A copy of it was given to the team."""
 
@@ -290,6 +299,7 @@ Fact = (
     | MemoryRolledBack
     | RollbackUndone
     | MemoryErased
+    | ErasureFinished
     | MemoryPublished
     | EntriesRefused
     | WriteRefused
@@ -400,7 +410,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps",
+    "gaps", "memories", "state",
 }  # fmt: skip
 
 

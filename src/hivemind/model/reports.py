@@ -1,7 +1,6 @@
 """What the verbs report back about what they did or found."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from hivemind.model.code import Callers, Related, Staleness, Symbol
 from hivemind.model.life import Step
@@ -268,26 +267,3 @@ class Near:
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Somewhere the content was or may be, and what became of it."""
-
-    name: str
-    state: Literal["done", "pending", "outside"]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
-    """The receipt of an erasure."""
-
-    memories: tuple[str, ...]
-    at: str
-    places: tuple[Place, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left that we could destroy."""
-        return all(place.state != "pending" for place in self.places)
