@@ -35,7 +35,7 @@ from hivemind.model.values import value
 from hivemind.model.writer import Writer
 from hivemind.store import FILE, Store, backup, ballast, log
 from hivemind.store.database import Database
-from hivemind.store.projections import memories
+from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import FOLDER
 from hivemind.store.sqlite import Sqlite
 
@@ -120,7 +120,7 @@ def follow(store: Store, pen: Pen, erased: Iterable[str], *, home: Path | None =
     if store.directory:
         residue.clean(dict.fromkeys((home or store.directory, store.directory)), quotation)
     quoting = _quoting(store.db, quotation, {*gone, *derived})
-    others = log.with_content(store.db, {*_sources(doomed), *quoting.entries})
+    others = log.with_content(store.db, {*_traces(store.db, doomed, quotation), *quoting.entries})
     why = "the team erased what it repeated"
     return [*_goodbyes(store, pen, list(derived.values()), why), *_dropped(pen, others)]
 
@@ -129,15 +129,15 @@ def _planned(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
     known = {memory.id: memory for memory in targets.memories}
     doomed = list({**known, **{one.id: one for source in known for one in _derived(store, source)}}.values())
     texts = sorted(_texts(store, [one.id for one in doomed]) | set(targets.texts))
-    outside = list(_outside(doomed))
-    if reason and Quotation.of(texts).runs_in(reason):
+    quotation, outside = Quotation.of(texts), list(_outside(doomed))
+    if reason and quotation.runs_in(reason):
         reason = ""
         outside.append(Place(name="reason", state="done", detail="not recorded, as it quotes what is erased"))
     return Plan(
         batch=f"erase-{secrets.token_hex(6)}", at=written(pen.clock()), actor=pen.writer.actor,
         channel=pen.writer.channel, session=pen.writer.session_id, reason=reason,
         memories=tuple(one.id for one in doomed), texts=tuple(texts),
-        entries=tuple(EventId(one) for one in sorted({*targets.entries, *_sources(doomed)})), places=tuple(outside),
+        entries=tuple(sorted({*targets.entries, *_traces(store.db, doomed, quotation)})), places=tuple(outside),
     )  # fmt: skip
 
 
@@ -187,9 +187,11 @@ def _texts(store: Store, doomed: Iterable[str]) -> set[str]:
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
-def _sources(doomed: Iterable[Memory]) -> set[str]:
-    """The observations that memories were read from."""
-    return {source.event for one in doomed for source in one.sources if source.event}
+def _traces(db: Database, doomed: Sequence[Memory], quotation: Quotation) -> set[EventId]:
+    """The observations that memories were read from, and the questions they answered that have their words."""
+    sources = {EventId(source.event) for one in doomed for source in one.sources if source.event}
+    questions = receipts.questions(db, [one.id for one in doomed])
+    return sources | {entry for entry, question in questions if quotation.is_asked_in(question)}
 
 
 def _goodbyes(store: Store, pen: Pen, doomed: Sequence[Memory], reason: str) -> list[Event]:

@@ -18,7 +18,7 @@ FEWEST_WORDS = 3
 """Fewer words in a row are common speech, unless they are the whole text."""
 PART_WORDS = 4
 """Words of a text that a database is asked for; more would cost time and exclude little."""
-NAME_LENGTH = 12
+NAME_LENGTH = 10
 
 _BY_CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words: each character counts as one."""
@@ -87,6 +87,11 @@ class Quotation:
             return []
         said = f" {' '.join(words(content))} "
         return [run for number, text in enumerate(self.texts) for run in _runs(number, text, said)]
+
+    def is_asked_in(self, question: str) -> bool:
+        """Whether a question has enough words of one of the texts, in any order."""
+        asked = set(words(question))
+        return any(len(asked.intersection(text.words)) >= SHARE * len(set(text.words)) for text in self.texts)
 
 
 def words(text: str) -> list[str]:
