@@ -8,16 +8,19 @@ from hivemind.app.coding import Coding
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
+from hivemind.curate.learn import refuse
 from hivemind.errors import InvalidInput
+from hivemind.hub import exchange
 from hivemind.model import moments
 from hivemind.model.erasure import Erasure
-from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
+from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryErased, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.reports import Doubt, Waiting
 from hivemind.model.rollback import Change, Selection
+from hivemind.model.team import Member
 from hivemind.model.text import checked
-from hivemind.store import log
+from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -127,14 +130,28 @@ class Judging(Coding):
     def erasure(self, memory: str) -> Erasure | None:
         """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
         erased = log.erasure_of(self._store.db, memory.strip().lower())
-        return erasing.receipt_of(self._store.db, erased) if erased else None
+        return erasing.receipt_of(self._store.db, erased.batch, erased.at) if erased else None
 
     def finish_erasures(self) -> list[Erasure]:
         """Carry out what an erasure that broke off has left undone."""
         return erasing.finish(self._store, self._clock, home=self._home)
 
     def _erased(self, targets: erasing.Targets, reason: str) -> Erasure:
+        self._must_have_the_right_to_erase(targets)
         return erasing.erase(self._store, self._pen, targets, reason, home=self._home)
+
+    def _must_have_the_right_to_erase(self, targets: erasing.Targets) -> None:
+        """Refuse what the hub would refuse, as far as this store knows its member's role."""
+        membership = self._store.membership
+        if membership is None:
+            return
+        member = Member(person=membership.person, role=membership.role)
+        for memory in erasing.with_derived(self._store, targets):
+            is_own = member.may_write and shared.is_begun_by(self._store.db, memory.id, self._store.chain)
+            if shared.holds(self._store.db, memory.id) and not is_own:
+                asked = self._pen.about(memory, MemoryErased(memory_id=memory.id))
+                if reason := exchange.beyond_rights(self._store, member, asked):
+                    refuse(self._store, self._pen, f"erasing {memory.id[:8]}", reason)
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

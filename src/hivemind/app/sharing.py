@@ -1,7 +1,7 @@
 """The verbs by which memories reach a team and come from it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,10 +69,12 @@ class Sharing(Core):
         transport = transport or self.hub
         if transport is None:
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
-        return sync.synchronise(
+        done = sync.synchronise(
             self._store, transport, now=moments.written(self._clock()),
             follow=partial(erase.follow, self._store, self._pen, home=self._home), progress=progress,
         )  # fmt: skip
+        self._correct_receipts(dict(done.refused))
+        return done
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
@@ -80,16 +82,32 @@ class Sharing(Core):
         if hub is None:
             return receipt
         try:
-            self.sync(hub)
+            done = self.sync(hub)
             behind = [one for one in hub.ask("GET", "/v1/devices") if one["erasures"]]
         except Unavailable as error:
-            told = [Place(name="hub", state="pending", detail=f"{error}; 'hivemind sync' carries it there")]
+            detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
+            places = [Place(name="hub", state="pending", detail=detail)]
         else:
-            told = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
+            batches = {batch for _, batch, _ in shared.erasures(self._store.db, dict(done.refused))}
+            if receipt.batch in batches:
+                return erase.receipt_of(self._store.db, receipt.batch, receipt.at) or receipt
+            places = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
                 Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
                 for one in behind
             ]
-        return replace(receipt, places=(*receipt.places, *told))
+        carried = replace(receipt, places=(*receipt.places, *places))
+        erase.note_receipt(self._store, self._pen, carried)
+        return carried
+
+    def _correct_receipts(self, refused: Mapping[str, str]) -> None:
+        """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
+        for entry, batch, at in shared.erasures(self._store.db, refused):
+            receipt = erase.receipt_of(self._store.db, batch, at)
+            if receipt:
+                detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
+                outside = [place for place in receipt.places if place.state == "outside"]
+                places = (Place(name="hub", state="remains", detail=detail), *outside)
+                erase.note_receipt(self._store, self._pen, replace(receipt, places=places))
 
     def team_status(self) -> TeamStatus:
         """How this store stands with its team."""

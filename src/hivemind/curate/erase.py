@@ -89,13 +89,13 @@ def finish(store: Store, clock: Callable[[], datetime], *, home: Path | None = N
     return done
 
 
-def receipt_of(db: Database, erased: Event) -> Erasure | None:
-    """The newest receipt of the erasure that an entry belongs to."""
-    found = log.entries(db, batch=erased.batch, facts=["erasure.finished"], limit=1) if erased.batch else []
+def receipt_of(db: Database, batch: str, at: str) -> Erasure | None:
+    """The newest receipt of an erasure, by the name of its batch."""
+    found = log.entries(db, batch=batch, facts=["erasure.finished"], limit=1) if batch else []
     fact = found[0].event.fact if found and found[0].event else None
     if not isinstance(fact, ErasureFinished):
         return None
-    return Erasure(memories=fact.memories, at=erased.at, places=fact.places, batch=erased.batch)
+    return Erasure(memories=fact.memories, at=at, places=fact.places, batch=batch)
 
 
 def note_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
@@ -125,9 +125,14 @@ def follow(store: Store, pen: Pen, erased: Iterable[str], *, home: Path | None =
     return [*_goodbyes(store, pen, list(derived.values()), why), *_dropped(pen, others)]
 
 
-def _planned(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
+def with_derived(store: Store, targets: Targets) -> list[Memory]:
+    """The memories of a target, and all that were derived from them."""
     known = {memory.id: memory for memory in targets.memories}
-    doomed = list({**known, **{one.id: one for source in known for one in _derived(store, source)}}.values())
+    return list({**known, **{one.id: one for source in known for one in _derived(store, source)}}.values())
+
+
+def _planned(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
+    doomed = with_derived(store, targets)
     texts = sorted(_texts(store, [one.id for one in doomed]) | set(targets.texts))
     quotation, outside = Quotation.of(texts), list(_outside(doomed))
     if reason and quotation.runs_in(reason):

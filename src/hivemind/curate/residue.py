@@ -20,7 +20,7 @@ LARGEST_TEXT = 8 * 1024 * 1024
 """A larger file is searched for bytes, not read as text."""
 DATABASE = b"SQLite format 3\0"
 PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
-STRETCH, SHORTEST, STRETCHES = 40, 8, 2
+STRETCH, SHORTEST, STRETCHES = 60, 8, 2
 
 
 def stretches(texts: Iterable[str]) -> list[str]:

@@ -149,24 +149,30 @@ def _line(memory: Memory | None) -> str:
 
 @chapter.command("erase")
 @memory_argument
+@click.option("--also", multiple=True, metavar="ID", help="Another memory to erase with it; can be repeated.")
 @reason_option
 @yes_option
-def erase(memory: str, reason: str, yes: bool) -> None:
+def erase(memory: str, also: tuple[str, ...], reason: str, yes: bool) -> None:
     """Destroy a memory and all that came of it, for good.
 
-    The receipt names each place where it was: done, pending, or outside our reach. The exit code is 1 if
-    something is pending.
+    The receipt names each place where it was: done where nothing was found, pending where it is tried again, remains
+    where something still says it, or outside our reach. The exit code is 1 if something is pending or remains. Of a
+    memory that is erased already, the receipt is shown again.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
+    hivemind erase 3f9a2c1e --also 5b2e91aa
     """
     with open_mind() as mind:
-        known = mind.show(memory)
-        make_sure(f"{neutral(known.text)}\nDestroy this for good?", yes=yes)
-        with progress("Erasing"):
-            receipt = mind.erase(known.id, reason=reason)
-        if known.scope is Scope.TEAM:
-            receipt = mind.carry(receipt)
+        receipt = None if also else mind.erasure(memory)
+        if receipt is None:
+            known = [mind.show(one) for one in (memory, *also)]
+            told = "\n".join(neutral(one.text) for one in known)
+            make_sure(f"{told}\nDestroy this for good?", yes=yes)
+            with progress("Erasing"):
+                receipt = mind.erase(known[0].id, also=[one.id for one in known[1:]], reason=reason)
+            if any(one.scope is Scope.TEAM for one in known):
+                receipt = mind.carry(receipt)
     erased = ", ".join(short(one) for one in receipt.memories)
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
     tell_rows(receipt, [f"erased {erased}", "state", ""], rows)
