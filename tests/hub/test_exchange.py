@@ -237,7 +237,7 @@ def test_an_erasure_that_only_the_hub_refuses_comes_back_and_its_receipt_is_corr
     done = bob.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
-    corrected = erase.receipt_of(bob._store.db, receipt.batch, receipt.at)
+    corrected = erase.receipt_of(bob._store.db, receipt.batch)
     assert corrected is not None
     assert not corrected.is_complete
     assert [(place.name, place.state) for place in corrected.places if place.state != "outside"] == [("hub", "remains")]

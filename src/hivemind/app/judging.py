@@ -130,7 +130,7 @@ class Judging(Coding):
     def erasure(self, memory: str) -> Erasure | None:
         """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
         erased = log.erasure_of(self._store.db, memory.strip().lower())
-        return erasing.receipt_of(self._store.db, erased.batch, erased.at) if erased else None
+        return erasing.receipt_of(self._store.db, erased.batch) if erased else None
 
     def finish_erasures(self) -> list[Erasure]:
         """Carry out what an erasure that broke off has left undone."""

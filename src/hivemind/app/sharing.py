@@ -88,9 +88,9 @@ class Sharing(Core):
             detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
             places = [Place(name="hub", state="pending", detail=detail)]
         else:
-            batches = {batch for _, batch, _ in shared.erasures(self._store.db, dict(done.refused))}
+            batches = {batch for _, batch in shared.erasures(self._store.db, dict(done.refused))}
             if receipt.batch in batches:
-                return erase.receipt_of(self._store.db, receipt.batch, receipt.at) or receipt
+                return erase.receipt_of(self._store.db, receipt.batch) or receipt
             places = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
                 Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
                 for one in behind
@@ -101,8 +101,8 @@ class Sharing(Core):
 
     def _correct_receipts(self, refused: Mapping[str, str]) -> None:
         """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
-        for entry, batch, at in shared.erasures(self._store.db, refused):
-            receipt = erase.receipt_of(self._store.db, batch, at)
+        for entry, batch in shared.erasures(self._store.db, refused):
+            receipt = erase.receipt_of(self._store.db, batch)
             if receipt:
                 detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
                 outside = [place for place in receipt.places if place.state == "outside"]

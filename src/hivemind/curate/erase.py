@@ -89,19 +89,19 @@ def finish(store: Store, clock: Callable[[], datetime], *, home: Path | None = N
     return done
 
 
-def receipt_of(db: Database, batch: str, at: str) -> Erasure | None:
+def receipt_of(db: Database, batch: str) -> Erasure | None:
     """The newest receipt of an erasure, by the name of its batch."""
     found = log.entries(db, batch=batch, facts=["erasure.finished"], limit=1) if batch else []
     fact = found[0].event.fact if found and found[0].event else None
     if not isinstance(fact, ErasureFinished):
         return None
-    return Erasure(memories=fact.memories, at=at, places=fact.places, batch=batch)
+    return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch)
 
 
 def note_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
     """Record what a receipt says now."""
     ids = tuple(MemoryId(one) for one in receipt.memories)
-    fact = ErasureFinished(memories=ids, places=receipt.places)
+    fact = ErasureFinished(at=receipt.at, memories=ids, places=receipt.places)
     store.record([replace(pen, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
@@ -216,28 +216,33 @@ def _dropped(pen: Pen, others: Sequence[EventId]) -> list[Event]:
 
 
 def _quoting(db: Database, quotation: Quotation, doomed: Iterable[str]) -> Quoting:
-    """Who else says it. What a remaining memory says too is no ground to take an entry: it may come from there."""
+    """Who else says it: entries that go with it, and other memories and reasons, which are a person's to decide on."""
     passed_over, found = set(doomed), Quoting()
-    repeating: list[tuple[EventId, list[Run]]] = []
+    repeating: list[tuple[log.Saying, list[Run]]] = []
+    texts: dict[str, list[str]] = {}
     for entry in log.saying(db, quotation.patterns, quotation.is_possible_in):
         runs = quotation.runs_in(entry.content) if entry.about not in passed_over or entry.may_go else []
         if not runs or entry.fact in ("memory.erased", "erasure.finished"):
             continue
         if entry.may_go:
-            repeating.append((entry.id, runs))
-        elif said := quotation.runs_in(_without_reason(entry)):
+            repeating.append((entry, runs))
+            continue
+        told = json.loads(entry.content)
+        told.pop("reason", None)
+        if said := quotation.runs_in(json.dumps(told, ensure_ascii=False)):
             found.memories.setdefault(entry.about, []).extend(said)
+            texts.setdefault(entry.about, []).append(str(told.get("text", "")))
         else:
             found.reasons.append(entry)
-    said_elsewhere = [run for runs in found.memories.values() for run in runs]
-    found.entries.extend(one for one, runs in repeating if not all(run.is_within(said_elsewhere) for run in runs))
+    others = [(Quotation.of(texts[memory_id]), runs) for memory_id, runs in found.memories.items()]
+    found.entries.extend(entry.id for entry, runs in repeating if not _is_of_others(entry.content, runs, others))
     return found
 
 
-def _without_reason(entry: log.Saying) -> str:
-    told = json.loads(entry.content)
-    told.pop("reason", None)
-    return json.dumps(told, ensure_ascii=False)
+def _is_of_others(content: str, runs: Iterable[Run], others: Iterable[tuple[Quotation, list[Run]]]) -> bool:
+    """Whether all that a content repeats comes from other memories, which it quotes as well."""
+    said = [run for text, their_runs in others if text.runs_in(content) for run in their_runs]
+    return all(run.is_within(said) for run in runs)
 
 
 def _remaining(db: Database, quoting: Quoting) -> Iterator[Place]:

@@ -185,6 +185,8 @@ class MemoryErased(OfMemory):
 class ErasureFinished:
     """The places of an erasure were swept and looked at again; the newest of these is its receipt."""
 
+    at: str
+    """When the erasure was asked for."""
     memories: tuple[MemoryId, ...]
     places: tuple[Place, ...]
 

@@ -116,10 +116,10 @@ def drop_copy(db: Database, own: str, pushed: int) -> None:
         projector.rebuild(db)
 
 
-def erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Which of these entries are erasures: the entry, the batch it was part of, and when."""
-    found = f"SELECT id, batch, at FROM events WHERE id IN {log.NAMED} AND fact = 'memory.erased'"
-    return [(row[0], row[1], row[2]) for row in db.execute(found, json.dumps(list(ids)))]
+def erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Which of these entries are erasures: the entry, and the batch it was part of."""
+    found = f"SELECT id, batch FROM events WHERE id IN {log.NAMED} AND fact = 'memory.erased'"
+    return [(row[0], row[1]) for row in db.execute(found, json.dumps(list(ids)))]
 
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
