@@ -18,7 +18,7 @@ from benchmarks.code import print_score
 from evals import governance, suites
 
 CONDITIONS = "none,file,hivemind,absent,superseded,contradictory,adjacent,broken"
-SUITES = (governance.SUITE, "tests/journeys/test_scopes.py")
+SUITES = (*governance.SUITES, "tests/journeys/test_scopes.py")
 GROUPS = {
     "correction matrix": "matrix or contradiction_is_told or dispute or one_current_value or does_not_come_back",
     "deletion walk": "erasing or erased_content or forgetting or erasures",

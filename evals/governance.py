@@ -8,7 +8,7 @@ import sys
 
 from evals import suites
 
-SUITE = "tests/journeys/test_governance.py"
+SUITES = ("tests/journeys/test_governance.py", "tests/governance")
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--erasures", type=int, default=500)
     erasures = str(parser.parse_args().erasures)
-    sys.exit(suites.run("-s", "-rA", SUITE, more={"HIVEMIND_ERASURES": erasures}))
+    sys.exit(suites.run("-s", "-rA", *SUITES, more={"HIVEMIND_ERASURES": erasures}))
 
 
 if __name__ == "__main__":

@@ -27,16 +27,20 @@ def fragments(text: str) -> list[str]:
 
 def left(home: Path, text: str) -> list[str]:
     """Files below a folder that quote 60 % of a text: as they stand, and what their databases say."""
-    wanted = fragments(text)
-    found = []
-    for file in sorted(one for one in home.rglob("*") if one.is_file() and one.name != "ballast"):
-        raw = file.read_bytes()
-        contents = [raw.decode("utf-8", "replace")]
-        if raw.startswith(b"SQLite format 3") and b"CREATE TABLE bodies" in raw:
-            contents += _bodies(file)
-        if any(fragment in said for said in map(plain, contents) for fragment in wanted):
-            found.append(str(file.relative_to(home)))
-    return found
+    return [str(file.relative_to(home)) for file in sorted(home.rglob("*")) if file.is_file() and _quotes(file, text)]
+
+
+def _quotes(file: Path, text: str) -> bool:
+    if file.name == "ballast":
+        return False
+    raw, wanted = file.read_bytes(), fragments(text)
+    # Words that all fragments have; most contents lack one of them, which is quick to see.
+    shared = [word for word in set.intersection(*(set(one.split()) for one in wanted)) if word.isascii()]
+    contents = [raw.decode("utf-8", "replace")]
+    if raw.startswith(b"SQLite format 3") and b"CREATE TABLE bodies" in raw:
+        contents += _bodies(file)
+    likely = [one for one in contents if all(map(one.lower().__contains__, shared))]
+    return any(fragment in said for said in map(plain, likely) for fragment in wanted)
 
 
 def _bodies(file: Path) -> list[str]:

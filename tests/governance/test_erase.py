@@ -33,8 +33,8 @@ PADDING = " and then the build went on and printed line after line of its log" *
 """Makes an observation long enough to be packed."""
 
 
-def observe(mind: Hivemind, said: str, **more: str) -> EventId:
-    fact = ObservationMade(agent="claude-code", session_id="s1", seen=Seen.PROMPT, text=said, **more)
+def observe(mind: Hivemind, said: str, output: str = "") -> EventId:
+    fact = ObservationMade(agent="claude-code", session_id="s1", seen=Seen.PROMPT, text=said, output=output)
     event = mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._store.record([event])
     return event.id

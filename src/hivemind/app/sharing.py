@@ -78,7 +78,7 @@ class Sharing(Core):
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
-        hub = self.hub
+        hub = self.hub if self._store.directory else None
         if hub is None:
             return receipt
         try:

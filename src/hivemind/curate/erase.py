@@ -65,7 +65,7 @@ class Quoting:
     memories: dict[str, list[Run]] = field(default_factory=dict)
     """Other memories that say some of it."""
     reasons: list[log.Saying] = field(default_factory=list)
-    """Entries about other memories that quote it where they say why."""
+    """Other entries that quote it, such as why another memory was taken back."""
 
 
 def erase(store: Store, pen: Pen, targets: Targets, reason: str = "", *, home: Path | None = None) -> Erasure:
@@ -156,7 +156,7 @@ def _carried_out(store: Store, pen: Pen, note: unfinished.Note, home: Path | Non
         store.record([*_goodbyes(store, pen, doomed, plan.reason), *_dropped(pen, others)])
     places = [Place(name="memories", state="done", detail="with every version, their words and vectors")]
     places += [Place(name="log", state="done", detail=f"other entries whose content went with it: {len(others)}")]
-    places += _remaining(store.db, quoting)
+    places += _remaining(quoting)
     if store.directory:
         home = home or store.directory
         raw = [one for one in residue.stretches(plan.texts) if not store.db.index.is_said_elsewhere(one, plan.memories)]
@@ -229,7 +229,8 @@ def _quoting(db: Database, quotation: Quotation, doomed: Iterable[str]) -> Quoti
             continue
         told = json.loads(entry.content)
         told.pop("reason", None)
-        if said := quotation.runs_in(json.dumps(told, ensure_ascii=False)):
+        said = quotation.runs_in(json.dumps(told, ensure_ascii=False))
+        if said and entry.fact.startswith("memory."):
             found.memories.setdefault(entry.about, []).extend(said)
             texts.setdefault(entry.about, []).append(str(told.get("text", "")))
         else:
@@ -245,7 +246,7 @@ def _is_of_others(content: str, runs: Iterable[Run], others: Iterable[tuple[Quot
     return all(run.is_within(said) for run in runs)
 
 
-def _remaining(db: Database, quoting: Quoting) -> Iterator[Place]:
+def _remaining(quoting: Quoting) -> Iterator[Place]:
     """What still says it and was not asked to go."""
     worth_naming = {
         memory_id: max(runs, key=lambda run: run.stop - run.start)
@@ -259,16 +260,17 @@ def _remaining(db: Database, quoting: Quoting) -> Iterator[Place]:
     if len(worth_naming) > NAMED:
         yield Place(name="other memories", state="remains", detail=f"{len(worth_naming) - NAMED} more contain it")
     for entry in quoting.reasons:
-        detail = f"the reason of {entry.fact} about {short(entry.about)} quotes it"
-        yield Place(name=f"log entry {entry.id}", state="remains", detail=detail)
+        remedy = f"; it goes with that memory: hivemind erase {short(entry.about)}" if entry.about else ""
+        yield Place(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
 
 
 def _backups(store: Store, pen: Pen, plan: Plan, quotation: Quotation, raw: list[str]) -> Iterator[Place]:
     """Copies beside the store lose it too."""
     assert store.directory is not None
-    recorded = [entry.event for entry in log.entries(store.db, batch=plan.batch, limit=10_000) if entry.event]
-    events = [event for event in recorded if isinstance(event.fact, MemoryErased | ObservationsDropped)]
-    for file in sorted((store.directory / FOLDER).glob("*.db")):
+    files = sorted((store.directory / FOLDER).glob("*.db"))
+    recorded = [event for one in plan.memories if files for event in log.about(store.db, one)]
+    events = [event for event in recorded if isinstance(event.fact, MemoryErased)]
+    for file in files:
         name = f"{FOLDER}/{file.name}"
         try:
             with backup.opened(file) as copy:
@@ -288,7 +290,7 @@ def _in_copy(
     if log.ids_about(copy, plan.memories) or others:
         backup.record(copy, [*events, *_dropped(pen, others)])
         yield Place(name=name, state="done", detail="erased there too")
-    for place in _remaining(copy, quoting):
+    for place in _remaining(quoting):
         yield replace(place, name=f"{name}: {place.name}")
 
 

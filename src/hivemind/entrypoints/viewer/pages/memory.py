@@ -9,6 +9,7 @@ from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection
+from hivemind.model.scope import Scope
 from hivemind.model.text import tags
 
 Act = tuple[Right, Callable[[Visit, str], object]]
@@ -97,7 +98,10 @@ def act(visit: Visit) -> Response:
 
 def erase(visit: Visit) -> Response:
     """Destroy it; the answer is the receipt."""
-    receipt = visit.mind.erase(visit.named("id"), reason=_reason(visit))
+    memory = visit.mind.show(visit.named("id"))
+    receipt = visit.mind.erase(memory.id, reason=_reason(visit))
+    if memory.scope is Scope.TEAM:
+        receipt = visit.mind.carry(receipt)
     return visit.page("erased.html", receipt=receipt)
 
 
