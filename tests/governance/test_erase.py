@@ -136,7 +136,8 @@ def test_another_memory_or_trace_that_contains_it_is_named_with_its_id(mind: Hiv
 
     receipt = mind.erase(memory.id)
 
-    assert {place.name for place in remaining(receipt)} == {f"memory {one.id[:8]}" for one in (other, trace)}
+    named = {f"memory {one.id[:8]}" for one in (other, trace)}
+    assert {place.name for place in remaining(receipt)} == {*named, "files"}
     assert not receipt.is_complete
     assert mind.show(other.id) == other
     assert left(home, TEXT) != []
@@ -308,6 +309,30 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
     assert open_mind().list() == ()
     assert open_mind().erase(memory.id).is_complete
     assert left(home, TEXT) == []
+
+
+def test_a_note_that_cannot_be_carried_out_does_not_keep_the_store_shut(open_mind: Open, home: Path) -> None:
+    memory = open_mind().remember(TEXT)
+    note = home / unfinished.FILES.replace("*", "0")
+    note.write_text('{"batch": "from another version"}')
+
+    mind = open_mind()
+
+    assert [one.id for one in mind.list()] == [memory.id]
+    assert [one.is_well for one in mind.doctor(quick=True) if one.what == "erasures"] == [False]
+    note.write_text('{"batch": "torn')
+    assert [one.is_well for one in open_mind().doctor(quick=True) if one.what == "erasures"] == [True]
+
+
+def test_a_damaged_backup_is_named_and_stops_nothing(mind: Hivemind, home: Path) -> None:
+    memory = mind.remember(TEXT)
+    (home / "backups").mkdir()
+    (home / "backups" / "old.db").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+
+    receipt = mind.erase(memory.id)
+
+    assert (states(receipt)["backups/old.db"], states(receipt)["files"]) == ("pending", "done")
+    assert not receipt.is_complete
 
 
 def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, home: Path) -> None:

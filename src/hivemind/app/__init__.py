@@ -7,6 +7,7 @@ below.
 """
 
 import errno
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -17,11 +18,12 @@ from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
-from hivemind.errors import StoreFull
+from hivemind.errors import StoreError, StoreFull
 from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.store.checkup import UNREADABLE
 from hivemind.store.reader import Reader
 
 __all__ = ["Hivemind", "client_of", "connect"]
@@ -49,8 +51,10 @@ class Hivemind(Writing, Looking, Caring, Sharing, Observing):
         repository = identify(directory or Path.cwd())
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
-        try:
+        with suppress(StoreError, OSError, *UNREADABLE):
+            # What cannot be finished now must not keep the store shut; the doctor tells of it.
             mind.finish_erasures()
+        try:
             mind.take_in_spool()
         except (StoreFull, OSError) as error:
             # On a full disk what hooks left stays where it is; reading and erasing must go on.

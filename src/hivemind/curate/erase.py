@@ -7,6 +7,7 @@ recorded. A crash anywhere is finished on the next open.
 """
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,7 @@ from hivemind.model.quotation import Quotation, Run
 from hivemind.model.scope import Scope
 from hivemind.model.values import value
 from hivemind.model.writer import Writer
-from hivemind.store import FILE, Store, backup, ballast, log
+from hivemind.store import FILE, Store, backup, ballast, checkup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import FOLDER
@@ -156,13 +157,14 @@ def _carried_out(store: Store, pen: Pen, note: unfinished.Note, home: Path | Non
         store.record([*_goodbyes(store, pen, doomed, plan.reason), *_dropped(pen, others)])
     places = [Place(name="memories", state="done", detail="with every version, their words and vectors")]
     places += [Place(name="log", state="done", detail=f"other entries whose content went with it: {len(others)}")]
-    places += _remaining(quoting)
+    remaining = list(_remaining(quoting))
+    places += remaining
     if store.directory:
         home = home or store.directory
         raw = [one for one in residue.stretches(plan.texts) if not store.db.index.is_said_elsewhere(one, plan.memories)]
         places += residue.clean(dict.fromkeys((home, store.directory)), quotation)
         places += _backups(store, pen, plan, quotation, raw)
-        places += _files(store, home, quotation, raw)
+        places += _files(store, home, quotation, raw, is_named=bool(remaining))
     else:
         places += store.sweep(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
@@ -275,11 +277,10 @@ def _backups(store: Store, pen: Pen, plan: Plan, quotation: Quotation, raw: list
         try:
             with backup.opened(file) as copy:
                 yield from _in_copy(copy, pen, plan, quotation, events, name)
-        except StoreError:
+            if residue.holds_bytes(file, _encoded(raw)) and not _is_explained(file, raw):
+                yield Place(name=name, state="remains", detail="pages of it still hold it; remove that file")
+        except (StoreError, *checkup.UNREADABLE):
             yield Place(name=name, state="pending", detail="it cannot be opened and may hold it; remove that file")
-            continue
-        if residue.holds_bytes(file, _encoded(raw)) and not _is_explained(file, raw):
-            yield Place(name=name, state="pending", detail="pages of it still hold it; remove that file")
 
 
 def _in_copy(
@@ -287,11 +288,14 @@ def _in_copy(
 ) -> Iterator[Place]:
     quoting = _quoting(copy, quotation, plan.memories)
     others = log.with_content(copy, {*plan.entries, *quoting.entries})
-    if log.ids_about(copy, plan.memories) or others:
+    is_held = bool(others or log.ids_about(copy, plan.memories))
+    if is_held:
         backup.record(copy, [*events, *_dropped(pen, others)])
+    remaining = [place.name for place in _remaining(quoting)]
+    if remaining:
+        yield Place(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
+    elif is_held:
         yield Place(name=name, state="done", detail="erased there too")
-    for place in _remaining(quoting):
-        yield replace(place, name=f"{name}: {place.name}")
 
 
 def _is_explained(file: Path, raw: list[str]) -> bool:
@@ -300,8 +304,11 @@ def _is_explained(file: Path, raw: list[str]) -> bool:
         return log.holds(copy, raw)
 
 
-def _files(store: Store, home: Path, quotation: Quotation, raw: list[str]) -> Iterator[Place]:
-    """Every file below the home directory, after the write-ahead log was folded in."""
+def _files(store: Store, home: Path, quotation: Quotation, raw: list[str], *, is_named: bool) -> Iterator[Place]:
+    """Every file below the home directory, after the write-ahead log was folded in.
+
+    ``is_named`` says that the receipt names entries of the store that still have it.
+    """
     assert store.directory is not None
     is_folded = store.fold_in_log()
     own = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
@@ -316,11 +323,15 @@ def _files(store: Store, home: Path, quotation: Quotation, raw: list[str]) -> It
         return
     left = list(residue.left_in(home, quotation, raw, [*own, *copies]))
     yield from (Place(name=str(file.relative_to(home)), state="remains", detail=_advice(file, home)) for file in left)
-    if not left:
+    if is_named:
+        yield Place(name="files", state="remains", detail=f"{FILE} holds what is named above")
+    elif not left:
         yield Place(name="files", state="done", detail="no byte of it is left")
 
 
 def _advice(file: Path, home: Path) -> str:
+    if not os.access(file, os.R_OK):
+        return "it cannot be read and may hold it; look into it"
     if file.is_relative_to(home / "index"):
         return "the code of a working tree says it; this copy of it can be deleted at any time"
     return "it quotes what was erased; remove that file"

@@ -59,8 +59,10 @@ def left_in(home: Path, quotation: Quotation, raw: list[str], skipped: Iterable[
             if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in passed_over:
                 continue
             try:
-                if _holds(file, quotation, needles):
+                if file.is_file() and _holds(file, quotation, needles):
                     yield file
+            except PermissionError:
+                yield file
             except FileNotFoundError:
                 continue
 
