@@ -274,13 +274,15 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
         home = tmp_path / f"step-{step}"
         shutil.copytree(full, home)
         assert eraser(home, memory.id, step).returncode == -signal.SIGKILL
-        was_noted = bool(list(home.glob(unfinished.FILES)))
-        is_gone = not any(TEXT.encode() in file.read_bytes() for file in home.glob("memory.db"))
+        was_noted = any(note.stat().st_size for note in home.glob(unfinished.FILES))
 
         with open_mind(home=home) as again:
-            # Before it was noted, nothing has happened; the person asks again.
+            was_finished = left(home, TEXT) == []
+            is_kept = any(one.id == memory.id for one in again.list())
+            # All or nothing: before it was noted, nothing has happened.
+            assert is_kept != was_finished, step
+            assert was_finished >= was_noted, step
             receipt = again.erase(memory.id)
-            assert was_noted or is_gone or receipt.is_complete
             assert receipt.is_complete, (step, receipt)
             assert [one.text for one in again.list()] == ["The lamp is by the window"]
             assert again.audit() == ()

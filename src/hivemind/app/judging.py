@@ -1,6 +1,7 @@
 """The verbs by which people decide what is believed, undo, and destroy."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
 from hivemind.curate.learn import refuse
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, NotFound
 from hivemind.hub import exchange
 from hivemind.model import moments
 from hivemind.model.erasure import Erasure
@@ -129,6 +130,9 @@ class Judging(Coding):
 
     def erasure(self, memory: str) -> Erasure | None:
         """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
+        with suppress(NotFound):
+            self._id(memory)
+            return None
         erased = log.erasure_of(self._store.db, memory.strip().lower())
         return erasing.receipt_of(self._store.db, erased.batch) if erased else None
 

@@ -135,7 +135,7 @@ def with_derived(store: Store, targets: Targets) -> list[Memory]:
 def _planned(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
     doomed = with_derived(store, targets)
     texts = sorted(_texts(store, [one.id for one in doomed]) | set(targets.texts))
-    quotation, outside = Quotation.of(texts), list(_outside(doomed))
+    quotation, outside, reason = Quotation.of(texts), list(_outside(doomed)), pen.redact(reason)
     if reason and quotation.runs_in(reason):
         reason = ""
         outside.append(Place(name="reason", state="done", detail="not recorded, as it quotes what is erased"))
@@ -164,12 +164,14 @@ def _carried_out(store: Store, pen: Pen, note: unfinished.Note, home: Path | Non
         raw = [one for one in residue.stretches(plan.texts) if not store.db.index.is_said_elsewhere(one, plan.memories)]
         places += residue.clean(dict.fromkeys((home, store.directory)), quotation)
         places += _backups(store, pen, plan, quotation, raw)
-        places += _files(store, home, quotation, raw, is_named=bool(remaining))
+        is_folded = store.fold_in_log()
+        places += _files(store, home, quotation, raw, is_folded=is_folded, is_named=bool(remaining))
     else:
+        is_folded = True
         places += store.sweep(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
     note_receipt(store, pen, receipt)
-    if not any(place.detail == BEING_READ for place in places):
+    if is_folded:
         note.remove()
     return receipt
 
@@ -304,29 +306,27 @@ def _is_explained(file: Path, raw: list[str]) -> bool:
         return log.holds(copy, raw)
 
 
-def _files(store: Store, home: Path, quotation: Quotation, raw: list[str], *, is_named: bool) -> Iterator[Place]:
+def _files(
+    store: Store, home: Path, quotation: Quotation, raw: list[str], *, is_folded: bool, is_named: bool
+) -> Iterator[Place]:
     """Every file below the home directory, after the write-ahead log was folded in.
 
     ``is_named`` says that the receipt names entries of the store that still have it.
     """
     assert store.directory is not None
-    is_folded = store.fold_in_log()
     own = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
-    copies = (store.directory / FOLDER).glob("*.db")
-    held = [file for file in own if residue.holds_bytes(file, _encoded(raw))]
-    if held and not log.holds(store.db, raw):
-        why = "pages of it still hold it; run 'hivemind rebuild' and erase it again" if is_folded else BEING_READ
-        yield Place(name="files", state="pending", detail=why)
-        return
     if not is_folded:
         yield Place(name="files", state="pending", detail=BEING_READ)
-        return
-    left = list(residue.left_in(home, quotation, raw, [*own, *copies]))
-    yield from (Place(name=str(file.relative_to(home)), state="remains", detail=_advice(file, home)) for file in left)
-    if is_named:
+    elif any(residue.holds_bytes(file, _encoded(raw)) for file in own) and not log.holds(store.db, raw):
+        why = "pages that nothing uses still hold it, which should never be; 'hivemind doctor' looks at the file"
+        yield Place(name="files", state="remains", detail=why)
+    elif is_named:
         yield Place(name="files", state="remains", detail=f"{FILE} holds what is named above")
-    elif not left:
+    else:
         yield Place(name="files", state="done", detail="no byte of it is left")
+    copies = (store.directory / FOLDER).glob("*.db")
+    for file in residue.left_in(home, quotation, raw, [*own, *copies]):
+        yield Place(name=str(file.relative_to(home)), state="remains", detail=_advice(file, home))
 
 
 def _advice(file: Path, home: Path) -> str:
@@ -334,7 +334,9 @@ def _advice(file: Path, home: Path) -> str:
         return "it cannot be read and may hold it; look into it"
     if file.is_relative_to(home / "index"):
         return "the code of a working tree says it; this copy of it can be deleted at any time"
-    return "it quotes what was erased; remove that file"
+    if file.name.startswith(FILE):
+        return "another store says it; erase it there: hivemind --store NAME erase ID"
+    return "it quotes what was erased; edit or remove that file"
 
 
 def _encoded(raw: Iterable[str]) -> list[bytes]:
