@@ -184,18 +184,20 @@ def test_a_copy_elsewhere_below_the_home_directory_is_named(mind: Hivemind, home
     assert states(mind.erase(memory.id))["notes.txt"] == "remains"
 
 
-def test_what_hooks_and_errors_left_loses_the_lines_that_quote_it_and_no_others(mind: Hivemind, home: Path) -> None:
+def test_what_hooks_and_errors_left_loses_what_quotes_it_and_nothing_else(mind: Hivemind, home: Path) -> None:
     memory = mind.remember(TEXT)
     (home / "quarantine").mkdir()
-    files = [home / "spool", home / "quarantine" / "1.json"]
-    for file in files:
-        file.write_text(f"a\tb\t2026\t{json.dumps({'text': TEXT.upper()})}\na\tb\t2026\t{{}}\n")
+    said = json.dumps({"text": TEXT.upper()})
+    (home / "spool").write_text(f"a\tb\t2026\t{said}\na\tb\t2026\t{{}}\n")
+    (home / "quarantine" / "0a").write_text(f'{{"door": "hook"}}\n{said}')
+    (home / "quarantine" / "0b").write_text('{"door": "hook"}\n{"text": "the old box"}')
     (home / "last-error.txt").write_text(f"ValueError: {TEXT}")
 
     receipt = mind.erase(memory.id)
 
     assert receipt.is_complete
-    assert [file.read_text() for file in files] == ["a\tb\t2026\t{}\n"] * 2
+    assert (home / "spool").read_text() == "a\tb\t2026\t{}\n"
+    assert [file.name for file in (home / "quarantine").iterdir()] == ["0b"]
     assert left(home, TEXT) == []
 
 

@@ -119,7 +119,7 @@ def follow(store: Store, pen: Pen, erased: Iterable[str], *, home: Path | None =
     quotation = Quotation.of(texts)
     doomed = [*memories.get_all(store.db, gone), *derived.values()]
     if store.directory:
-        residue.clean(dict.fromkeys((home or store.directory, store.directory)), quotation)
+        list(residue.clean(dict.fromkeys((home or store.directory, store.directory)), quotation))
     quoting = _quoting(store.db, quotation, {*gone, *derived})
     others = log.with_content(store.db, {*_traces(store.db, doomed, quotation), *quoting.entries})
     why = "the team erased what it repeated"

@@ -13,8 +13,8 @@ from hivemind.model.erasure import Place
 from hivemind.model.quotation import Quotation
 from hivemind.store.ballast import FILE as BALLAST
 
-OURS = ("spool*", "quarantine/**/*")
-"""Files whose lines are ours to remove."""
+LINES, ITEMS = "spool*", "quarantine"
+"""Files that hooks left: those with a line for each thing, and the folder with a file for each."""
 LAST_ERROR = "last-error.txt"
 LARGEST_TEXT = 8 * 1024 * 1024
 """A larger file is searched for bytes, not read as text."""
@@ -34,19 +34,21 @@ def stretches(texts: Iterable[str]) -> list[str]:
     return sorted((one for one in found if len(one) >= SHORTEST), key=len, reverse=True)
 
 
-def clean(directories: Iterable[Path], quotation: Quotation) -> list[Place]:
-    """Remove the lines that quote it from files that hooks left, and the details of the last error."""
-    done: list[Place] = []
+def clean(directories: Iterable[Path], quotation: Quotation) -> Iterator[Place]:
+    """Remove what quotes it from what hooks left, and the details of the last error."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
-            done.append(Place(name=LAST_ERROR, state="done", detail="removed, as an error may quote what it met"))
-        for file in sorted({file for pattern in OURS for file in directory.glob(pattern) if file.is_file()}):
-            removed = _without_quotations(file, quotation)
-            if removed:
-                detail = f"{removed} lines that quoted it are gone"
-                done.append(Place(name=str(file.relative_to(directory)), state="done", detail=detail))
-    return done
+            yield Place(name=LAST_ERROR, state="done", detail="removed, as an error may quote what it met")
+        for file in sorted(directory.glob(LINES)):
+            if removed := _without_quotations(file, quotation):
+                yield Place(name=file.name, state="done", detail=f"{removed} lines that quoted it are gone")
+        items = [file for file in sorted((directory / ITEMS).rglob("*")) if file.is_file()]
+        quoting = [file for file in items if quotation.runs_in(file.read_text("utf-8", "replace"))]
+        for file in quoting:
+            file.unlink()
+        if quoting:
+            yield Place(name=ITEMS, state="done", detail=f"{len(quoting)} items")
 
 
 def left_in(home: Path, quotation: Quotation, raw: list[str], skipped: Iterable[Path]) -> Iterator[Path]:
