@@ -52,7 +52,7 @@ def bodies_stay() -> list[Change]:
 
 def repeats_stay() -> list[Change]:
     """An erasure by others leaves the observations and questions that repeat what was erased."""
-    return [(erase, "follow", lambda store, pen, erased: [])]
+    return [(erase, "follow", lambda store, pen, erased, **_: [])]
 
 
 def last_writer_wins() -> list[Change]:

@@ -40,7 +40,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "the end of the log": lambda store: log.end(store.db),
     "known entries": lambda store: log.known(store.db, [remembered(1).id]),
     "devices": lambda store: store.db.execute("SELECT id FROM devices"),
-    "bodies that hold something": lambda store: log.holding(store.db, ["quarterly"]),
+    "bodies that hold something": lambda store: list(log.saying(store.db, [["quarterly"]], bool)),
     "sessions": lambda store: sessions.listed(store.db, Sight(repos=(), everywhere=True), limit=10),
     "receipts": lambda store: receipts.of_session(store.db, "", Sight(repos=(), everywhere=True)),
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
@@ -311,3 +311,21 @@ def test_rows_are_streamed_without_holding_a_transaction_open(teams: tuple[HubSt
     assert isinstance(ours.db, Postgres)
     assert ours.db.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
     assert [first, *rows] == [(number,) for number in range(1, 5001)]
+
+
+def test_rows_that_an_older_transaction_still_sees_are_said_to_be_pending(
+    empty_database: str, tmp_path: Path, clock: Clock
+) -> None:
+    settings = Settings(home=tmp_path, person="ada", model="none")
+    with Hub.open(empty_database) as hub, hub.team(new_team(hub)) as store:
+        mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
+        seen, unseen = (mind.remember(f"The launch word is {word}", scope=Scope.TEAM) for word in ("opal", "jade"))
+        with psycopg.connect(empty_database) as older:
+            older.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            older.execute("SELECT 1")
+            held_up = mind.erase(seen.id)
+
+        cleared = mind.erase(unseen.id)
+
+    assert ("hub", "pending") in [(place.name, place.state) for place in held_up.places]
+    assert ("hub", "done") in [(place.name, place.state) for place in cleared.places]

@@ -43,10 +43,20 @@ def texts(found: Recall) -> list[str]:
     return [hit.memory.text for hit in found.hits]
 
 
+def give_verdict(mind: Hivemind, verdict: str, memory_id: str) -> None:
+    match verdict:
+        case "rejected":
+            mind.reject(memory_id)
+        case "retracted":
+            mind.retract(memory_id)
+        case _:
+            mind.erase(memory_id)
+
+
 def decide(mind: Hivemind, verdict: str, text: str = VALUE, **more: object) -> str:
     """Let a person decide against a text."""
     memory = mind.remember(text, **more)  # type: ignore[arg-type]
-    {"rejected": mind.reject, "retracted": mind.retract, "erased": mind.erase}[verdict](memory.id)
+    give_verdict(mind, verdict, memory.id)
     return memory.id
 
 
@@ -250,7 +260,7 @@ def test_a_line_of_a_file_that_a_person_decided_against_stays_out_however_often_
     file.write_text(f"# Money\n\n- {VALUE}\n- {OTHER}\n")
     mind.sync_files()
     wrong = next(one for one in mind.list() if "Zabrowski" in one.text)
-    {"rejected": mind.reject, "retracted": mind.retract, "erased": mind.erase}[verdict](wrong.id)
+    give_verdict(mind, verdict, wrong.id)
 
     file.write_text(f"# Accounting\n\n- {VALUE}\n- {OTHER}\n")
     (root / "CLAUDE.md").write_text(f"{VALUE}\n")
@@ -391,7 +401,7 @@ def test_what_is_learned_from_commits_brings_nothing_back(open_mind: Open, make_
     learned = [one for one in mind.list(everywhere=True) if "Zabrowski" in one.text]
     assert learned
     for one in learned:
-        {"rejected": mind.reject, "retracted": mind.retract, "erased": mind.erase}[verdict](one.id)
+        give_verdict(mind, verdict, one.id)
     commit("receipts", OTHER)
 
     mind.backfill_git()

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from hivemind import Hivemind, Kind, Scope
+from hivemind.curate import erase
 from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.store import Hub
@@ -213,16 +214,41 @@ def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store
     assert (bob.audit(), log.verify(team.db)) == ((), [])
 
 
-def test_an_erasure_by_somebody_else_is_refused_and_everything_comes_back(team: Store, device: Opened) -> None:
+def test_a_writer_cannot_erase_what_a_colleague_wrote_and_nothing_changes(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    own = bob.remember("Linting runs with ruff", scope=Scope.TEAM)
     alice.sync(Line(team, writer("alice")))
     bob.sync(Line(team, writer("bob")))
 
-    bob.erase(memory.id)
+    with pytest.raises(Refused, match="only its author or a reviewer may erase it"):
+        bob.erase(memory.id)
+
+    assert sorted(texts(bob)) == ["Linting runs with ruff", "Tests run with tox"]
+    assert bob.erase(own.id).is_complete
+    bob.sync(Line(team, reviewer("bob")))
+    assert bob.erase(memory.id).is_complete
+    assert bob.sync(Line(team, reviewer("bob"))).refused == ()
+    assert texts(bob) == []
+
+
+def test_an_erasure_that_only_the_hub_refuses_comes_back_and_its_receipt_is_corrected(
+    team: Store, device: Opened
+) -> None:
+    alice, bob = device("alice"), device("bob")
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.sync(Line(team, writer("alice")))
+    bob.sync(Line(team, reviewer("bob")))
+
+    # Bob is a reviewer no longer, and his store has not heard of it.
+    receipt = bob.erase(memory.id)
     done = bob.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
+    corrected = erase.receipt_of(bob._store.db, receipt.batch)
+    assert corrected is not None
+    assert not corrected.is_complete
+    assert [(place.name, place.state) for place in corrected.places if place.state != "outside"] == [("hub", "remains")]
     assert texts(bob) == ["Tests run with tox"]
     assert bob.remember("Tests run with tox", scope=Scope.TEAM).id == memory.id
     assert (bob.audit(), log.verify(team.db)) == ((), [])

@@ -1,9 +1,6 @@
 """Memory that behaves like git: seen, corrected, undone, destroyed. Names are the promises users are given."""
 
 import json
-import os
-import random
-import string
 from collections.abc import Callable
 from pathlib import Path
 
@@ -519,37 +516,6 @@ def test_erased_content_does_not_come_back_with_a_copy(open_mind: Open, tmp_path
 
     assert (done.new, done.known + done.refused) == (0, 2)
     assert texts(mind.recall("launch word")) == ["The launch is on Tuesday"]
-
-
-TRIALS = int(os.environ.get("HIVEMIND_ERASURES", "60"))
-
-
-def test_random_erasures_leave_no_residue_in_any_file(open_mind: Open, home: Path) -> None:
-    chance = random.Random(11)
-    mind, reader = open_mind(), open_mind()
-    alphabet = "bcdfghjkmnpqrstvwxz0123456789"
-    for trial in range(TRIALS):
-        canary = "zq" + "".join(chance.choices(alphabet, k=28))
-        filler = " ".join(
-            "".join(chance.choices(string.ascii_lowercase, k=6)) for _ in range(chance.choice([3, 40, 900]))
-        )
-        memory = mind.remember(f"{filler} {canary} trial {trial}")
-        if chance.random() < 0.5:
-            mind.revise(memory.id, f"{filler[:50]} {canary} again {trial}")
-        if chance.random() < 0.3:
-            mind.tag(memory.id, ["odd"])
-        if chance.random() < 0.3:
-            mind._store.fold_in_log()
-        mind.remember(f"neighbour {trial} stays {filler[:30]}")
-        reader.list(limit=3)
-
-        receipt = mind.erase(memory.id)
-
-        assert receipt.is_complete, receipt
-        assert residue(home, canary[4:].encode()) == [], trial
-    assert residue(home, b"neighbour 0 stays") != []
-    assert mind.audit() == ()
-    print(f"{TRIALS} erasures, 0 residue")
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_what_hooks_saw_is_found_again_after_the_remote_changed(
 ) -> None:
     root = make_repository("api", remote="https://git.acme.org/acme/api")
     payload = {"session_id": "s1", "cwd": str(root), "prompt": "add a login"}
-    spool.append(str(home), "claude-code", "UserPromptSubmit", "2026-01-01T10:00:00.0Z", json.dumps(payload))
+    spool.append(str(home), "claude-code", "UserPromptSubmit", "2026-01-01T10:00:00.000000Z", json.dumps(payload))
     open_mind(home.parent)
     git(root, "remote", "set-url", "origin", "https://git.acme.org/acme/service")
 

@@ -6,6 +6,7 @@ Each method is a sentence: take values in, call the package that knows, record w
 below.
 """
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -17,12 +18,13 @@ from hivemind.app.observing import Observing
 from hivemind.app.sharing import Sharing
 from hivemind.app.writing import Writing
 from hivemind.codebase.repository import identify
-from hivemind.errors import InvalidInput, Unavailable
+from hivemind.errors import InvalidInput, StoreError, Unavailable
 from hivemind.model.scope import Repository
 from hivemind.model.text import checked
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.store.checkup import UNREADABLE
 from hivemind.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ class Hivemind(Writing, Looking, Caring, Sharing, Observing):
         repository = identify(directory or Path.cwd())
         store = Store.open(settings.store_directory(name))
         mind = cls(store, settings, repository, writer or who_calls(settings), clock)
+        with suppress(StoreError, OSError, *UNREADABLE):
+            # What cannot be finished now must not keep the store shut; the doctor tells of it.
+            mind.finish_erasures()
         mind.take_in_spool()
         mind.let_lease_lapse()
         return mind

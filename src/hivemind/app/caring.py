@@ -10,6 +10,7 @@ from hivemind.app.connecting import Connecting
 from hivemind.app.core import Model, Progress, quietly
 from hivemind.app.judging import Judging
 from hivemind.capture import quarantine
+from hivemind.curate import unfinished
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model import moments
 from hivemind.model.memory import Memory, Status
@@ -42,7 +43,17 @@ class Caring(Judging, Connecting):
 
     def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
         """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
-        return tuple(checkup.examine(self._store, quick=quick))
+        return *checkup.examine(self._store, quick=quick), *self._unfinished_erasures()
+
+    def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
+        """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
+        if self._store.directory:
+            left = unfinished.count(self._store.directory)
+            detail = (
+                f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
+            )
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if left else ""
+            yield checkup.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""

@@ -106,6 +106,11 @@ class Core(Held):
     def _is_person(self) -> bool:
         return self._writer.channel is Channel.PERSON
 
+    @property
+    def _home(self) -> Path | None:
+        """The folder that all stores and what hooks leave lie in; a hub has none."""
+        return self._settings.home if self._store.directory else None
+
     def _record(self, events: Iterable[Event]) -> list[Event]:
         return self._store.record([*self._introduction(), *events])
 

@@ -1,25 +1,28 @@
 """The verbs by which people decide what is believed, undo, and destroy."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app import trouble
 from hivemind.app.coding import Coding
 from hivemind.app.core import Progress, quietly
-from hivemind.capture import quarantine
 from hivemind.curate import about as naming
 from hivemind.curate import erase as erasing
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rolling
-from hivemind.errors import InvalidInput
+from hivemind.curate.learn import refuse
+from hivemind.errors import InvalidInput, NotFound
+from hivemind.hub import exchange
 from hivemind.model import moments
-from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryVerified
+from hivemind.model.erasure import Erasure
+from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryErased, MemoryVerified
 from hivemind.model.ids import derived
 from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.naming import Name
-from hivemind.model.reports import Doubt, Erasure, Mentions, Place, Waiting
+from hivemind.model.reports import Doubt, Mentions, Waiting
 from hivemind.model.rollback import Change, Selection
+from hivemind.model.team import Member
 from hivemind.model.text import checked
 from hivemind.store import log, shared
 from hivemind.store.projections import memories
@@ -120,15 +123,19 @@ class Judging(Coding):
         self._must_be_a_person("undoing a rollback")
         return len(self._record(rolling.undo(self._store, self._pen, name)))
 
-    def erase(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Erasure:
-        """Destroy a memory and all that came of it, for good; the receipt says of each place whether it is done."""
+    def erase(self, memory: str, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False) -> Erasure:
+        """Destroy memories and all that came of them, for good; the receipt says of each place whether it is done.
+
+        Of a memory that is erased already, the receipt of that erasure.
+        """
         self._must_be_a_person("an erasure")
-        known, home = self._to_change(memory, everywhere=everywhere), self._settings.home
-        texts = [getattr(event.fact, "text", "") for event in log.about(self._store.db, known.id)]
-        receipt = erasing.erase(self._store, self._pen, known, _reason(reason))
-        dropped = quarantine.discard_containing(home, texts)
-        aside = (Place(name=quarantine.FOLDER, state="done", detail=f"{dropped} items"),) if dropped else ()
-        return replace(receipt, places=(*receipt.places, *aside, *trouble.let_go(home)))
+        receipt = None if also else self.erasure(memory, everywhere=everywhere)
+        if receipt:
+            return receipt
+        ids = dict.fromkeys((memory, *also))
+        chosen = tuple(self._to_change(written, everywhere=everywhere) for written in ids)
+        targets = erasing.Targets(memories=chosen)
+        return self._erased(targets, _reason(reason))
 
     def find_about(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
@@ -152,14 +159,42 @@ class Judging(Coding):
         mentions = confirmed or self.find_about(name, progress=progress)
         chosen = mentions.less(left_out)
         kept = {one.id for one in mentions.found} - {one.id for one in chosen}
-        receipt = naming.erase_chosen(
+        return naming.erase_chosen(
             *(self._store, self._settings.home, self._pen, Name.parse(name)),
             mentions=chosen,
             kept=kept,
             reason=_reason(reason),
             progress=progress,
         )
-        return replace(receipt, places=(*receipt.places, *trouble.let_go(self._settings.home)))
+
+    def erasure(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
+        """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
+        with suppress(NotFound):
+            self._id(memory, everywhere=everywhere)
+            return None
+        erased = log.erasure_of(self._store.db, memory.strip().lower(), self._sight(everywhere=everywhere))
+        return erasing.receipt_of(self._store.db, erased.batch) if erased else None
+
+    def finish_erasures(self) -> list[Erasure]:
+        """Carry out what an erasure that broke off has left undone."""
+        return erasing.finish(self._store, self._clock, home=self._home)
+
+    def _erased(self, targets: erasing.Targets, reason: str) -> Erasure:
+        self._must_have_the_right_to_erase(targets)
+        return erasing.erase(self._store, self._pen, targets, reason, home=self._home)
+
+    def _must_have_the_right_to_erase(self, targets: erasing.Targets) -> None:
+        """Refuse what the hub would refuse, as far as this store knows its member's role."""
+        membership = self._store.membership
+        if membership is None:
+            return
+        member = Member(person=membership.person, role=membership.role)
+        for memory in erasing.with_derived(self._store, targets):
+            is_own = member.may_write and shared.is_begun_by(self._store.db, memory.id, self._store.chain)
+            if shared.holds(self._store.db, memory.id) and not is_own:
+                asked = self._pen.about(memory, MemoryErased(memory_id=memory.id))
+                if reason := exchange.beyond_rights(self._store, member, asked):
+                    refuse(self._store, self._pen, f"erasing {memory.id[:8]}", reason)
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, what it says, and what it would say."""

@@ -1,12 +1,11 @@
 """The verbs by which memories reach a team and come from it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hivemind.app import trouble
 from hivemind.app.core import Core, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import stays_out
@@ -16,10 +15,11 @@ from hivemind.hub import sync
 from hivemind.hub.client import Client
 from hivemind.hub.client import address as client_address
 from hivemind.model import moments
+from hivemind.model.erasure import Erasure, Place
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import memory_id
 from hivemind.model.memory import Channel, Memory, Status, Trust
-from hivemind.model.reports import Erasure, Place, Publication
+from hivemind.model.reports import Publication
 from hivemind.model.scope import Scope
 from hivemind.model.team import Synchronised, TeamStatus
 from hivemind.model.text import checked_label
@@ -72,28 +72,43 @@ class Sharing(Core):
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
         done = sync.synchronise(
             self._store, transport, now=moments.written(self._clock()),
-            follow=partial(erase.follow, self._store, self._pen), progress=progress,
+            follow=partial(erase.follow, self._store, self._pen, home=self._home), progress=progress,
         )  # fmt: skip
-        if done.erased:
-            trouble.let_go(self._settings.home)
+        self._correct_receipts(dict(done.refused))
         return done
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
-        hub = self.hub
+        hub = self.hub if self._store.directory else None
         if hub is None:
             return receipt
         try:
-            self.sync(hub)
+            done = self.sync(hub)
             behind = [one for one in hub.ask("GET", "/v1/devices") if one["erasures"]]
         except Unavailable as error:
-            told = [Place(name="hub", state="pending", detail=f"{error}; 'hivemind sync' carries it there")]
+            detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
+            places = [Place(name="hub", state="pending", detail=detail)]
         else:
-            told = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
+            batches = {batch for _, batch in shared.erasures(self._store.db, dict(done.refused))}
+            if receipt.batch in batches:
+                return erase.receipt_of(self._store.db, receipt.batch) or receipt
+            places = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
                 Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
                 for one in behind
             ]
-        return replace(receipt, places=(*receipt.places, *told))
+        carried = replace(receipt, places=(*receipt.places, *places))
+        erase.note_receipt(self._store, self._pen, carried)
+        return carried
+
+    def _correct_receipts(self, refused: Mapping[str, str]) -> None:
+        """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
+        for entry, batch in shared.erasures(self._store.db, refused):
+            receipt = erase.receipt_of(self._store.db, batch)
+            if receipt:
+                detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
+                outside = [place for place in receipt.places if place.state == "outside"]
+                places = (Place(name="hub", state="remains", detail=detail), *outside)
+                erase.note_receipt(self._store, self._pen, replace(receipt, places=places))
 
     def team_status(self) -> TeamStatus:
         """How this store stands with its team."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from hivemind import __version__
 from hivemind.capture.redact import redact, secrets_in
 from hivemind.model.home import data_directory
-from hivemind.model.reports import Place
 
 FILE = "last-error.txt"
 
@@ -30,11 +29,3 @@ def kept(error: BaseException) -> Path | None:
     except OSError:
         return None
     return file
-
-
-def let_go(home: Path) -> tuple[Place, ...]:
-    """Remove the details after an erasure: an error may have quoted anything, and they are not worth a search."""
-    if not (home / FILE).exists():
-        return ()
-    (home / FILE).unlink()
-    return (Place(name=FILE, state="done", detail="removed, as an error may quote what it met"),)

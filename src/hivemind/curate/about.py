@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.curate.erase import erase
+from hivemind.curate.erase import Targets, erase, last_known
 from hivemind.curate.exclusion import forms, imprints
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
+from hivemind.model.erasure import Erasure, Place
 from hivemind.model.events import (
     NOT_FREE_TEXT,
     Event,
@@ -18,18 +19,15 @@ from hivemind.model.events import (
     MemoryErased,
     MemoryRemembered,
     MemoryRevised,
-    MemoryRolledBack,
     ObservationMade,
     ObservationsDropped,
     RepositorySeen,
     WriteRefused,
 )
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.life import memory_from
 from hivemind.model.memory import Memory
-from hivemind.model.moments import written
 from hivemind.model.naming import Name
-from hivemind.model.reports import Erasure, Mention, Mentions, Place, Sort
+from hivemind.model.reports import Mention, Mentions, Sort
 from hivemind.model.scope import Scope
 from hivemind.model.session import Seen
 from hivemind.model.team import Role
@@ -88,36 +86,16 @@ def erase_chosen(
     ids = {one.id for one in mentions}
     whole = [one for one in mentions if one.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE)]
     entries = [EventId(one.id) for one in mentions if one.sort in (Sort.OBSERVATION, Sort.QUESTION, Sort.RECORD)]
-    receipt = _destroy(store, pen, [_whole(store.db, one.id) for one in whole], entries, reason)
+    doomed = [memory for one in whole if (memory := last_known(store.db, one.id))]
+    receipt = erase(store, pen, Targets(memories=tuple(doomed), entries=tuple(entries)), reason, home=home)
     copies = [
         place for file in _backups(store) if _label(file) in ids for place in _erase_there(store, pen, file, name, kept)
     ]
+    if copies:
+        store.fold_in_log()
     aside = _discard(home, [one.id for one in mentions if one.sort is Sort.QUARANTINE])
     left = _left(find(store, home, name, progress, kept), ids)
     return replace(receipt, places=(*_merged([*receipt.places, *copies]), *aside, left))
-
-
-def _destroy(
-    store: Store, pen: Pen, doomed: Iterable[Memory | None], entries: Sequence[EventId], reason: str
-) -> Erasure:
-    """The one place where memories and log entries are erased together."""
-    receipts = []
-    for memory in doomed:
-        # What was derived from another one has gone with it.
-        if memory and _whole(store.db, memory.id):
-            receipts.append(erase(store, pen, memory, reason))
-    dropped = [
-        pen.event(ObservationsDropped(bodies=tuple(entries[at : at + AT_ONCE]), reason=reason), Scope.USER, "")
-        for at in range(0, len(entries), AT_ONCE)
-    ]
-    store.record(dropped)
-    store.fold_in_log()
-    places = [Place(name="log", state="done", detail=f"entries whose content went: {len(entries)}")] if entries else []
-    for file in _backups(store) if dropped else ():
-        places += _kept_out(file, dropped)
-    gone = dict.fromkeys(one for receipt in receipts for one in receipt.memories)
-    told = [place for receipt in receipts for place in receipt.places]
-    return Erasure(memories=tuple(gone), at=written(pen.clock()), places=(*told, *places))
 
 
 def _in_log(db: Database, name: Name, progress: Progress) -> Found:
@@ -159,7 +137,7 @@ def _mention(sort: Sort, event: Event, excerpt: str, *, session: str = "", stays
 def _memories(store: Store, db: Database, found: Found, name: Name) -> Iterator[Mention]:
     today = {one.id: one for one in memories.get_all(db, found.memories)}
     for memory_id, sayings in found.memories.items():
-        memory = today.get(MemoryId(memory_id)) or _whole(db, memory_id)
+        memory = today.get(MemoryId(memory_id)) or last_known(db, memory_id)
         event, excerpt = sayings[-1]
         says_now = memory is not None and name.excerpt(memory.text)
         if memory is not None and memory.trace:
@@ -180,12 +158,6 @@ def _whose(store: Store, memory: Memory) -> str:
     if memory.scope is not Scope.TEAM or member is None or member.role in SETTLED_BY or memory.owner == member.person:
         return ""
     return f"not yours: ask {memory.owner} or a reviewer"
-
-
-def _whole(db: Database, memory_id: str) -> Memory | None:
-    """A memory as it is, or as it was before a rollback took it away."""
-    events = [event for event in log.about(db, memory_id) if not isinstance(event.fact, MemoryRolledBack)]
-    return memory_from(events)
 
 
 def _said(said: Any) -> Iterator[str]:
@@ -228,7 +200,7 @@ def _erase_there(store: Store, pen: Pen, file: Path, name: Name, kept: Set[str])
     """Erase from a copy what still names it there: the store may have let go of it long ago."""
     with Sqlite.open_for_reading(file) as copy:
         found = _in_log(copy, name, lambda done, total: None)
-        gone = [memory for one in found.memories if one not in kept and (memory := _whole(copy, one))]
+        gone = [memory for one in found.memories if one not in kept and (memory := last_known(copy, one))]
         texts = {memory.id: _texts(copy, memory) for memory in gone}
     lost = [EventId(one.id) for one in found.entries if not one.stays and one.id not in kept]
     events = [pen.about(memory, _erasure(store, memory, texts[memory.id])) for memory in gone]
@@ -252,11 +224,12 @@ def _texts(db: Database, memory: Memory) -> set[str]:
 
 def _kept_out(file: Path, events: list[Event]) -> list[Place]:
     try:
-        is_held = backup.keep_out(file, events)
+        with backup.opened(file) as copy:
+            backup.record(copy, events)
     except StoreError:
         detail = "it cannot be opened and may hold it; remove that file"
         return [Place(name=_label(file), state="pending", detail=detail)]
-    return [Place(name=_label(file), state="done", detail="erased there too")] if is_held else []
+    return [Place(name=_label(file), state="done", detail="erased there too")]
 
 
 def _in_quarantine(home: Path, name: Name) -> Iterator[Mention]:
@@ -287,7 +260,7 @@ def _left(after: Mentions, wanted: set[str]) -> Place:
 
 def _merged(places: Iterable[Place]) -> list[Place]:
     """A line for each place, with the worst that was said of it."""
-    order: Mapping[str, int] = {"done": 0, "outside": 1, "pending": 2}
+    order: Mapping[str, int] = {"done": 0, "outside": 1, "pending": 2, "remains": 3}
     merged: dict[str, Place] = {}
     for place in places:
         before = merged.get(place.name)

@@ -46,6 +46,8 @@ Connection = psycopg.Connection[Row]
 class Postgres(Database):
     """A connection, held for one team."""
 
+    LIKE = "ILIKE"
+
     def __init__(self, connection: Connection, team: str) -> None:
         self.connection = connection
         self.team = team
@@ -111,11 +113,18 @@ class Postgres(Database):
             if (table,) in here:
                 self.execute(f"DELETE FROM {table}")
 
-    def vacuum(self, *tables: str) -> None:
-        """Clear what was deleted out of tables, as their owner."""
+    def vacuum(self, *tables: str) -> bool:
+        """Clear what was deleted out of tables, as their owner; false if an older transaction still sees it."""
         with _translated():
+            before = self.connection.execute("SELECT pg_current_xact_id()::xid::text").fetchone()
             for table in tables:
                 self.connection.execute(f"VACUUM {SCHEMA}.{table}")
+            older = self.connection.execute(
+                "SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+                " AND age(backend_xmin) > age($1::text::xid)",
+                before,
+            ).fetchone()
+        return older is None
 
     @contextmanager
     def _entered(self) -> Iterator[None]:

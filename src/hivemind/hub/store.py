@@ -13,14 +13,15 @@ from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model import moments
+from hivemind.model.erasure import Place
 from hivemind.model.events import Event
-from hivemind.model.reports import Place
 from hivemind.model.team import Member
 from hivemind.store import Store, projector, shared
 from hivemind.store.database import Held
 
 CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold what was said, or something of it."""
+NOT_VACUUMED = "its rows are deleted, but another transaction still sees them; Postgres clears their pages after it"
 PATIENCE_SECONDS = 30
 BACKUP_DAYS = 30
 """How long write-ahead log and backups are kept, unless the operator says otherwise."""
@@ -118,16 +119,17 @@ class HubStore(Store):
         return
 
     def fold_in_log(self) -> bool:
-        """Vacuum what held content that is gone."""
-        self.db.vacuum(*CLEARED)
-        return True
+        """Vacuum what held content that is gone; false if another transaction still sees it."""
+        return self.db.vacuum(*CLEARED)
 
     def sweep(self, at: str) -> list[Place]:
         """Vacuum what held the content, and say who may hold it still: log and backups until when, which devices."""
-        self.fold_in_log()
+        is_cleared = self.fold_in_log()
         gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
         return [
-            Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed"),
+            Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
+            if is_cleared
+            else Place(name="hub", state="pending", detail=NOT_VACUUMED),
             Place(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
             *(
                 Place(name=f"device of {one.person}", state="pending", detail=f"last heard of {one.last_seen_at}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
+from hivemind.model.erasure import Place
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid
@@ -197,6 +198,16 @@ class MemoryErased(OfMemory):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureFinished:
+    """The places of an erasure were swept and looked at again; the newest of these is its receipt."""
+
+    at: str
+    """When the erasure was asked for."""
+    memories: tuple[MemoryId, ...]
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPublished:
     """A copy of it was given to the team."""
 
@@ -309,6 +320,7 @@ Fact = (
     | MemoryRolledBack
     | RollbackUndone
     | MemoryErased
+    | ErasureFinished
     | MemoryPublished
     | EntriesRefused
     | WriteRefused
@@ -421,7 +433,7 @@ def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints",
+    "gaps", "imprints", "memories", "state",
 }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Callers, Related, Staleness, Symbol
@@ -358,26 +357,3 @@ class Mentions:
         """Grouped, in the order in which sorts are listed."""
         groups = [(sort, [one for one in self.found if one.sort is sort]) for sort in Sort]
         return [(sort, group) for sort, group in groups if group]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Somewhere the content was or may be, and what became of it."""
-
-    name: str
-    state: Literal["done", "pending", "outside"]
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
-    """The receipt of an erasure."""
-
-    memories: tuple[str, ...]
-    at: str
-    places: tuple[Place, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left that we could destroy."""
-        return all(place.state != "pending" for place in self.places)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model import wire
+from hivemind.model.erasure import Place
 from hivemind.model.events import Event
-from hivemind.model.reports import Place
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import ballast, log, projector, shared

@@ -5,7 +5,8 @@ as a copy itself.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,17 +93,22 @@ def restore(directory: Path, file: Path, stamp: str) -> Restored:
             return _in_place_of_a_wreck(directory, source, stamp, str(error))
 
 
-def keep_out(file: Path, events: list[Event]) -> bool:
-    """Let a copy lose what was erased here, so that it cannot come back from there; false if it held nothing of it."""
-    bodies = [one for event in events for one in getattr(event.fact, "bodies", ())]
+@contextmanager
+def opened(file: Path) -> Iterator[Sqlite]:
+    """A copy open for changes, which leave nothing beside the file."""
     with Sqlite.open(file) as copy:
-        held = log.ids_about(copy, [event.about for event in events]) or log.known(copy, bodies)
-        if held:
-            with copy.transaction():
-                log.append(copy, secrets.token_hex(16), events)
-                projector.rebuild(copy)
+        yield copy
         copy.execute("PRAGMA journal_mode = DELETE")
-    return bool(held)
+
+
+def record(copy: Sqlite, events: Iterable[Event]) -> None:
+    """Append events to a copy's log, so that what they destroy cannot come back from there."""
+    with copy.transaction():
+        added = log.append(copy, secrets.token_hex(16), events)
+        if projector.version(copy) == projector.VERSION:
+            projector.apply(copy, added)
+        else:
+            projector.rebuild(copy)
 
 
 def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Restored:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
@@ -98,6 +98,8 @@ class Database(Held, ABC):
 
     index: Index
     """The engine's own search."""
+    LIKE: ClassVar[str] = "LIKE"
+    """The operator that compares with a pattern whatever the case, of ASCII letters at least."""
 
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[Row]:

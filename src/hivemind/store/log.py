@@ -104,8 +104,10 @@ ALTER TABLE devices ADD COLUMN last_seen_at TEXT NOT NULL DEFAULT '';
 TABLES = ("devices", "events", "bodies", "absent", "erased")
 """In the order in which they refer to each other."""
 
-REPEATING = "fact IN ('observation.made', 'memories.recalled', 'write.refused')"
+REPEATING_FACTS = ("observation.made", "memories.recalled", "write.refused")
 """Entries that may repeat what a memory says, and lose their content with it."""
+REPEATING = f"fact IN {REPEATING_FACTS}"
+PATTERNS_AT_ONCE = 50
 
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
@@ -334,11 +336,53 @@ def erasure_of(db: Database, prefix: str, sight: Sight) -> Event | None:
     return next((_event(row) for row in rows), None)
 
 
-def holding(db: Database, fragments: Iterable[str]) -> list[EventId]:
-    """Observations, questions and refusals whose content holds one of these fragments; every body is read."""
-    wanted = [fragment for fragment in fragments if fragment]
-    rows = db.stream(f"SELECT e.id, b.content FROM events e JOIN bodies b USING (position) WHERE {REPEATING}")
-    return [EventId(row[0]) for row in rows if any(map(unpacked(row[1]).__contains__, wanted))]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saying:
+    """An entry whose content may quote something."""
+
+    id: EventId
+    about: str
+    fact: str
+    content: str
+
+    @property
+    def may_go(self) -> bool:
+        """Whether an erasure may take its content: it only repeats what was said."""
+        return self.fact in REPEATING_FACTS
+
+
+def saying(db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Callable[[str], bool]) -> Iterator[Saying]:
+    """Entries whose content has the pieces of one of these patterns in order, whatever their case.
+
+    Every body is read by the engine; only what is packed is also unpacked here and looked at with the function.
+    """
+    for start in range(0, len(patterns), PATTERNS_AT_ONCE):
+        page = [f"%{'%'.join(pieces)}%" for pieces in patterns[start : start + PATTERNS_AT_ONCE]]
+        any_of = " OR ".join([f"content {db.LIKE} ?"] * len(page))
+        rows = db.stream(
+            "SELECT e.id, e.about, e.fact, b.content FROM events e JOIN bodies b USING (position)"
+            f" WHERE e.position IN (SELECT position FROM bodies WHERE content LIKE '{MARK}%' OR {any_of})",
+            *page,
+        )
+        for identifier, about, fact, content in rows:
+            told = unpacked(content)
+            if not content.startswith(MARK) or is_possible_in(told):
+                yield Saying(id=EventId(identifier), about=about, fact=fact, content=told)
+
+
+def holds(db: Database, fragments: Iterable[str]) -> bool:
+    """Whether any content has one of these fragments as it stands; every body is read."""
+    wanted = list(fragments)
+    return any(any(map(unpacked(row[0]).__contains__, wanted)) for row in db.stream("SELECT content FROM bodies"))
+
+
+def with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
+    """Which of these entries still have their content."""
+    found = db.execute(
+        f"SELECT e.id FROM events e JOIN bodies b USING (position) WHERE e.id IN {NAMED} ORDER BY e.position",
+        json.dumps(list(ids)),
+    )
+    return [EventId(row[0]) for row in found]
 
 
 def containing(

@@ -94,6 +94,15 @@ def author(db: Database, memory_id: str) -> str:
     return str(found or "")
 
 
+def is_begun_by(db: Database, memory_id: str, chain: str) -> bool:
+    """Whether a chain was the first to tell of a memory."""
+    first = (
+        "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
+    )
+    return bool(db.value(first, memory_id) == chain)
+
+
 def drop_copy(db: Database, own: str, pushed: int) -> None:
     """Let go of what the team said, all but its erasures; what the hub does not have yet stays."""
     dropped = (
@@ -105,6 +114,12 @@ def drop_copy(db: Database, own: str, pushed: int) -> None:
         db.execute(f"INSERT INTO absent {dropped} ON CONFLICT DO NOTHING", own, pushed)
         db.execute(f"DELETE FROM bodies WHERE position IN ({dropped})", own, pushed)
         projector.rebuild(db)
+
+
+def erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Which of these entries are erasures: the entry, and the batch it was part of."""
+    found = f"SELECT id, batch FROM events WHERE id IN {log.NAMED} AND fact = 'memory.erased'"
+    return [(row[0], row[1]) for row in db.execute(found, json.dumps(list(ids)))]
 
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:

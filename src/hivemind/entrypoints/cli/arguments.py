@@ -88,6 +88,7 @@ def memory_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 
 
 own_memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
+maybe_memory_argument = click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids)
 
 
 def open_mind() -> Hivemind:
@@ -116,9 +117,6 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 across_option = click.option("--everywhere", is_flag=True, help="Also look in other repositories.")
 memory_argument = options(own_memory_argument, across_option)
-maybe_memory_argument = options(
-    click.argument("memory", metavar="[ID]", required=False, default="", shell_complete=memory_ids), across_option
-)
 
 filters = options(
     choice("--scope", among=Scope, help="Only this scope."),

@@ -199,26 +199,6 @@ def has_anchors(db: Database, query: Query) -> bool:
     return db.value(asked, bound(query)) is not None
 
 
-def is_tied_elsewhere(db: Database, word: str, except_in: Iterable[str]) -> bool:
-    """Whether any memory but these is tied to code with this in its name or header."""
-    return bool(
-        db.value(
-            "SELECT 1 FROM memories WHERE anchors <> '[]' AND instr(anchors, ?) > 0"
-            " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
-            word, json.dumps(list(except_in)),
-        )
-    )  # fmt: skip
-
-
-def is_in_metadata_elsewhere(db: Database, value: str, except_in: Iterable[str]) -> bool:
-    """Whether the metadata of any memory but these has this in it, as JSON writes it."""
-    asked = (
-        "SELECT 1 FROM memories WHERE metadata <> '{}' AND instr(metadata, ?) > 0"
-        " AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
-    )
-    return db.value(asked, value, json.dumps(list(except_in))) is not None
-
-
 def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was believed at that moment."""
     return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)

@@ -1,9 +1,10 @@
 """Receipts: which memory was put before whom, when and why."""
 
 import json
+from collections.abc import Iterable
 
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
-from hivemind.model.ids import MemoryId
+from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.plain import from_row
 from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
@@ -63,13 +64,13 @@ def of_memory(db: Database, memory_id: MemoryId, sight: Sight, limit: int = 20) 
     return [from_row(Receipt, row) for row in rows]
 
 
-def quoting(db: Database, memory_ids: list[str], fragments: list[str]) -> list[str]:
-    """Receipts of these memories whose question repeats one of the fragments."""
+def questions(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, str]]:
+    """What was asked when these memories were shown, with the entry that says so."""
     rows = db.execute(
         "SELECT DISTINCT id, query FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?))",
-        json.dumps(memory_ids),
+        json.dumps(list(memory_ids)),
     )
-    return [row[0] for row in rows if any(one.lower() in row[1].lower() for one in fragments)]
+    return [(EventId(row[0]), row[1]) for row in rows]
 
 
 def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) -> list[Receipt]:

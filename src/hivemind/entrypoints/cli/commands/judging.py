@@ -8,6 +8,7 @@ import click
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.arguments import (
+    across_option,
     act,
     dry_run_option,
     make_sure,
@@ -21,10 +22,11 @@ from hivemind.entrypoints.cli.arguments import (
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.entrypoints.cli.output import block, heading, many, note, progress, table, tell, tell_rows
 from hivemind.errors import InvalidInput
+from hivemind.model.erasure import Erasure
 from hivemind.model.ids import short
 from hivemind.model.memory import Memory
 from hivemind.model.moments import day
-from hivemind.model.reports import Erasure, Mention, Mentions, Sort
+from hivemind.model.reports import Mention, Mentions, Sort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.text import first_line
@@ -157,23 +159,29 @@ def _line(memory: Memory | None) -> str:
 
 @chapter.command("erase")
 @maybe_memory_argument
+@across_option
 @click.option("--about", default="", metavar="NAME", help="Everything that names a person, customer, ticket or value.")
 @click.option(
     "--except", "left_out", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
 )
+@click.option("--also", multiple=True, metavar="ID", help="Another memory to erase with it; can be repeated.")
 @reason_option
 @dry_run_option
 @yes_option
 def erase(
-    memory: str, about: str, left_out: tuple[str, ...], reason: str, dry_run: bool, yes: bool, everywhere: bool
-) -> None:
+    memory: str, also: tuple[str, ...], about: str, left_out: tuple[str, ...], reason: str, dry_run: bool, yes: bool,
+    everywhere: bool,
+) -> None:  # fmt: skip
     """Destroy a memory and all that came of it, for good; or everything that names something.
 
-    The receipt names each place where it was: done, pending, or outside our reach. The exit code is 1 if
-    something is pending. --about looks through the whole store, in every repository, and asks first.
+    The receipt names each place where it was: done where nothing was found, pending where it is tried again, remains
+    where something still says it, or outside our reach. The exit code is 1 if something is pending or remains. Of a
+    memory that is erased already, the receipt is shown again. --about looks through the whole store, in every
+    repository, and asks first.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
+    hivemind erase 3f9a2c1e --also 5b2e91aa
     hivemind erase --about "ACME Corp" --dry-run
     hivemind erase --about REQ-12 --except 3f9a2c1e
     """
@@ -185,12 +193,16 @@ def erase(
     if left_out or dry_run:
         raise InvalidInput("--except and --dry-run go with --about")
     with open_mind() as mind:
-        known = mind.show(memory, everywhere=everywhere)
-        make_sure(f"{block(known.text, '')}\nDestroy this for good?", yes=yes)
-        with progress("Erasing"):
-            receipt = mind.erase(known.id, reason=reason, everywhere=everywhere)
-        if known.scope is Scope.TEAM:
-            receipt = mind.carry(receipt)
+        receipt = None if also else mind.erasure(memory, everywhere=everywhere)
+        if receipt is None:
+            chosen = [mind.show(written, everywhere=everywhere) for written in (memory, *also)]
+            texts = "\n".join(block(target.text, "") for target in chosen)
+            make_sure(f"{texts}\nDestroy this for good?", yes=yes)
+            with progress("Erasing"):
+                others = [target.id for target in chosen[1:]]
+                receipt = mind.erase(chosen[0].id, also=others, reason=reason, everywhere=everywhere)
+            if any(target.scope is Scope.TEAM for target in chosen):
+                receipt = mind.carry(receipt)
     _show_receipt(receipt)
 
 

@@ -14,7 +14,7 @@ SORTS = {
     "recalls": ("memories.recalled",),
     "observed": ("observation.made",),
     "refused": ("write.refused",),
-    "erased": ("memory.erased", "observations.dropped"),
+    "erased": ("memory.erased", "erasure.finished", "observations.dropped"),
     "rollbacks": ("memory.rolled_back", "rollback.undone"),
     "all": (),
 }

@@ -10,7 +10,7 @@ from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection
-from hivemind.model.scope import elsewhere
+from hivemind.model.scope import Scope, elsewhere
 from hivemind.model.text import tags
 
 Act = tuple[Right, Callable[[Visit, str], object]]
@@ -104,7 +104,11 @@ def act(visit: Visit) -> Response:
 
 def erase(visit: Visit) -> Response:
     """Destroy it; the answer is the receipt."""
-    receipt = visit.mind.erase(visit.named("id"), **_given(visit))
+    given = _given(visit)
+    memory = visit.mind.show(visit.named("id"), everywhere=given["everywhere"])
+    receipt = visit.mind.erase(memory.id, **given)
+    if memory.scope is Scope.TEAM:
+        receipt = visit.mind.carry(receipt)
     return visit.page("erased.html", receipt=receipt)
 
 
