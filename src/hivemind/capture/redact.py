@@ -142,7 +142,9 @@ def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
     lowered = _lowered(text)
     yield from _private_keys(text)
     yield from _kubernetes(text)
-    yield from _formats(text)
+    words = _words(text)
+    yield from _formats(text, words)
+    yield from _prefixed(text, words)
     yield from _places(text, lowered)
     yield from _cookies(text, lowered)
     yield from _named(text, lowered)
@@ -152,6 +154,9 @@ def _unescaped(text: str) -> str:
     """Escaped line ends, tabs and quotes as themselves, every character in its place."""
     if "\\" not in text:
         return text
+    if '\\\\"' in text or "\\'" in text:
+        # JSON within JSON: each level doubles the backslashes before a quote.
+        text = _compiled(rules.ESCAPED_QUOTE).sub(lambda escape: " " * len(escape[0]), text)
     return text.replace("\\n", " \n").replace("\\r", " \r").replace("\\t", " \t").replace('\\"', ' "')
 
 
@@ -215,8 +220,7 @@ def _by_keyword(table: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(keyword, row) for row in rows for keyword in row[1].split()]
 
 
-def _formats(text: str) -> Iterator[Span]:
-    words = _words(text)
+def _formats(text: str, words: str) -> Iterator[Span]:
     for kind, _, pattern in _met("FORMATS", words):
         for match in _compiled(pattern).finditer(text):
             start, end = match.span(match.lastindex or 0)
@@ -235,6 +239,31 @@ def _words(text: str) -> str:
     has_digit = _compiled(r"\d").search
     words = {word for word in long.split() if len(word) >= SHORTEST_TOKEN and word.strip(rules.HEXADECIMAL)}
     return " ".join([word for word in words if has_digit(word) or not word.islower()])
+
+
+def _prefixed(text: str, words: str) -> Iterator[Span]:
+    """Tokens of any provider that says in a prefix what they are: `acme_live_` and thirty characters drawn by lot."""
+    for match in _compiled(rules.PREFIXED).finditer(words):
+        if _is_prefixed_token(match[0]):
+            start = text.find(match[0])
+            while start >= 0:
+                yield start, start + len(match[0]), "token"
+                start = text.find(match[0], start + len(match[0]))
+
+
+def _is_prefixed_token(word: str) -> bool:
+    *prefix, body = _compiled(rules.PREFIX_END).split(word)
+    opening = [f" {part.lower()} " for part in prefix]
+    if any(part in rules.PREFIXES_OF_NAMES for part in opening) or _is_made_up(word):
+        return False
+    is_announced = any(part in rules.PREFIXES_OF_TOKENS for part in opening)
+    if _is_digest(body):
+        return is_announced and len(body) >= 32
+    rest = word[len(prefix[0]) + 1 :]
+    if is_announced:
+        return len(rest) >= 20 and _is_opaque(rest)
+    is_word = len(prefix[0]) >= 3 and (prefix[0].islower() or prefix[0].isupper())
+    return is_word and len(rest) >= 32 and _is_opaque(rest) and _is_jumbled(rest)
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -259,6 +288,8 @@ def _clears(bar: str, value: str, before: str) -> bool:
         return bar == "whole"
     if bar == "address":
         return not before.endswith(f"/{value.lower()}:")
+    if bar == "segment":
+        return any(map(_is_random, value.split("/")))
     judged = {"likely": _is_mixed, "random": _is_random, "strong": _is_strong}.get(bar)
     return judged is None or judged(value)
 
@@ -277,17 +308,50 @@ def _named(text: str, lowered: str) -> Iterator[Span]:
         return
     position = 0
     for word in _compiled(rules.NAME).finditer(lowered):
-        after = _compiled(rules.ASSIGNED).match(text, word.end()) if word.start() >= position else None
-        if after is None or len(after[after.lastgroup or 0]) < SHORTEST_VALUE:
+        following = text[word.end() : word.end() + 1]
+        is_part_of_a_word = following.isalpha() and following.islower() and following != "s"
+        if word.start() < position or is_part_of_a_word:
             continue
         owner, name = _owner(text, word.start()), text[word.start() : word.end()]
-        if sort := _sort_of_name(owner, name, after["tail"]):
-            start, end = _value(after)
-            if _holds(sort, _sureness(owner, name, after), text[start:end], after):
-                if end - start >= LONGEST_LOOK and (rest := _compiled(rules.REST_OF_VALUE).match(text, end)):
-                    end = rest.end()
-                yield start, end, sort
-                position = end
+        if span := _assigned(text, owner, name, word.end()) or _nearby(text, owner, name, word.end()):
+            start, position, sort = span
+            yield start, position, "key" if sort == "named-key" else sort
+
+
+def _assigned(text: str, owner: str, name: str, position: int) -> Span | None:
+    """The value that the grammar of assignments gives to a name, if it is a secret."""
+    after = _compiled(rules.ASSIGNED).match(text, position)
+    if after is None or len(after[after.lastgroup or 0]) < SHORTEST_VALUE:
+        return None
+    sort = _sort_of_name(owner, name, after["tail"])
+    start, end = _value(after)
+    if not sort or not _holds(sort, _sureness(owner, name, after), text[start:end], after):
+        return None
+    if end - start >= LONGEST_LOOK and (rest := _compiled(rules.REST_OF_VALUE).match(text, end)):
+        end = rest.end()
+    return start, end, sort
+
+
+def _nearby(text: str, owner: str, name: str, position: int) -> Span | None:
+    """A value drawn by lot that follows a name with little but punctuation in between, whatever the language."""
+    if not _compiled(rules.LONG_RUN).search(text, position, position + LONGEST_LOOK):
+        return None
+    after = _compiled(rules.NEARBY).match(text, position)
+    if after is None or after["glue"].endswith(rules.ADDRESS_GLUE):
+        return None
+    sort, value = _sort_of_name(owner, name, after["tail"]), after["value"].rstrip(".")
+    if sort in {"", "key"} or text[after.end() : after.end() + 1] in {"(", "["}:
+        return None
+    parts = _compiled(rules.MEMBER).split(value) if after["glue"][-1:] not in {'"', "'", "`"} else [value]
+    if _is_stand_in(value) or not any(map(_is_opaque, parts)) or _is_reference(value, sort):
+        return None
+    words = _compiled(rules.HUMPS).findall(after["glue"])
+    if any(f" {word.lower()} " in rules.DIGEST_WORDS for word in words):
+        return None
+    # A digest follows many a name in passing; it is meant as a value only right after a sign.
+    if _is_digest(value) and (len(value) < 32 or not _compiled(rules.ASSIGNMENT).search(after["glue"])):
+        return None
+    return after.start("value"), after.start("value") + len(value), sort
 
 
 def _owner(text: str, start: int) -> str:
@@ -318,8 +382,11 @@ def _sort_of_name(owner: str, name: str, tail: str) -> str:
     owners = [f" {part.lower()} " for part in _compiled(rules.HUMPS).findall(owner)]
     if any(part in rules.PLAIN_OWNERS for part in owners):
         return ""
-    if word == "key" and not (is_glued_key or any(part in rules.KEY_OWNERS for part in owners)):
-        return "key"
+    is_owned = is_glued_key or any(part in rules.KEY_OWNERS for part in owners)
+    if word == "key" and not is_owned:
+        return "key" if not owners or owner.endswith(" ") else "named-key"
+    if word in rules.AMBIGUOUS_WORDS:
+        return "named-key"
     return "secret" if word == "secret" else "token"
 
 
@@ -363,6 +430,8 @@ def _is_unclear(after: re.Match[str]) -> bool:
 
 def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
     """Whether the value is a secret, by what its name promises and how plainly it is given."""
+    if len(value) < SHORTEST_TOKEN and (sort in {"key", "named-key"} or (sort == "token" and sureness == "said")):
+        return False
     is_next_flag = value.startswith("--") and after["gap"]
     if sureness == "unclear" or len(value) < SHORTEST_VALUE or is_next_flag or " " in value or _is_stand_in(value):
         return False
@@ -378,18 +447,34 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
         case "password", "sure":
             return not (after["gap"] and value.isalpha() and after.lastgroup != "single")
         case "password", "stated":
-            return len(value) >= 6 and (_is_mixed(_plain(value)) or _is_jumbled(value))
-        case "password" | "secret", "said":
+            is_varied = _is_mixed(_plain(value)) or _is_jumbled(value)
+            return len(value) >= 6 and (is_varied or _is_wordy_password(value, after))
+        case "password", "said":
+            return _is_strong(value) or _is_wordy_password(value, after)
+        case "secret", "said":
             return _is_strong(value)
+        case "named-key", _:
+            return is_random and (len(value) >= 20 or not is_bare) and (sureness != "said" or not _is_digest(value))
         case "key", _:
             is_label = _is_digest(value) or _compiled(rules.LABELLED_DIGEST).fullmatch(value)
             return is_random and len(value) >= 24 and (sureness == "sure" or not is_label)
         case _, "said":
-            return is_random and not (_is_digest(value) and (len(value) < 32 or "-" in value))
+            is_uuid_in_passing = "-" in value and is_bare and not after["said"]
+            return is_random and not (_is_digest(value) and (len(value) < 32 or is_uuid_in_passing))
         case "token", "stated" if is_bare:
             return is_random
         case _:
             return is_random or (len(value) >= 8 and _is_chosen(value))
+
+
+def _is_wordy_password(value: str, after: re.Match[str]) -> bool:
+    """Words alone, but quoted and plainly given: `password is 'blooberry'`."""
+    is_quoted = after.lastgroup in {"double", "single"}
+    is_given = after["said"] or (after["sign"] or "").strip() in rules.GIVES
+    is_closed = after.string[after.end() : after.end() + 1] in {'"', "'"}
+    if not (is_quoted and is_given and is_closed) or _compiled(rules.NAME).search(value):
+        return False
+    return _compiled(rules.WORDY).fullmatch(value) is not None
 
 
 def _is_reference(value: str, sort: str) -> bool:
@@ -409,11 +494,15 @@ def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
     parts = _compiled(rules.MEMBER).split(value)
     if len(parts) > 1:
         return not any(_is_random(part) and len(part) >= 20 for part in parts)
+    digits = sum(map(str.isdigit, value))
+    is_like_a_name = _compiled(rules.NAME).search(value.lower()) is not None
     if is_random:
-        return False
-    if following not in {"", "\n"}:
-        return not _compiled(r"\d{3}").search(value)
-    return len(value) < 7 or bool(_compiled(rules.NAME).search(value.lower()))
+        return not _is_jumbled(value) if digits else is_like_a_name
+    if following in {"", "\n"}:
+        return len(value) < 7 or (is_like_a_name and digits < 2)
+    # `login(user=user1, password=pass2)` passes variables; `password=Tr0ub4dor and` gives a value in running text.
+    is_tight = after["sign"] in {"=", ":"} and following not in {",", ")"}
+    return digits < (2 if is_tight else 3)
 
 
 def _is_stand_in(value: str) -> bool:
@@ -422,7 +511,7 @@ def _is_stand_in(value: str) -> bool:
         len(set(value)) < 4
         or f" {lowered} " in rules.TRIVIAL
         or lowered.startswith(rules.STAND_IN_STARTS)
-        or any(part in lowered for part in rules.STAND_IN_PARTS)
+        or _compiled(rules.STAND_IN_PART).search(lowered) is not None
         or _compiled(rules.STAND_IN).fullmatch(value) is not None
     )
 
@@ -457,6 +546,15 @@ def _is_random(value: str) -> bool:
     turns = len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
     is_varied = any(map(str.isdigit, value)) and turns * 4 >= len(value)
     return is_varied and not _compiled(rules.SLUG).fullmatch(value)
+
+
+def _is_opaque(value: str) -> bool:
+    """Drawn by lot beyond doubt, so that less needs to be said about it."""
+    if not _is_random(value) or _compiled(rules.SLUG).fullmatch(value):
+        return False
+    digits = sum(map(str.isdigit, value))
+    is_one_case = value.lower() == value or value.upper() == value
+    return _is_digest(value) or (digits > 0 and _is_jumbled(value)) or (is_one_case and digits >= 3)
 
 
 def _is_mixed(value: str) -> bool:
