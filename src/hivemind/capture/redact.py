@@ -6,6 +6,7 @@ bounded stretch per find, so that hostile input costs no more than its length.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 
@@ -263,7 +264,7 @@ def _is_prefixed_token(word: str) -> bool:
     if is_announced:
         return len(rest) >= 20 and _is_opaque(rest)
     is_word = len(prefix[0]) >= 3 and (prefix[0].islower() or prefix[0].isupper())
-    return is_word and len(rest) >= 32 and _is_opaque(rest) and _is_jumbled(rest)
+    return is_word and _is_opaque(rest) and len(rest) >= (28 if _is_jumbled(rest) else 32)
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -307,13 +308,22 @@ def _named(text: str, lowered: str) -> Iterator[Span]:
     if not any(hint in lowered for hint in rules.NAME_HINTS):
         return
     position = 0
+    runs = [run.start() for run in _compiled(rules.LONG_RUN).finditer(text)]
     for word in _compiled(rules.NAME).finditer(lowered):
         following = text[word.end() : word.end() + 1]
         is_part_of_a_word = following.isalpha() and following.islower() and following != "s"
         if word.start() < position or is_part_of_a_word:
             continue
+        next_run = bisect(runs, word.end())
+        is_followed = next_run < len(runs) and runs[next_run] < word.end() + LONGEST_LOOK
+        is_ambiguous = word[0] in rules.AMBIGUOUS_WORDS
+        if is_ambiguous and not is_followed:
+            continue
         owner, name = _owner(text, word.start()), text[word.start() : word.end()]
-        if span := _assigned(text, owner, name, word.end()) or _nearby(text, owner, name, word.end()):
+        span = None if is_ambiguous else _assigned(text, owner, name, word.end())
+        if is_followed and span is None:
+            span = _nearby(text, owner, name, word.end())
+        if span:
             start, position, sort = span
             yield start, position, "key" if sort == "named-key" else sort
 
@@ -334,8 +344,6 @@ def _assigned(text: str, owner: str, name: str, position: int) -> Span | None:
 
 def _nearby(text: str, owner: str, name: str, position: int) -> Span | None:
     """A value drawn by lot that follows a name with little but punctuation in between, whatever the language."""
-    if not _compiled(rules.LONG_RUN).search(text, position, position + LONGEST_LOOK):
-        return None
     after = _compiled(rules.NEARBY).match(text, position)
     if after is None or after["glue"].endswith(rules.ADDRESS_GLUE):
         return None
@@ -454,7 +462,8 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
         case "secret", "said":
             return _is_strong(value)
         case "named-key", _:
-            return is_random and (len(value) >= 20 or not is_bare) and (sureness != "said" or not _is_digest(value))
+            is_value = _is_opaque(value) if is_bare else is_random
+            return is_value and (len(value) >= 20 or not is_bare) and (sureness != "said" or not _is_digest(value))
         case "key", _:
             is_label = _is_digest(value) or _compiled(rules.LABELLED_DIGEST).fullmatch(value)
             return is_random and len(value) >= 24 and (sureness == "sure" or not is_label)
@@ -462,7 +471,7 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
             is_uuid_in_passing = "-" in value and is_bare and not after["said"]
             return is_random and not (_is_digest(value) and (len(value) < 32 or is_uuid_in_passing))
         case "token", "stated" if is_bare:
-            return is_random
+            return is_random or (len(value) >= 10 and _is_chosen(value) and sum(map(str.isdigit, value)) >= 3)
         case _:
             return is_random or (len(value) >= 8 and _is_chosen(value))
 

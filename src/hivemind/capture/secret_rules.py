@@ -247,6 +247,7 @@ PREFIXES_OF_TOKENS = (
 PREFIXES_OF_NAMES = (
     " msg toolu req call chatcmpl cmpl resp rs fc run asst thread file step batch cus pi price evt cs seti sub acct ch"
     " card pk pub public pubkey phc client id session sess trace span nonce sha sha1 sha256 sha384 sha512 md5 h1 commit"
+    " user usr org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
     " build cache index chunk etag uuid img image media video asset static css js "
 )
 """A prefix that says that a name or a digest follows, or something meant for everybody."""
@@ -288,7 +289,7 @@ PLACES = (
     (
         "password",
         "curl wget",
-        r"(?:curl|wget) [^\n]{0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
+        r"(?:curl|wget) (?:[^\n\\]|\\\n?){0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
         r"[\"']?[^\s:\"']{0,64}:([^\s\"']{3,})",
         "any",
     ),
@@ -382,19 +383,19 @@ KUBERNETES_DATA = (
 )
 KUBERNETES_ENTRY = r"[\w.-]+\"?:[ \t]{1,8}[\"']?([^\s\"'|>][^\s\"']{3,})"
 
-NAME_HINTS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "salt", "pat", "jwt", "psk", "bearer", "login", "license", "kennwort", "senha", "contrase")
+NAME_HINTS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "salt", "pat", "jwt", "psk", "bearer", "login", "license", "api", "dsn", "hook", "private", "access", "kennwort", "senha", "contrase")
 NAME = (
     r"pass(?:word|wd|phrase|code|wort|e)?|pwd?|kennwort|senha|contrase[ñn]a"
-    r"|secret|token|credential|creds?|key|auth|salt|pat(?![a-z])|jwt|psk|bearer|login|license"
+    r"|secret|token|credential|creds?|key|auth|salt|pat(?![a-z])|jwt|psk|bearer|login|license|api(?![a-z])|dsn|webhook|private|access"
 )
 """Words that name secrets, in lower case."""
 
 TOKEN_WORDS = (
     *("secret", "token", "credential", "cred", "creds", "key", "auth", "salt"),
-    *("pat", "jwt", "psk", "bearer", "login", "license"),
+    *("pat", "jwt", "psk", "bearer", "login", "license", "api", "dsn", "webhook", "private", "access"),
 )
 
-AMBIGUOUS_WORDS = ("pat", "jwt", "psk", "bearer", "login", "license")
+AMBIGUOUS_WORDS = TOKEN_WORDS[8:]
 """They mean other things as well, so only what is drawn by lot counts."""
 
 GLUED_WORDS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "credential")
@@ -424,7 +425,7 @@ NEARBY = (
     r"(?P<value>[A-Za-z0-9][\w+/.~-]{15,127}={0,2})"
 )
 """A name, at most three words and some punctuation, and what could be a value drawn by lot."""
-LONG_RUN = r"[\w+/.~-]{16}"
+LONG_RUN = r"\b[\w+/.~-]{16,}"
 ASSIGNMENT = r"[=:>({\[|,;][^A-Za-z0-9]*$|<-"
 ADDRESS_GLUE = ("/", ".", "@", "#", "$", "\\", " -", "--")
 DIGEST_WORDS = (
