@@ -97,6 +97,16 @@ WHERE_PASSWORDS_STAND = [
     "openssl rsa -in key.pem -passin pass:@",
     "echo 'root:@' | chpasswd",
     "Passwort: @",
+    "the db: password=@ and export",
+    r"{\\\"password\\\": \\\"@\\\"}",
+    r"{\\\\\\\"password\\\\\\\":\\\\\\\"@\\\\\\\"}",
+    r"password=\"@\"",
+    "password == '@'",
+    'const password string = "@"',
+    'password <- "@"',
+    'host=db user=app password=@ dbname=app',
+    'psexec -u admin -p @ cmd',
+    'new NetworkCredential("bob", "@")',
 ]
 
 WHERE_OPAQUE_TOKENS_STAND = [

@@ -258,13 +258,17 @@ def _is_prefixed_token(word: str) -> bool:
     if any(part in rules.PREFIXES_OF_NAMES for part in opening) or _is_made_up(word):
         return False
     is_announced = any(part in rules.PREFIXES_OF_TOKENS for part in opening)
-    if _is_digest(body):
-        return is_announced and len(body) >= 32
+    is_word = prefix[0].islower() or prefix[0].isupper()
     rest = word[len(prefix[0]) + 1 :]
+    if _is_digest(body):
+        is_short_prefix = is_word and len(prefix[0]) <= 6 and word[len(prefix[0])] == "_" and len(prefix) == 1
+        return (is_announced or is_short_prefix) and len(body) >= 32
     if is_announced:
-        return len(rest) >= 20 and _is_opaque(rest)
-    is_word = len(prefix[0]) >= 3 and (prefix[0].islower() or prefix[0].isupper())
-    return is_word and _is_opaque(rest) and len(rest) >= (28 if _is_jumbled(rest) else 32)
+        return len(rest) >= 20 and (_is_opaque(rest) or _is_opaque(body))
+    # In base64 for addresses two letters and a dash are mere chance.
+    separator = word[len(prefix[0])]
+    is_word = is_word and separator != "." and (len(prefix[0]) >= 3 or separator == "_")
+    return is_word and _is_opaque(rest) and len(rest) >= (24 if _is_jumbled(rest) else 32)
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -392,7 +396,7 @@ def _sort_of_name(owner: str, name: str, tail: str) -> str:
         return ""
     is_owned = is_glued_key or any(part in rules.KEY_OWNERS for part in owners)
     if word == "key" and not is_owned:
-        return "key" if not owners or owner.endswith(" ") else "named-key"
+        return "named-key" if owners and owners[-1] not in rules.COMMON_WORDS else "key"
     if word in rules.AMBIGUOUS_WORDS:
         return "named-key"
     return "secret" if word == "secret" else "token"
@@ -444,7 +448,8 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
     if sureness == "unclear" or len(value) < SHORTEST_VALUE or is_next_flag or " " in value or _is_stand_in(value):
         return False
     if _is_measure(value):
-        return sort == "password" and sureness != "said" and value.isdigit() and len(value) >= 6
+        shortest = {"password": 6, "token": 15, "secret": 15}.get(sort)
+        return shortest is not None and sureness != "said" and value.isdigit() and len(value) >= shortest
     is_random = _is_random(value)
     if not is_random and _is_reference(value, sort):
         return False
@@ -509,6 +514,8 @@ def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
         return not _is_jumbled(value) if digits else is_like_a_name
     if following in {"", "\n"}:
         return len(value) < 7 or (is_like_a_name and digits < 2)
+    if _compiled(rules.NEXT_PAIR).match(after.string, after.end()):
+        return False
     # `login(user=user1, password=pass2)` passes variables; `password=Tr0ub4dor and` gives a value in running text.
     is_tight = after["sign"] in {"=", ":"} and following not in {",", ")"}
     return digits < (2 if is_tight else 3)
@@ -552,8 +559,10 @@ def _is_random(value: str) -> bool:
         return False
     if _is_digest(value) or _is_jumbled(value):
         return True
+    if value.isalpha():
+        return len(value) >= 20 and _compiled(rules.UNSPEAKABLE).search(value.lower()) is not None
     turns = len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
-    is_varied = any(map(str.isdigit, value)) and turns * 4 >= len(value)
+    is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)
     return is_varied and not _compiled(rules.SLUG).fullmatch(value)
 
 

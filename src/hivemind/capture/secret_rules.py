@@ -96,7 +96,7 @@ FORMATS = (
     ("onepassword", "A3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,5}[A-Z0-9]{5}"),
     ("age", "AGE-SECRET-KEY- AGE-PLUGIN-", r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{2,20})-[A-Z0-9]{30,}"),
     ("tailscale", "tskey-", r"tskey-[\w-]{20,}"),
-    ("dependency-track", "odt_", r"odt_[A-Za-z0-9_]{32,}"),
+    ("dtrack", "odt_", r"odt_[A-Za-z0-9_]{32,}"),
     ("salesforce", "00D", r"00D[A-Za-z0-9]{9,15}![\w.]{60,}"),
     ("aiven", "AVNS_", r"AVNS_[\w-]{16,}"),
     ("tencent", "AKID", r"AKID[A-Za-z0-9]{28,}"),
@@ -235,7 +235,7 @@ BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
 
 ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
 
-PREFIXED = r"(?<![^\s=:])(?<!\d=)(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
+PREFIXED = r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm))(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
 PREFIX_END = r"[_.-]"
 
 PREFIXES_OF_TOKENS = (
@@ -248,6 +248,8 @@ PREFIXES_OF_NAMES = (
     " msg toolu req call chatcmpl cmpl resp rs fc run asst thread file step batch cus pi price evt cs seti sub acct ch"
     " card pk pub public pubkey phc client id session sess trace span nonce sha sha1 sha256 sha384 sha512 md5 h1 commit"
     " user usr org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
+    " pi ch in po si ba py il ii cn dp su re cu txn src tmp temp db table idx fk hash blob obj object layer volume"
+    " container network snapshot backup log tree node pod run var fn func method ws tool email mail form link"
     " build cache index chunk etag uuid img image media video asset static css js "
 )
 """A prefix that says that a name or a digest follows, or something meant for everybody."""
@@ -351,7 +353,7 @@ PLACES = (
     (
         "password",
         "auth( auth=( login( credential( credentials( directoryentry(",
-        r"(?:auth=?|login|credentials?|directoryentry)\((?:[\"'][^\"'\n]{1,80}[\"'],\s{0,20}){1,2}"
+        r"(?:auth=?|login|credentials?|directoryentry)\( {0,16}(?:[\"'][^\"'\n]{1,80}[\"'],\s{0,20}){1,2}"
         r"[\"']([^\"'\n]{4,80})[\"']",
         "likely",
     ),
@@ -406,7 +408,7 @@ GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account")
 ASSIGNED = (
     r"(?P<tail>[\w.-]{0,40})(?:[ \\]{1,16}(?=[\"'][ \t]*(?:[:=,)\]]|value)))?[\"'`\])}*]{0,5}(?: \([^()\n]{1,30}\))?"
     r"(?:(?P<pair>[\s,;/]{0,12}\\?[\"']?(?:value|default|content) ?\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
-    r"| --?(?:body|value|b)[ =]|(?:: ?\w[\w.\[\]| ]{0,24}|\[\d{0,4}\] ?| [a-zA-Z][\w.]{0,20} )= ?(?=@?[\"'`]))"
+    r"| --?(?:body|value|b)[ =]|(?:: ?\w[\w.\[\]| ]{0,24}|\[\d{0,4}\] ?| [a-zA-Z][\w.]{0,20} )= {0,16}(?=@?[\"'`]))"
     r"|(?P<sign>[ \t]{0,20}(?:=>|->|<-|[?+.]=|::|→|:=|[=!]==?|\|\||\?\?|[=:|,(>]|：)[ \t]{0,20})(?:\*{2}[ \t]{1,4})?"
     r"(?:[|>][-+]?\n\s{1,40}|(?P<below>\n[ \t]{0,40}))?"
     r"|(?P<said>(?: (?:for|of|on|to|in|at) [^\n:=]{1,60}?)?"
@@ -434,6 +436,8 @@ DIGEST_WORDS = (
 )
 """What follows one of these is the name of a thing."""
 
+NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
+"""The next pair of a connection string: `password=… dbname=app`."""
 NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
 GIVES = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
 PRINTS = ("$", "${", "%", "printenv ")
@@ -461,6 +465,13 @@ PLAIN_OWNERS = (
     " correlation trace design stop special socket gpg pgp recv count translation "
 )
 """Keys and tokens that belong to one of these are not secret."""
+
+COMMON_WORDS = (
+    " the a an this that these those for with and or of is by no each same first last new old my our your its it to in"
+    " on at as from one any all every another other missing wrong invalid correct right given current same as per via"
+    " hit press unknown duplicate dict hash map cache random host "
+)
+"""They say nothing about the key that follows them."""
 
 PLAIN_ENDINGS = (
     " file files filename path paths dir url uri endpoint host port name names id ids type types kind"
@@ -505,7 +516,7 @@ STAND_IN_PART = (
     r"example|placeholder|change[-_]?me|replace(?:me|-|_)|insert[-_]|redacted|dummy|xxxxxx|\*\*\*|\.\.\.|…|\$\{|\{\{"
     r"|your(?:-|_|api|token|secret|pass|key|access)|[-_]here|sha256:"
 )
-STAND_IN = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[^{]*\{[^}]*\}.*"
+STAND_IN = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[a-z]+\|[a-z\d|:,]+|[^{]*\{[^}]*\}.*"
 """Something stands in for the secret: a variable, a template, a reference, or the words for it."""
 
 COUNTING = ("012345678", "123456789", "abcdefgh")
@@ -537,6 +548,7 @@ EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}"
 DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
+UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""
 SEPARATOR = r"[-_./:]"
