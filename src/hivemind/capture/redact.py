@@ -463,7 +463,9 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
             is_varied = _is_mixed(_plain(value)) or _is_jumbled(value)
             return len(value) >= 6 and (is_varied or _is_wordy_password(value, after))
         case "password", "said":
-            return _is_strong(value) or _is_wordy_password(value, after)
+            is_quoted_in_full = not is_bare and len(value) >= 6 and after["said"] is not None
+            is_varied = is_quoted_in_full and _is_mixed(_plain(value)) and any(map(str.isdigit, value))
+            return is_varied or _is_strong(value) or _is_wordy_password(value, after)
         case "secret", "said":
             return _is_strong(value)
         case "named-key", _:
@@ -512,7 +514,7 @@ def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
     is_like_a_name = _compiled(rules.NAME).search(value.lower()) is not None
     if is_random:
         return not _is_jumbled(value) if digits else is_like_a_name
-    if following in {"", "\n"}:
+    if following in {"", "\n"} or _compiled(rules.END_OF_STRING).match(after.string, after.end()):
         return len(value) < 7 or (is_like_a_name and digits < 2)
     if _compiled(rules.NEXT_PAIR).match(after.string, after.end()):
         return False
@@ -559,8 +561,8 @@ def _is_random(value: str) -> bool:
         return False
     if _is_digest(value) or _is_jumbled(value):
         return True
-    if value.isalpha():
-        return len(value) >= 20 and _compiled(rules.UNSPEAKABLE).search(value.lower()) is not None
+    if len(value) >= 20 and value.isalnum() and _compiled(rules.UNSPEAKABLE).search(value):
+        return True
     turns = len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
     is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)
     return is_varied and not _compiled(rules.SLUG).fullmatch(value)

@@ -423,7 +423,7 @@ ASSIGNED = (
 NEARBY = (
     r"(?P<tail>[\w.-]{0,40})"
     r"(?P<glue>(?=[^A-Za-z0-9]{0,20}[\s\"'`=:(\[{<>|,;])[^A-Za-z0-9\n]{0,20}(?:\n[^A-Za-z0-9\n]{0,20})?"
-    r"(?:[A-Za-z_0-9]{1,16}[^A-Za-z0-9]{1,12}){0,3}?)"
+    r"(?:[A-Za-z_0-9]{1,16}[^A-Za-z0-9]{1,24}){0,3}?)"
     r"(?P<value>[A-Za-z0-9][\w+/.~-]{15,127}={0,2})"
 )
 """A name, at most three words and some punctuation, and what could be a value drawn by lot."""
@@ -438,6 +438,7 @@ DIGEST_WORDS = (
 
 NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
 """The next pair of a connection string: `password=… dbname=app`."""
+END_OF_STRING = r"[ \\]*\""
 NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
 GIVES = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
 PRINTS = ("$", "${", "%", "printenv ")
@@ -548,7 +549,8 @@ EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}"
 DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
-UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}"
+UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}"
+"""No word has so many consonants in a row; abbreviations in capitals have a few more."""
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""
 SEPARATOR = r"[-_./:]"
