@@ -253,21 +253,19 @@ def _prefixed(text: str, words: str) -> Iterator[Span]:
 
 
 def _is_prefixed_token(word: str) -> bool:
-    *prefix, body = _compiled(rules.PREFIX_END).split(word)
-    opening = [f" {part.lower()} " for part in prefix]
-    if any(part in rules.PREFIXES_OF_NAMES for part in opening) or _is_made_up(word):
+    *prefixes, body = _compiled(rules.PREFIX_END).split(word)
+    first, separator, rest = prefixes[0], word[len(prefixes[0])], word[len(prefixes[0]) + 1 :]
+    if f" {first.lower()} " in rules.PREFIXES_OF_NAMES or _is_made_up(word):
         return False
-    is_announced = any(part in rules.PREFIXES_OF_TOKENS for part in opening)
-    is_word = prefix[0].islower() or prefix[0].isupper()
-    rest = word[len(prefix[0]) + 1 :]
-    if _is_digest(body):
-        is_short_prefix = is_word and len(prefix[0]) <= 6 and word[len(prefix[0])] == "_" and len(prefix) == 1
-        return (is_announced or is_short_prefix) and len(body) >= 32
+    is_announced = any(f" {part.lower()} " in rules.PREFIXES_OF_TOKENS for part in prefixes)
+    is_word = first.islower() or first.isupper()
+    if _is_digest(rest) or _is_digest(body):
+        is_short_prefix = is_word and len(first) <= 6 and separator == "_" and _is_digest(rest)
+        return (is_announced or is_short_prefix) and max(len(body), len(rest) if _is_digest(rest) else 0) >= 32
     if is_announced:
         return len(rest) >= 20 and (_is_opaque(rest) or _is_opaque(body))
     # In base64 for addresses two letters and a dash are mere chance.
-    separator = word[len(prefix[0])]
-    is_word = is_word and separator != "." and (len(prefix[0]) >= 3 or separator == "_")
+    is_word = is_word and separator != "." and (len(first) >= 3 or separator == "_")
     return is_word and _is_opaque(rest) and len(rest) >= (24 if _is_jumbled(rest) else 32)
 
 
@@ -419,7 +417,10 @@ def _sureness(owner: str, name: str, after: re.Match[str]) -> str:
         is_output = after["gap"] == "\n"
         if is_output and not after.string.endswith(rules.PRINTS, 0, after.pos - len(name) - len(owner)):
             return "unclear"
-        return "sure" if after["gap"] and (is_flag or is_quoted) else "said"
+        if after["gap"] and (is_flag or is_quoted):
+            return "sure"
+        is_variable = owner.endswith("_") and f"{owner}{name}{after['tail']}".isupper()
+        return "stated" if after["gap"] and is_variable and not is_output else "said"
     if _is_unclear(after):
         return "unclear"
     if after["below"]:

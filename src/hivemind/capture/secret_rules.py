@@ -103,6 +103,7 @@ FORMATS = (
     ("volcengine", "AKLT", r"AKLT[\w-]{30,}"),
     ("zoho", "1000.", r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}"),
     ("deepl", ":fx", r"[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}:fx"),
+    ("yandex", "t1.9eu", r"t1\.9eu[\w=-]{40,}(?:\.[\w=-]{40,})?"),
     ("macaroon", "MDAx AgEUY", r"(?:MDAx[A-Za-z0-9]{2}[xs][bi]|AgEUY)[\w+/=-]{60,}"),
     ("dynatrace", "dt0", r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"),
     ("grafana", "glsa_ glc_ey", r"gl(?:sa_|c_ey)[A-Za-z0-9_+/=]{30,}"),
@@ -240,7 +241,7 @@ PREFIX_END = r"[_.-]"
 
 PREFIXES_OF_TOKENS = (
     " sk rk ak pat tok tkn token secret sec key api apikey live prod production test sandbox auth oauth pw priv"
-    " private access refresh bot webhook whsec admin deploy personal service svc sa "
+    " private access refresh sdk tk rw ro srv cli dev staging pass cred bearer bot webhook whsec admin deploy personal service svc sa "
 )
 """A prefix that says that a token follows."""
 
