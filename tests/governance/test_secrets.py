@@ -28,12 +28,28 @@ TOKEN_NAMES = ["acme_api_key", "ACME_TOKEN", "acmeSecret", "acme-auth-token", "A
 
 TOKEN_FORMS = [
     *("{name}={value}", "{name}: {value}", '"{name}": "{value}"', "'{name}' => '{value}'", 'export {name}="{value}"'),
-    *("set {name}={value}", "ENV {name}={value}", '$env:{name} = "{value}"', '{name} := "{value}"', '{name} <- "{value}"'),
+    *(
+        "set {name}={value}",
+        "ENV {name}={value}",
+        '$env:{name} = "{value}"',
+        '{name} := "{value}"',
+        '{name} <- "{value}"',
+    ),
     *('const {name} string = "{value}"', 'let {name}: string = "{value}";', "{name} ?= {value}", "-D{name}={value}"),
-    *('NSString *{name} = @"{value}";', 'char {name}[] = "{value}";', '{name} = Secret.of("{value}")', "--{name} {value}"),
+    *(
+        'NSString *{name} = @"{value}";',
+        'char {name}[] = "{value}";',
+        '{name} = Secret.of("{value}")',
+        "--{name} {value}",
+    ),
     *("<{name}>{value}</{name}>", '<add key="{name}" value="{value}"/>', "<key>{name}</key>\n<string>{value}</string>"),
     *('os.environ["{name}"] = "{value}"', 'setenv("{name}", "{value}")', '{name} = getenv("X", "{value}")'),
-    *("https://acme.test/v1?x=1&{name}={value}", 'curl -H "X-{name}: {value}"', "| {name} | {value} |", '("{name}","{value}")'),
+    *(
+        "https://acme.test/v1?x=1&{name}={value}",
+        'curl -H "X-{name}: {value}"',
+        "| {name} | {value} |",
+        '("{name}","{value}")',
+    ),
     *('variable "{name}" {{\n  default = "{value}"\n}}', "- name: {name}\n  value: {value}", "{name}: >-\n  {value}"),
 ]
 
@@ -50,7 +66,13 @@ PASSWORD_FORMS = [
 WORD_FORMS = ["Password is '{value}'", 'password = "{value}"', 'if password == "{value}":', "password => '{value}'"]
 
 NOT_SECRET = [
-    *("password=changeme", "password=<your-password>", "password=$PASSWORD", "password=${DB_PASSWORD}", "password: null"),
+    *(
+        "password=changeme",
+        "password=<your-password>",
+        "password=$PASSWORD",
+        "password=${DB_PASSWORD}",
+        "password: null",
+    ),
     *('password = os.environ["DB_PASSWORD"]', "password: true", "password = get_password()", "password: str"),
     *("def login(user: str, password: str) -> None:", "password: Optional[str] = None", "self.password = password2"),
     *("login(user=user1, password=pass2)", "if password == user.password2:", 'password: "required|min:8"'),
@@ -136,12 +158,18 @@ def test_code_placeholders_and_identifiers_stay_as_they_are(depth: int, tally: T
             "https://outlook.office.com/webhook/[redacted:teams]",
         ),
         ("https://chat.test/hooks/{lower}", "https://chat.test/hooks/[redacted:webhook]"),
-        ("coap://coap.things.test/api/v1/{lower}/telemetry", "coap://coap.things.test/api/v1/[redacted:token]/telemetry"),
+        (
+            "coap://coap.things.test/api/v1/{lower}/telemetry",
+            "coap://coap.things.test/api/v1/[redacted:token]/telemetry",
+        ),
         ("Unseal Key 2: {base64}", "Unseal Key 2: [redacted:vault]"),
         ("mvn -Dsonar.login={hex}", "mvn -Dsonar.login=[redacted:key]"),
         ('ado_pat = "{lower}"', 'ado_pat = "[redacted:key]"'),
         ('postmark: "{uuid}"', 'postmark: "[redacted:token]"'),
-        ('"auth.login_with_api_key", "params": ["8-{mixed}"]', '"auth.login_with_api_key", "params": ["[redacted:truenas]"]'),
+        (
+            '"auth.login_with_api_key", "params": ["8-{mixed}"]',
+            '"auth.login_with_api_key", "params": ["[redacted:truenas]"]',
+        ),
     ],
 )
 def test_what_has_no_name_of_its_own_is_found_by_where_it_stands(text: str, expected: str) -> None:

@@ -63,7 +63,11 @@ def secrets_in(environ: Mapping[str, str]) -> frozenset[str]:
 
 def _names_a_secret(name: str) -> bool:
     words = _compiled(rules.NAME).finditer(_lowered(name))
-    return any(_sort_of_name(name[: word.start()], word[0], name[word.end() :]) for word in words)
+    return any(
+        _sort_of_name(name[: word.start()], word[0], name[word.end() :])
+        for word in words
+        if word[0] not in rules.AMBIGUOUS_WORDS
+    )
 
 
 def _is_worth_knowing(value: str) -> bool:

@@ -240,8 +240,9 @@ PREFIXED = r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm))(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-])
 PREFIX_END = r"[_.-]"
 
 PREFIXES_OF_TOKENS = (
-    " sk rk ak pat tok tkn token secret sec key api apikey live prod production test sandbox auth oauth pw priv"
-    " private access refresh sdk tk rw ro srv cli dev staging pass cred bearer bot webhook whsec admin deploy personal service svc sa "
+    " sk rk ak tk pat tok tkn token secret sec key api apikey sdk live prod production test sandbox dev staging auth"
+    " oauth pw pass cred bearer priv private access refresh rw ro srv svc service sa cli bot webhook whsec admin deploy"
+    " personal "
 )
 """A prefix that says that a token follows."""
 
@@ -386,7 +387,30 @@ KUBERNETES_DATA = (
 )
 KUBERNETES_ENTRY = r"[\w.-]+\"?:[ \t]{1,8}[\"']?([^\s\"'|>][^\s\"']{3,})"
 
-NAME_HINTS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "salt", "pat", "jwt", "psk", "bearer", "login", "license", "api", "dsn", "hook", "private", "access", "kennwort", "senha", "contrase")
+NAME_HINTS = (
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "key",
+    "cred",
+    "auth",
+    "salt",
+    "pat",
+    "jwt",
+    "psk",
+    "bearer",
+    "login",
+    "license",
+    "api",
+    "dsn",
+    "hook",
+    "private",
+    "access",
+    "kennwort",
+    "senha",
+    "contrase",
+)
 NAME = (
     r"pass(?:word|wd|phrase|code|wort|e)?|pwd?|kennwort|senha|contrase[ñn]a"
     r"|secret|token|credential|creds?|key|auth|salt|pat(?![a-z])|jwt|psk|bearer|login|license|api(?![a-z])|dsn|webhook|private|access"
@@ -424,7 +448,7 @@ ASSIGNED = (
 NEARBY = (
     r"(?P<tail>[\w.-]{0,40})"
     r"(?P<glue>(?=[^A-Za-z0-9]{0,20}[\s\"'`=:(\[{<>|,;])[^A-Za-z0-9\n]{0,20}(?:\n[^A-Za-z0-9\n]{0,20})?"
-    r"(?:[A-Za-z_0-9]{1,16}[^A-Za-z0-9]{1,24}){0,3}?)"
+    r"(?:[A-Za-z0-9]{1,16}[^A-Za-z0-9]{1,24}){0,3}?)"
     r"(?P<value>[A-Za-z0-9][\w+/.~-]{15,127}={0,2})"
 )
 """A name, at most three words and some punctuation, and what could be a value drawn by lot."""
@@ -483,7 +507,8 @@ PLAIN_ENDINGS = (
     " window index idx label placeholder hint error errors msg message required enabled valid validator"
     " provider store manager service class reset input form ref refs reference arn env var variable changed"
     " updated created at on date time stdin prompt rotation strength rules per rate page screen view"
-    " component hasher hashers variant variants test tests spec config settings location mount volume template generator factory parser"
+    " hasher hashers variant variants component"
+    " test tests spec config settings location mount volume template generator factory parser"
     " lexer ring chain map set list table column pair pairs code codes word words bits bytes lifetime"
     " interval position status state response request handler exists missing mgr realm marker encryption"
     " pub py js ts go md json yaml yml txt example sample enc sock socket region "
