@@ -114,7 +114,8 @@ def _cleaned(text: str, known: Collection[str]) -> str:
     seen = _compiled(rules.MARKER).sub(lambda marker: "\n" * len(marker[0]), text) if MARK in text else text
     pieces: list[str] = []
     position = 0
-    for found, last, kind in _merged(_spans(seen, known)):
+    spans = _merged(_spans(seen, known))
+    for found, last, kind in _merged([*spans, *_copies(seen, spans)]) if spans else ():
         start, end = _without_half_escapes(text, found, last)
         pieces += (text[position:start], f"[redacted:{kind}]" if start < end else "")
         position = max(start, end)
@@ -153,6 +154,14 @@ def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
     yield from _places(text, lowered)
     yield from _cookies(text, lowered)
     yield from _named(text, lowered)
+
+
+def _copies(text: str, spans: list[Span]) -> Iterator[Span]:
+    """Other places of a value that was found once, such as the log line or the table that repeats it."""
+    kinds = {value: kind for start, end, kind in spans if _is_opaque(value := text[start:end].rstrip("="))}
+    for run in _compiled(rules.LONG_RUN).finditer(text) if kinds else ():
+        if kind := kinds.get(run[0]):
+            yield *run.span(), kind
 
 
 def _unescaped(text: str) -> str:
