@@ -154,6 +154,7 @@ def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
     yield from _places(text, lowered)
     yield from _cookies(text, lowered)
     yield from _named(text, lowered)
+    yield from _unnamed(text, words)
 
 
 def _copies(text: str, spans: list[Span]) -> Iterator[Span]:
@@ -265,6 +266,50 @@ def _prefixed(text: str, words: str) -> Iterator[Span]:
                 start = text.find(match[0], start + len(match[0]))
 
 
+def _unnamed(text: str, words: str) -> Iterator[Span]:
+    """Values drawn by lot that are given to a name, whatever it is, unless the name is that of an identifier."""
+    for match in _compiled(rules.UNNAMED).finditer(words):
+        value = match[0]
+        if not _is_opaque(value) or _is_made_up(value) or _is_identifier(value):
+            continue
+        start = text.find(value)
+        while start >= 0:
+            if _is_given(text, start) or _is_described(text, start + len(value)):
+                yield start, start + len(value), "token"
+            start = text.find(value, start + len(value))
+
+
+def _is_given(text: str, start: int) -> bool:
+    """Whether what starts here is given to a name that may be a secret's."""
+    name = _compiled(rules.GIVEN_TO).search(text, max(0, start - 80), start)
+    if name is None:
+        return False
+    words = [f" {word.lower()} " for word in _compiled(rules.HUMPS).findall(name[1])]
+    return (
+        bool(words)
+        and words[-1] not in rules.PLAIN_ENDINGS
+        and not any(word in rules.NAMES_OF_THINGS for word in words)
+    )
+
+
+def _is_described(text: str, end: int) -> bool:
+    """Whether a comment after a value says that it is a secret."""
+    comment = _compiled(rules.COMMENT).match(text, end)
+    return comment is not None and _compiled(rules.NAME).search(comment[1].lower()) is not None
+
+
+def _is_identifier(value: str) -> bool:
+    """The name of a thing with a part drawn by lot: a digest, a UUID, a ULID, `msg_…`, `worker-7d9f8b6c54-x2x4z`."""
+    parts = _compiled(rules.PREFIX_END).split(value)
+    is_one_case = value.lower() == value or value.upper() == value
+    return (
+        (len(parts) > 1 and (is_one_case or any(len(part) >= 16 and _is_digest(part) for part in parts)))
+        or f" {parts[0].lower()} " in rules.PREFIXES_OF_NAMES
+        or _is_digest(value)
+        or _compiled(rules.ULID).fullmatch(value) is not None
+    )
+
+
 def _is_prefixed_token(word: str) -> bool:
     *prefixes, body = _compiled(rules.PREFIX_END).split(word)
     first, separator, rest = prefixes[0], word[len(prefixes[0])], word[len(prefixes[0]) + 1 :]
@@ -278,8 +323,11 @@ def _is_prefixed_token(word: str) -> bool:
     if is_announced:
         return len(rest) >= 20 and (_is_opaque(rest) or _is_opaque(body))
     # In base64 for addresses two letters and a dash are mere chance.
-    is_word = is_word and separator != "." and (len(first) >= 3 or separator == "_")
-    return is_word and _is_opaque(rest) and len(rest) >= (24 if _is_jumbled(rest) else 32)
+    is_word = (
+        is_word and (len(first) >= 3 or separator != "-") and (first.islower() or separator != "." or len(first) < 3)
+    )
+    shortest = 32 if not _is_jumbled(rest) else 20 if _is_unspeakable(rest) else 24
+    return is_word and _is_opaque(rest) and len(rest) >= shortest
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -398,14 +446,20 @@ def _sort_of_name(owner: str, name: str, tail: str) -> str:
     word = name.lower()
     is_glued = owner[-1:].isalpha() and not (name[0].isupper() and owner[-1].islower())
     is_glued_key = is_glued and word == "key" and owner.lower().endswith(rules.GLUED_KEYS)
+    if is_glued and word == "key" and not is_glued_key:
+        return "" if owner.lower().endswith(rules.GLUED_PLAIN_KEYS) else "key"
     if is_glued and word not in rules.GLUED_WORDS and not is_glued_key:
         return ""
     if word not in rules.TOKEN_WORDS:
         return "password"
     owners = [f" {part.lower()} " for part in _compiled(rules.HUMPS).findall(owner)]
-    if any(part in rules.PLAIN_OWNERS for part in owners):
-        return ""
     is_owned = is_glued_key or any(part in rules.KEY_OWNERS for part in owners)
+    is_public = any(part in rules.PUBLIC_OWNERS for part in owners)
+    # `image_api_key` and `page access token` are secrets; `image key` and `page token` are not.
+    plain_owners = rules.PLAIN_KEY_OWNERS if word == "key" else rules.PLAIN_TOKEN_OWNERS
+    is_plain = any(part in plain_owners for part in owners) and not is_owned
+    if is_public or is_plain:
+        return ""
     if word == "key" and not is_owned:
         return "named-key" if owners and owners[-1] not in rules.COMMON_WORDS else "key"
     if word in rules.AMBIGUOUS_WORDS:
@@ -527,7 +581,7 @@ def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
     digits = sum(map(str.isdigit, value))
     is_like_a_name = _compiled(rules.NAME).search(value.lower()) is not None
     if is_random:
-        return not _is_jumbled(value) if digits else is_like_a_name
+        return not (_is_jumbled(value) or _is_opaque(value)) if digits else is_like_a_name
     if following in {"", "\n"} or _compiled(rules.END_OF_STRING).match(after.string, after.end()):
         return len(value) < 7 or (is_like_a_name and digits < 2)
     if _compiled(rules.NEXT_PAIR).match(after.string, after.end()):
@@ -569,13 +623,21 @@ def _is_jumbled(value: str) -> bool:
     return letters >= 10 and letters * 2 <= len(humps) * 7 and len(humps) >= words + 3
 
 
+def _is_unspeakable(value: str) -> bool:
+    """Letters that seldom follow each other in words, too often for chance."""
+    lowered = value.lower()
+    pairs = _compiled(rules.ADJACENT).findall(lowered)
+    odd = sum(second not in rules.FOLLOWERS.get(first, "") for first, second in pairs)
+    return len(pairs) >= 8 and odd * 5 >= len(pairs) * 2 and "abcdefgh" not in lowered
+
+
 def _is_random(value: str) -> bool:
     """Drawn by lot: small letters, capitals and digits take turns all the time."""
     if len(value) < 16 or len(set(value)) < 7:
         return False
     if _is_digest(value) or _is_jumbled(value):
         return True
-    if len(value) >= 20 and value.isalnum() and _compiled(rules.UNSPEAKABLE).search(value):
+    if _is_unspeakable(value):
         return True
     turns = len(_compiled(rules.CHANGE_OF_CLASS).findall(value))
     is_varied = any(map(str.isdigit, value)) and turns * 5 >= len(value)
@@ -584,11 +646,14 @@ def _is_random(value: str) -> bool:
 
 def _is_opaque(value: str) -> bool:
     """Drawn by lot beyond doubt, so that less needs to be said about it."""
-    if not _is_random(value) or _compiled(rules.SLUG).fullmatch(value):
+    is_unspeakable = _is_unspeakable(value)
+    if not _is_random(value) or (_compiled(rules.SLUG).fullmatch(value) and not is_unspeakable):
         return False
     digits = sum(map(str.isdigit, value))
     is_one_case = value.lower() == value or value.upper() == value
-    return _is_digest(value) or (digits > 0 and _is_jumbled(value)) or (is_one_case and digits >= 3)
+    is_mixed = digits > 0 and (_is_jumbled(value) or is_unspeakable)
+    is_long_noise = is_unspeakable and value.isalnum() and len(value) >= (20 if _is_jumbled(value) else 24)
+    return _is_digest(value) or is_mixed or is_long_noise or (is_one_case and digits >= 3)
 
 
 def _is_mixed(value: str) -> bool:

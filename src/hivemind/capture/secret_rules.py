@@ -256,6 +256,17 @@ PREFIXES_OF_NAMES = (
 )
 """A prefix that says that a name or a digest follows, or something meant for everybody."""
 
+UNNAMED = r"(?<![^\s=:])[\w-]{20,80}(?![\w./:@+=%-])"
+GIVEN_TO = (
+    r"(?<![\w.-])((?:[A-Za-z][\w.-]{1,20} )?[A-Za-z][\w.-]{1,40})[\"'`\])]{0,3}[ \t]{0,8}"
+    r"(?:(?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`])\Z"
+)
+"""The name, the sign or the opening quote right before a value."""
+
+COMMENT = r"[\"'`]?[,;)\]]?[ \t]{1,8}(?:#|//|--|\()([^\n]{1,60})"
+
+ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
+
 ADDRESS_PASSWORD = (
     r"://[^\s/:@\"'`<>]{0,100}:(?!\d{1,5}/)"
     r"([^\s\"'`<>/]{1,200}(?=@)|[^\s\"'`<>@]{1,200})@(?=[\w.\[(*{-])"
@@ -297,6 +308,7 @@ PLACES = (
         r"[\"']?[^\s:\"']{0,64}:([^\s\"']{3,})",
         "any",
     ),
+    ("token", "curl", r"curl (?:[^\n\\]|\\\n?){0,200}?(?<![\w-])(?:-u|--user)[ =]?[\"']?([\w.-]{16,}):", "random"),
     (
         "password",
         "mysql mariadb",
@@ -428,7 +440,8 @@ AMBIGUOUS_WORDS = TOKEN_WORDS[8:]
 GLUED_WORDS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "credential")
 """Words that keep their meaning in a longer one (`pgpassword`), unlike `key` (`monkey`) or `pass` (`bypass`)."""
 
-GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account")
+GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account", "app", "user", "token", "pass", "client")
+GLUED_PLAIN_KEYS = ("cache", "sort", "hash", "object", "primary", "group", "data", "public", "pub", "map", "row")
 
 ASSIGNED = (
     r"(?P<tail>[\w.-]{0,40})(?:[ \\]{1,16}(?=[\"'][ \t]*(?:[:=,)\]]|value)))?[\"'`\])}*]{0,5}(?: \([^()\n]{1,30}\))?"
@@ -461,6 +474,14 @@ DIGEST_WORDS = (
 )
 """What follows one of these is the name of a thing."""
 
+NAMES_OF_THINGS = (
+    f"{DIGEST_WORDS} message msg call run thread step batch event user org project team gen env job task item doc"
+    " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool email"
+    " mail link build cache index chunk img media video asset static nonce public integrity resolved data content body"
+    " cert certificate kid address channel cursor next continuation parent signature sig mac challenge "
+)
+"""What is given to one of these names a thing, or is meant for everybody."""
+
 NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
 """The next pair of a connection string: `password=… dbname=app`."""
 END_OF_STRING = r"[ \\]*\""
@@ -481,16 +502,26 @@ KEY_OWNERS = (
 )
 """A `key` that belongs to one of these is a secret even if it is plain hexadecimal."""
 
-PLAIN_OWNERS = (
-    " public publishable cache primary foreign sort partition idempotency dedup group object routing"
+PUBLIC_OWNERS = (
+    " public publishable pub idempotency pagination paging next continuation cursor max min num total count "
+)
+"""Keys and tokens of these are meant for everybody, or are no credentials."""
+
+PLAIN_KEY_OWNERS = (
+    " cache primary foreign sort partition dedup group object routing"
     " file files redis map dict node tree item event message msg option config lock job queue block blob content data"
     " record entity resource image asset column table field parent child ref bucket path build commit dep deps sha"
     " etag video track room issue thread shard slot metric feature flag query search filter menu route test"
-    " registry lookup row index unique hash site next page continuation cursor max min num total prompt"
-    " completion input output sync start pad eos bos unk sep cls mask cancellation cancel request"
-    " correlation trace design stop special socket gpg pgp recv count translation "
+    " registry lookup row index unique hash site page input output sync start request correlation trace design special"
+    " socket gpg pgp recv translation "
 )
-"""Keys and tokens that belong to one of these are not secret."""
+"""Keys that belong to one of these are not secret."""
+
+PLAIN_TOKEN_OWNERS = (
+    " prompt completion input output sync start stop pad eos bos unk sep cls mask cancellation cancel request"
+    " correlation trace design special page "
+)
+"""Tokens that belong to one of these are not secret."""
 
 COMMON_WORDS = (
     " the a an this that these those for with and or of is by no each same first last new old my our your its it to in"
@@ -508,7 +539,7 @@ PLAIN_ENDINGS = (
     " provider store manager service class reset input form ref refs reference arn env var variable changed"
     " updated created at on date time stdin prompt rotation strength rules per rate page screen view"
     " hasher hashers variant variants component"
-    " test tests spec config settings location mount volume template generator factory parser"
+    " spec config settings location mount volume template generator factory parser"
     " lexer ring chain map set list table column pair pairs code codes word words bits bytes lifetime"
     " interval position status state response request handler exists missing mgr realm marker encryption"
     " pub py js ts go md json yaml yml txt example sample enc sock socket region "
@@ -577,6 +608,35 @@ LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
 UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}"
 """No word has so many consonants in a row; abbreviations in capitals have a few more."""
+FOLLOWERS = {
+    "a": "bcdfgiklmnprstuvy",
+    "b": "aeilorsu",
+    "c": "acehiklorstu",
+    "d": "adeilorsu",
+    "e": "abcdefgilmnpqrstvwxy",
+    "f": "aefilortu",
+    "g": "aehilnorsu",
+    "h": "aeiort",
+    "i": "abcdefglmnoprstvxz",
+    "k": "eis",
+    "l": "adeilostuy",
+    "m": "abeimopsu",
+    "n": "acdefgiklnopstuv",
+    "o": "abcdfgiklmnoprstuvw",
+    "p": "aehiloprstuy",
+    "q": "u",
+    "r": "acdegiklmnoprstuy",
+    "s": "acehiklmopstuy",
+    "t": "acehilorstuy",
+    "u": "abcegilmnprst",
+    "v": "aei",
+    "w": "aehior",
+    "x": "ept",
+    "y": "ps",
+    "z": "e",
+}
+"""The letters that follow each letter in words: nine of ten pairs in code and prose, four of ten drawn by lot."""
+ADJACENT = r"(?=([a-z])([a-z]))"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""
 SEPARATOR = r"[-_./:]"
