@@ -285,11 +285,7 @@ def _is_given(text: str, start: int) -> bool:
     if name is None:
         return False
     words = [f" {word.lower()} " for word in _compiled(rules.HUMPS).findall(name[1])]
-    return (
-        bool(words)
-        and words[-1] not in rules.PLAIN_ENDINGS
-        and not any(word in rules.NAMES_OF_THINGS for word in words)
-    )
+    return bool(words) and not any(word in rules.NAMES_OF_THINGS for word in words)
 
 
 def _is_described(text: str, end: int) -> bool:

@@ -476,9 +476,10 @@ DIGEST_WORDS = (
 
 NAMES_OF_THINGS = (
     f"{DIGEST_WORDS} message msg call run thread step batch event user org project team gen env job task item doc"
-    " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool email"
-    " mail link build cache index chunk img media video asset static nonce public integrity resolved data content body"
-    " cert certificate kid address channel cursor next continuation parent signature sig mac challenge "
+    " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool"
+    " email mail link build cache index chunk img media video asset static nonce public integrity resolved data content body"
+    " cert certificate kid address channel cursor next continuation parent signature sig mac challenge code name"
+    " names filename checksum pattern regex prefix suffix format encoding "
 )
 """What is given to one of these names a thing, or is meant for everybody."""
 
