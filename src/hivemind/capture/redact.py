@@ -30,6 +30,9 @@ SHORTEST_VALUE = 5
 LONGEST_LOOK = 120
 """A value of this length was not read to its end; the rest is taken along once it is judged a secret."""
 
+MOST_COPIED = 100
+"""How many values of one text are looked for a second time."""
+
 MARK = "[redacted:"
 
 
@@ -159,10 +162,18 @@ def _spans(text: str, known: Collection[str]) -> Iterator[Span]:
 
 def _copies(text: str, spans: list[Span]) -> Iterator[Span]:
     """Other places of a value that was found once, such as the log line or the table that repeats it."""
-    kinds = {value: kind for start, end, kind in spans if _is_opaque(value := text[start:end].rstrip("="))}
-    for run in _compiled(rules.LONG_RUN).finditer(text) if kinds else ():
-        if kind := kinds.get(run[0]):
-            yield *run.span(), kind
+    kinds = {text[start:end].rstrip("="): kind for start, end, kind in spans}
+    values = [value for value in kinds if _is_opaque(value) or (len(value) >= 10 and _is_chosen(value))]
+    # Each value is looked for on its own, so a text full of them must not cost its square.
+    for value in values[:MOST_COPIED]:
+        yield from ((start, start + len(value), kinds[value]) for start in _places_of(value, text))
+
+
+def _places_of(value: str, text: str) -> Iterator[int]:
+    start = text.find(value)
+    while start >= 0:
+        yield start
+        start = text.find(value, start + len(value))
 
 
 def _unescaped(text: str) -> str:
@@ -180,10 +191,7 @@ def _known(text: str, known: Collection[str]) -> Iterator[Span]:
         if len(value) < SHORTEST_VALUE or MARK in value:
             continue
         for form in {value, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")}:
-            start = text.find(form)
-            while start >= 0:
-                yield start, start + len(form), "known"
-                start = text.find(form, start + len(form))
+            yield from ((start, start + len(form), "known") for start in _places_of(form, text))
 
 
 def _private_keys(text: str) -> Iterator[Span]:
@@ -258,12 +266,15 @@ def _words(text: str) -> str:
 
 def _prefixed(text: str, words: str) -> Iterator[Span]:
     """Tokens of any provider that says in a prefix what they are: `acme_live_` and thirty characters drawn by lot."""
-    for match in _compiled(rules.PREFIXED).finditer(words):
-        if _is_prefixed_token(match[0]):
-            start = text.find(match[0])
-            while start >= 0:
-                yield start, start + len(match[0]), "token"
-                start = text.find(match[0], start + len(match[0]))
+    prefixed = [match[0] for match in _compiled(rules.PREFIXED).finditer(words) if _is_prefixed_token(match[0])]
+    dotted = [match[0] for match in _compiled(rules.DOTTED).finditer(words) if any(map(_is_noise, match[0].split(".")))]
+    for token in {*prefixed, *dotted}:
+        yield from ((start, start + len(token), "token") for start in _places_of(token, text))
+
+
+def _is_noise(part: str) -> bool:
+    """A part of a token that nothing else has: long, capitals and digits all over, letters that no word has."""
+    return len(part) >= 20 and any(map(str.isdigit, part)) and _is_jumbled(part) and _is_unspeakable(part)
 
 
 def _unnamed(text: str, words: str) -> Iterator[Span]:
@@ -272,17 +283,16 @@ def _unnamed(text: str, words: str) -> Iterator[Span]:
         value = match[0]
         if not _is_opaque(value) or _is_made_up(value) or _is_identifier(value):
             continue
-        start = text.find(value)
-        while start >= 0:
-            if _is_given(text, start) or _is_described(text, start + len(value)):
-                yield start, start + len(value), "token"
-            start = text.find(value, start + len(value))
+        for start in _places_of(value, text):
+            end = start + len(value)
+            if _is_given(text, start, value) or _is_described(text, end):
+                yield start, end, "token"
 
 
-def _is_given(text: str, start: int) -> bool:
-    """Whether what starts here is given to a name that may be a secret's."""
+def _is_given(text: str, start: int, value: str) -> bool:
+    """Whether what starts here is given to a name that may be a secret's, or follows it and is noise."""
     name = _compiled(rules.GIVEN_TO).search(text, max(0, start - 80), start)
-    if name is None:
+    if name is None or (name[2].isspace() and not (_is_noise(value) and len(value) >= 24)):
         return False
     words = [f" {word.lower()} " for word in _compiled(rules.HUMPS).findall(name[1])]
     return bool(words) and not any(word in rules.NAMES_OF_THINGS for word in words)
@@ -295,14 +305,14 @@ def _is_described(text: str, end: int) -> bool:
 
 
 def _is_identifier(value: str) -> bool:
-    """The name of a thing with a part drawn by lot: a digest, a UUID, a ULID, `msg_…`, `worker-7d9f8b6c54-x2x4z`."""
+    """The name of a thing with a part drawn by lot: a digest, a ULID, `msg_…`, `worker-7d9f8b6c54-x2x4z`."""
     parts = _compiled(rules.PREFIX_END).split(value)
     is_one_case = value.lower() == value or value.upper() == value
     return (
         (len(parts) > 1 and (is_one_case or any(len(part) >= 16 and _is_digest(part) for part in parts)))
         or f" {parts[0].lower()} " in rules.PREFIXES_OF_NAMES
         or _is_digest(value)
-        or _compiled(rules.ULID).fullmatch(value) is not None
+        or _compiled(rules.PUBLIC_VALUE).fullmatch(value) is not None
     )
 
 
@@ -322,8 +332,9 @@ def _is_prefixed_token(word: str) -> bool:
     is_word = (
         is_word and (len(first) >= 3 or separator != "-") and (first.islower() or separator != "." or len(first) < 3)
     )
-    shortest = 32 if not _is_jumbled(rest) else 20 if _is_unspeakable(rest) else 24
-    return is_word and _is_opaque(rest) and len(rest) >= shortest
+    if not is_word or any(map(_is_noise, [rest, *_compiled(rules.PREFIX_END).split(rest)])):
+        return is_word
+    return _is_opaque(rest) and len(rest) >= (24 if _is_jumbled(rest) or _is_unspeakable(rest) else 32)
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -544,7 +555,13 @@ def _holds(sort: str, sureness: str, value: str, after: re.Match[str]) -> bool:
         case "token", "stated" if is_bare:
             return is_random or (len(value) >= 10 and _is_chosen(value) and sum(map(str.isdigit, value)) >= 3)
         case _:
-            return is_random or (len(value) >= 8 and _is_chosen(value))
+            is_noise = (
+                len(value) >= 10
+                and len(set(value)) >= 7
+                and value.isalnum()
+                and (_is_jumbled(value) or _is_unspeakable(value))
+            )
+            return is_random or is_noise or (len(value) >= 8 and _is_chosen(value))
 
 
 def _is_wordy_password(value: str, after: re.Match[str]) -> bool:

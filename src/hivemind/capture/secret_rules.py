@@ -238,6 +238,8 @@ ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
 
 PREFIXED = r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm))(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
 PREFIX_END = r"[_.-]"
+DOTTED = r"(?<![^\s=:])(?<!\d=)(?=\S{32})[A-Za-z0-9][\w-]{0,200}(?:\.[\w-]{6,200}){1,3}(?![\w./])"
+"""Parts between dots, as signed tokens have."""
 
 PREFIXES_OF_TOKENS = (
     " sk rk ak tk pat tok tkn token secret sec key api apikey sdk live prod production test sandbox dev staging auth"
@@ -259,13 +261,17 @@ PREFIXES_OF_NAMES = (
 UNNAMED = r"(?<![^\s=:])[\w-]{20,80}(?![\w./:@+=%-])"
 GIVEN_TO = (
     r"(?<![\w.-])((?:[A-Za-z][\w.-]{1,20} )?[A-Za-z][\w.-]{1,40})[\"'`\])]{0,3}[ \t]{0,8}"
-    r"(?:(?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`])\Z"
+    r"((?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`]| )\Z"
 )
 """The name, the sign or the opening quote right before a value."""
 
 COMMENT = r"[\"'`]?[,;)\]]?[ \t]{1,8}(?:#|//|--|\()([^\n]{1,60})"
 
-ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
+PUBLIC_VALUE = (
+    r"[0-7][0-9A-HJKMNP-TV-Z]{25}|AAAA[BCE][\w-]+|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|bc1[a-z0-9]+"
+    r"|[13][1-9A-HJ-NP-Za-km-z]{25,33}"
+)
+"""ULIDs, public keys of SSH, addresses of content and coins."""
 
 ADDRESS_PASSWORD = (
     r"://[^\s/:@\"'`<>]{0,100}:(?!\d{1,5}/)"
@@ -477,8 +483,8 @@ DIGEST_WORDS = (
 NAMES_OF_THINGS = (
     f"{DIGEST_WORDS} message msg call run thread step batch event user org project team gen env job task item doc"
     " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool"
-    " email mail link build cache index chunk img media video asset static nonce public integrity resolved data content body"
-    " cert certificate kid address channel cursor next continuation parent signature sig mac challenge code name"
+    " email mail link build cache index chunk img media video asset static nonce public integrity resolved data content"
+    " body cert certificate kid address channel cursor next continuation parent signature sig mac challenge code name"
     " names filename checksum pattern regex prefix suffix format encoding "
 )
 """What is given to one of these names a thing, or is meant for everybody."""
