@@ -311,7 +311,7 @@ def _is_identifier(value: str) -> bool:
     return (
         (len(parts) > 1 and (is_one_case or any(len(part) >= 16 and _is_digest(part) for part in parts)))
         or f" {parts[0].lower()} " in rules.PREFIXES_OF_NAMES
-        or _is_digest(value)
+        or _is_checksum(value)
         or _compiled(rules.PUBLIC_VALUE).fullmatch(value) is not None
     )
 
@@ -324,7 +324,8 @@ def _is_prefixed_token(word: str) -> bool:
     is_announced = any(f" {part.lower()} " in rules.PREFIXES_OF_TOKENS for part in prefixes)
     is_word = first.islower() or first.isupper()
     if _is_digest(rest) or _is_digest(body):
-        is_short_prefix = is_word and len(first) <= 6 and separator == "_" and _is_digest(rest)
+        is_own_prefix = len(first) <= 6 or not _is_checksum(rest)
+        is_short_prefix = is_word and is_own_prefix and separator == "_" and _is_digest(rest)
         return (is_announced or is_short_prefix) and max(len(body), len(rest) if _is_digest(rest) else 0) >= 32
     if is_announced:
         return len(rest) >= 20 and (_is_opaque(rest) or _is_opaque(body))
@@ -334,7 +335,9 @@ def _is_prefixed_token(word: str) -> bool:
     )
     if not is_word or any(map(_is_noise, [rest, *_compiled(rules.PREFIX_END).split(rest)])):
         return is_word
-    return _is_opaque(rest) and len(rest) >= (24 if _is_jumbled(rest) or _is_unspeakable(rest) else 32)
+    is_plain_noise = separator == "_" and rest.isalnum() and sum(map(str.isdigit, rest)) >= 6
+    is_clear = is_plain_noise or _is_jumbled(rest) or _is_unspeakable(rest)
+    return _is_opaque(rest) and len(rest) >= (24 if is_clear else 32)
 
 
 def _starts_a_word(text: str, start: int) -> bool:
@@ -390,6 +393,8 @@ def _named(text: str, lowered: str) -> Iterator[Span]:
         if is_ambiguous and not is_followed:
             continue
         owner, name = _owner(text, word.start()), text[word.start() : word.end()]
+        if _is_within_base64(text, *word.span(), owner):
+            continue
         span = None if is_ambiguous else _assigned(text, owner, name, word.end())
         if is_followed and span is None:
             span = _nearby(text, owner, name, word.end())
@@ -430,6 +435,14 @@ def _nearby(text: str, owner: str, name: str, position: int) -> Span | None:
     if _is_digest(value) and (len(value) < 32 or not _compiled(rules.ASSIGNMENT).search(after["glue"])):
         return None
     return after.start("value"), after.start("value") + len(value), sort
+
+
+def _is_within_base64(text: str, start: int, end: int, owner: str) -> bool:
+    """Whether letters that read like a name are a chance find in a certificate or another long value."""
+    before = text[max(0, start - len(owner) - 1) : start - len(owner)]
+    is_end_of_line = text[end : end + 1] == "\n" and before in {"+", "/"}
+    is_noise = len(owner) >= 16 and _is_unspeakable(owner)
+    return owner[-1:].isalnum() and (is_end_of_line or is_noise)
 
 
 def _owner(text: str, start: int) -> str:
@@ -590,7 +603,7 @@ def _is_code(value: str, after: re.Match[str], is_random: bool) -> bool:
         return True
     parts = _compiled(rules.MEMBER).split(value)
     if len(parts) > 1:
-        return not any(_is_random(part) and len(part) >= 20 for part in parts)
+        return not any(_is_random(part) and len(part) >= 20 and "_" not in part for part in parts)
     digits = sum(map(str.isdigit, value))
     is_like_a_name = _compiled(rules.NAME).search(value.lower()) is not None
     if is_random:
@@ -626,6 +639,12 @@ def _is_measure(value: str) -> bool:
 def _is_digest(value: str) -> bool:
     """Hexadecimal or a UUID: more often the name of a thing than a secret."""
     return _compiled(rules.DIGEST).fullmatch(value) is not None
+
+
+def _is_checksum(value: str) -> bool:
+    """A digest of a customary length; keys in hexadecimal come in others as well."""
+    is_customary = len(value) <= 36 or len(value) in rules.LENGTHS_OF_DIGESTS or value.startswith("0x")
+    return is_customary and _is_digest(value)
 
 
 def _is_jumbled(value: str) -> bool:

@@ -236,7 +236,10 @@ BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
 
 ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
 
-PREFIXED = r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm))(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
+PREFIXED = (
+    r"(?:(?<![^\s=:])(?<!\d=)|(?<= \dm)|(?<= \d\dm))"
+    r"(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
+)
 PREFIX_END = r"[_.-]"
 DOTTED = r"(?<![^\s=:])(?<!\d=)(?=\S{32})[A-Za-z0-9][\w-]{0,200}(?:\.[\w-]{6,200}){1,3}(?![\w./])"
 """Parts between dots, as signed tokens have."""
@@ -611,6 +614,7 @@ PATH = r"[.~]{0,2}/|[A-Za-z]:\\|[\w.-]+(?:/[\w.-]+)*\.[a-z]{1,5}$|\w+://"
 RESOURCE = r"[\w.@-]+(?:/[\w.@-]+)+"
 EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}"
 DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+LENGTHS_OF_DIGESTS = (40, 56, 64, 96, 128)
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
 UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}"
