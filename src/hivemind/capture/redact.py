@@ -440,7 +440,7 @@ def _nearby(text: str, owner: str, name: str, position: int) -> Span | None:
 def _is_within_base64(text: str, start: int, end: int, owner: str) -> bool:
     """Whether letters that read like a name are a chance find in a certificate or another long value."""
     before = text[max(0, start - len(owner) - 1) : start - len(owner)]
-    is_end_of_line = text[end : end + 1] == "\n" and before in {"+", "/"}
+    is_end_of_line = before in {"+", "/"} and _compiled(rules.END_OF_BASE64).match(text, end) is not None
     is_noise = len(owner) >= 16 and _is_unspeakable(owner)
     return owner[-1:].isalnum() and (is_end_of_line or is_noise)
 

@@ -237,7 +237,7 @@ BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
 ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
 
 PREFIXED = (
-    r"(?:(?<![^\s=:])(?<!\d=)|(?<= \dm)|(?<= \d\dm))"
+    r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm)(?<!\S\dm)|(?<=\d\dm)(?<!\S\d\dm))"
     r"(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
 )
 PREFIX_END = r"[_.-]"
@@ -494,6 +494,7 @@ NAMES_OF_THINGS = (
 
 NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
 """The next pair of a connection string: `password=… dbname=app`."""
+END_OF_BASE64 = r"[A-Za-z0-9+/=]{0,64}\n"
 END_OF_STRING = r"[ \\]*\""
 NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
 GIVES = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
