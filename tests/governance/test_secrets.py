@@ -183,3 +183,93 @@ def test_what_has_no_name_of_its_own_is_found_by_where_it_stands(text: str, expe
     }
 
     assert redact(text.format(**values)) == expected
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_value_that_was_found_once_is_gone_everywhere(depth: int) -> None:
+    value = drawn(LETTERS, 24, "copies")
+    text = as_json(f"acme_token = '{value}' | '{value}'\n200 GET /v1/{value}/items\nretry with {value}", depth)
+
+    assert value not in redact(text)
+
+
+def test_a_copy_of_a_word_that_was_a_password_stays() -> None:
+    assert redact("password = 'blooberry'\nA blooberry pie").endswith("A blooberry pie")
+
+
+RANDOM_VALUES = {
+    "mixed": (LETTERS, 28),
+    "lower case": (string.ascii_lowercase + string.digits, 32),
+    "capitals": (string.ascii_uppercase + string.digits, 32),
+}
+
+PLAIN_NAME_FORMS = [
+    *("acme: {value}", "acme = '{value}'", 'acme := "{value}"', "acme('{value}')", 'new AcmeClient("{value}")'),
+    *('"acme": "{value}"', "{value} # acme api key", '"{value}", // token of acme', "ACME={value}"),
+]
+
+IDENTIFIER_FORMS = [
+    *("request_id: {value}", 'etag = "{value}"', "next_cursor={value}", 'commit "{value}"', "pageToken={value}"),
+    *("trace: {value}", "sha256: {value}", "integrity = '{value}'", "doc = '{value}'", "public key: {value}"),
+]
+
+
+@pytest.mark.parametrize("kind", RANDOM_VALUES)
+def test_a_random_value_given_to_any_name_is_found(kind: str, tally: Tally) -> None:
+    alphabet, length = RANDOM_VALUES[kind]
+    texts = [form.format(value=drawn(alphabet, length, f"{form}{kind}")) for form in PLAIN_NAME_FORMS]
+
+    missed = [text for text in texts if redact(text) == text]
+
+    tally(f"random values, {kind}, given to a plain name and left", len(texts), len(missed))
+    assert missed == []
+
+
+@pytest.mark.parametrize("kind", RANDOM_VALUES)
+def test_a_random_value_given_to_the_name_of_an_identifier_stays(kind: str, tally: Tally) -> None:
+    alphabet, length = RANDOM_VALUES[kind]
+    texts = [form.format(value=drawn(alphabet, length, f"{form}{kind}")) for form in IDENTIFIER_FORMS]
+
+    changed = [text for text in texts if redact(text) != text]
+
+    tally(f"identifiers altered, {kind}", len(texts), len(changed))
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme: 39fec8efef7a32bea00bff7a613cee7b25049b88",
+        "acme = '0b9e1d52-8c5e-4f43-9d5c-0b6a7c1f2e3d'",
+        "pod: payments-worker-7d9f8b6c54-x2x4z",
+        "memory: 01J9ZC4V7K8Q2M5N6P3R1S0T9W",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIyRZI2hIlVBYrWHL1hsGfEiIEiNtLIf9kIRYUGgxRE1Y bob@laptop",
+        "x/ocsp.py,sha256=OQKsqW_Y4mWY53UT_JG79RJR19xt53Q-iQSSw4m0kZM,16691",
+        "AwEAAaNCMEAw/xPwd\nAwEAAaNCMEAwHQYDVR0OBBYEFOLJQJ9NzuiaoXzPDj9lxSmIahlRMA8GA1UdEwEB\n",
+    ],
+)
+def test_digests_and_names_of_things_stay_beside_a_plain_name(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize("owner", ["image", "search", "page", "data", "video", "event"])
+def test_a_product_called_like_a_thing_has_secrets_too(owner: str) -> None:
+    value = drawn("0123456789abcdef", 32, owner)
+
+    assert value not in redact(f"{owner.upper()}_API_KEY={value}")
+    assert value not in redact(f"{owner}_access_token: '{value}'")
+    assert value in redact(f"{owner} key: {value}")
+
+
+def test_letters_that_no_word_has_are_random_without_digits() -> None:
+    assert "wjxkcfzqowprqhtmbwtvqgrk" not in redact("acme_token = 'wjxkcfzqowprqhtmbwtvqgrk'")
+    assert redact("acme_token = 'internationalization_helper'") == "acme_token = 'internationalization_helper'"
+
+
+def test_signed_tokens_in_parts_are_found_without_a_name() -> None:
+    parts = ".".join(drawn(LETTERS, length, f"part {length}") for length in (24, 27, 38))
+
+    assert redact(f"I pasted {parts} into the chat") == "I pasted [redacted:token] into the chat"
+    assert (
+        redact("see hivemind.capture.redact.secrets_in for more") == "see hivemind.capture.redact.secrets_in for more"
+    )
