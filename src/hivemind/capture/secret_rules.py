@@ -618,8 +618,6 @@ DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{
 LENGTHS_OF_DIGESTS = (40, 56, 64, 96, 128)
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
-UNSPEAKABLE = r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{8}"
-"""No word has so many consonants in a row; abbreviations in capitals have a few more."""
 FOLLOWERS = {
     "a": "bcdfgiklmnprstuvy",
     "b": "aeilorsu",
