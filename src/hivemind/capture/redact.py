@@ -279,14 +279,14 @@ def _is_noise(part: str) -> bool:
 
 def _unnamed(text: str, words: str) -> Iterator[Span]:
     """Values drawn by lot that are given to a name, whatever it is, unless the name is that of an identifier."""
-    for match in _compiled(rules.UNNAMED).finditer(words):
-        value = match[0]
-        if not _is_opaque(value) or _is_made_up(value) or _is_identifier(value):
-            continue
-        for start in _places_of(value, text):
-            end = start + len(value)
-            if _is_given(text, start, value) or _is_described(text, end):
-                yield start, end, "token"
+    values = {match[0] for match in _compiled(rules.UNNAMED).finditer(words) if _is_unnamed_secret(match[0])}
+    for run in _compiled(rules.UNNAMED_RUN).finditer(text) if values else ():
+        if run[0] in values and (_is_given(text, run.start(), run[0]) or _is_described(text, run.end())):
+            yield *run.span(), "token"
+
+
+def _is_unnamed_secret(value: str) -> bool:
+    return _is_opaque(value) and not _is_made_up(value) and not _is_identifier(value)
 
 
 def _is_given(text: str, start: int, value: str) -> bool:

@@ -262,6 +262,7 @@ PREFIXES_OF_NAMES = (
 """A prefix that says that a name or a digest follows, or something meant for everybody."""
 
 UNNAMED = r"(?<![^\s=:])[\w-]{20,80}(?![\w./:@+=%-])"
+UNNAMED_RUN = r"(?<![\w-])[\w-]{20,80}(?![\w-])"
 GIVEN_TO = (
     r"(?<![\w.-])((?:[A-Za-z][\w.-]{1,20} )?[A-Za-z][\w.-]{1,40})[\"'`\])]{0,3}[ \t]{0,8}"
     r"((?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`]| )\Z"
