@@ -97,6 +97,16 @@ WHERE_PASSWORDS_STAND = [
     "openssl rsa -in key.pem -passin pass:@",
     "echo 'root:@' | chpasswd",
     "Passwort: @",
+    "the db: password=@ and export",
+    r"{\\\"password\\\": \\\"@\\\"}",
+    r"{\\\\\\\"password\\\\\\\":\\\\\\\"@\\\\\\\"}",
+    r"password=\"@\"",
+    "password == '@'",
+    'const password string = "@"',
+    'password <- "@"',
+    "host=db user=app password=@ dbname=app",
+    "psexec -u admin -p @ cmd",
+    'new NetworkCredential("bob", "@")',
 ]
 
 WHERE_OPAQUE_TOKENS_STAND = [
@@ -397,7 +407,8 @@ def test_any_text_with_any_known_values_can_be_redacted(text: str, known: set[st
             "curl -u ",
         ),
         *("sk-", "1-", "\\", "{", "AAAA", "password is for a ", "kind: Secret\ndata:\n a: b\n", "cookie: a="),
-        "[redacted:",
+        *("[redacted:", "token=_ ", "token a b c d ", "acme_live_", "://hook", "password= \\ \\ "),
+        "token=" + "_" * 300 + " " * 300,
     ],
 )
 def test_a_secret_is_found_after_64_kilobytes_of_anything(unit: str) -> None:
@@ -472,6 +483,13 @@ def test_the_secrets_of_an_environment_are_those_its_names_say() -> None:
     known = secrets_in(environ)
 
     assert known == {"quiet-river-crossing-9", "hunter2hunter2", "0123abcd4567ef89", "s3ldom-told"}
+
+
+def test_variables_about_an_api_or_a_login_are_not_taken_for_secrets() -> None:
+    plain = {"ACME_API": "orders-service-2", "LOGIN": "ada-lovelace-1", "ACCESS": "read-write-42"}
+
+    assert secrets_in(plain) == frozenset()
+    assert secrets_in({"ACME_TOKEN": "orders-service-2"}) == {"orders-service-2"}
 
 
 def test_what_is_known_from_the_environment_is_found_in_a_text() -> None:

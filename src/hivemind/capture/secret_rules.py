@@ -96,11 +96,20 @@ FORMATS = (
     ("onepassword", "A3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){3,5}[A-Z0-9]{5}"),
     ("age", "AGE-SECRET-KEY- AGE-PLUGIN-", r"AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{2,20})-[A-Z0-9]{30,}"),
     ("tailscale", "tskey-", r"tskey-[\w-]{20,}"),
+    ("dtrack", "odt_", r"odt_[A-Za-z0-9_]{32,}"),
+    ("salesforce", "00D", r"00D[A-Za-z0-9]{9,15}![\w.]{60,}"),
+    ("aiven", "AVNS_", r"AVNS_[\w-]{16,}"),
+    ("tencent", "AKID", r"AKID[A-Za-z0-9]{28,}"),
+    ("volcengine", "AKLT", r"AKLT[\w-]{30,}"),
+    ("zoho", "1000.", r"1000\.[a-f0-9]{32}\.[a-f0-9]{32}"),
+    ("deepl", ":fx", r"[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}:fx"),
+    ("yandex", "t1.9eu", r"t1\.9eu[\w=-]{40,}(?:\.[\w=-]{40,})?"),
+    ("macaroon", "MDAx AgEUY", r"(?:MDAx[A-Za-z0-9]{2}[xs][bi]|AgEUY)[\w+/=-]{60,}"),
     ("dynatrace", "dt0", r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{60,}"),
     ("grafana", "glsa_ glc_ey", r"gl(?:sa_|c_ey)[A-Za-z0-9_+/=]{30,}"),
     ("grafana", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/=]{40,}"),
-    ("newrelic", "NRAK- NRJS- NRII- NRIQ- NRRA- NRSP-", r"NR(?:AK|JS|II|IQ|RA|SP)-[\w-]{18,}"),
-    ("newrelic", "NRAL", r"[a-f0-9]{36,42}(?:FFFF)?NRAL"),
+    ("newrelic", "NRAK- NRJS- NRII- NRIQ- NRRA- NRSP- NRAA-", r"NR(?:AK|JS|II|IQ|RA|SP|AA)-[\w-]{18,}"),
+    ("newrelic", "NRAL", r"(?:eu\d\dxx)?[a-f0-9]{30,42}(?:FFFF)?NRAL"),
     ("sentry", "sntrys_ sntryu_ sntrya_ sntryi_", r"sntry[suai]_[\w+/=-]{40,}"),
     ("posthog", "phx_ phs_", r"ph[xs]_[A-Za-z0-9]{36,}"),
     ("honeycomb", "hcaik_ hcaic_ hcxik_ hcbik_", r"hc(?:ai[ck]|[xb]ik)_[a-z0-9]{40,}"),
@@ -112,7 +121,7 @@ FORMATS = (
     ("square", "sq0", r"sq0[a-z]{3}-[\w-]{22,}"),
     ("paypal", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{12,}\$[a-f0-9]{24,}"),
     ("paddle", "pdl_", r"pdl_(?:live|sdbx|ntfset)_[A-Za-z0-9_]{24,}"),
-    ("shopify", "shpat_ shpss_ shppa_ shpca_ shptka_", r"shp(?:at|ss|pa|ca|tka)_[a-fA-F0-9]{28,}"),
+    ("shopify", "shpat_ shpss_ shppa_ shpca_ shptka_", r"shp(?:at|ss|pa|ca|tka)_[A-Za-z0-9]{28,}"),
     ("plaid", "access-", r"access-(?:sandbox|development|production)-[a-f0-9-]{30,}"),
     ("flutterwave", "FLWSECK", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}(?:-X)?"),
     ("duffel", "duffel_", r"duffel_(?:live|test)_[\w=-]{40,}"),
@@ -153,7 +162,7 @@ FORMATS = (
     # Addresses that are themselves the credential
     ("slack", "hooks.slack.com", r"(?:https://)?hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]+"),
     ("discord", "/webhooks/", r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(\d+/[\w-]{30,})"),
-    ("teams", "webhook.office.com", r"webhook\.office\.com/webhookb2/([\w@/-]{40,})"),
+    ("teams", "webhook", r"\.office(?:365)?\.com/webhook(?:b2)?/([\w@%/-]{40,})"),
     ("google-chat", "chat.googleapis.com", r"googleapis\.com/v1/spaces/[\w-]+/messages\?([\w=&%.-]{30,})"),
     ("zapier", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/([\w/]{10,})"),
     ("ifttt", "maker.ifttt.com", r"maker\.ifttt\.com/trigger/[\w-]+/(?:json/)?with/key/([\w-]{16,})"),
@@ -162,7 +171,9 @@ FORMATS = (
     ("signed-url", "ecurity-Token=", r"[?&]X-Amz-Security-Token=([\w%+/=~-]{20,})"),
     ("otp", "otpauth", r"otpauth(?:-migration)?://[^\s\"']{0,200}?(?:secret|data)=([\w%+/=-]{8,})"),
     # Password hashes can be cracked, so they are as good as passwords
-    ("password-hash", "$2 $6$ $5$ $1$ $y$", r"\$(?:2[abxy]\$\d\d|[156y])\$[\w./$]{20,}"),
+    ("password-hash", "$2 $6$ $5$ $1$ $y$ $8$ $9$", r"\$(?:2[abxy]\$\d\d|[15689y])\$(?:rounds=\d+\$)?[\w./$]{20,}"),
+    ("password-hash", "$krb5", r"\$krb5(?:asrep|tgs|pa)\$[^\s\"']{40,}"),
+    ("password-hash", "{SSHA {SHA {CRYPT", r"\{(?:SSHA|SHA|CRYPT)\d{0,3}\}[\w+/=$.]{20,}"),
     ("password-hash", "$argon2 $apr1$ $scrypt$", r"\$(?:argon2\w{1,2}|apr1|scrypt)\$[\w.,/$+=]{20,}"),
     ("password-hash", "pbkdf2_sha", r"pbkdf2_sha\d+\$\d+\$[\w.,/$+=]{20,}"),
 )
@@ -212,6 +223,9 @@ STANDALONE = (
     ("atlassian", "ATBB ATTA", r"AT(?:BB|TA)[\w=-]{24,}"),
     ("square", "EAAA", r"EAAA[\w-]{56,64}(?![\w-])"),
     ("discord", ".", r"[MNO][\w-]{22,28}\.[\w-]{6}\.[\w-]{25,}"),
+    ("twitch", "live_", r"live_\d{6,12}_[A-Za-z0-9]{24,}"),
+    ("truenas", "-", r"\d{1,3}-(?![a-f0-9]{64})[A-Za-z0-9]{64}(?![\w+/=-])"),
+    ("facebook", "|", r"\d{13,17}\|[\w-]{27}(?![\w-])"),
 )
 """Shapes that could be part of a longer word: they count only where a word starts and looks drawn by lot."""
 
@@ -219,6 +233,49 @@ HEXADECIMAL = "0123456789abcdefABCDEF"
 
 BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
 """What stands between words besides space, and in no keyword."""
+
+ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
+
+PREFIXED = (
+    r"(?:(?<![^\s=:])(?<!\d=)|(?<=\dm)(?<!\S\dm)|(?<=\d\dm)(?<!\S\d\dm))"
+    r"(?:[A-Za-z][A-Za-z0-9]{0,11}[_.-]){1,4}[A-Za-z0-9][\w-]{15,}(?![\w./])"
+)
+PREFIX_END = r"[_.-]"
+DOTTED = r"(?<![^\s=:])(?<!\d=)(?=\S{32})[A-Za-z0-9][\w-]{0,200}(?:\.[\w-]{6,200}){1,3}(?![\w./])"
+"""Parts between dots, as signed tokens have."""
+
+PREFIXES_OF_TOKENS = (
+    " sk rk ak tk pat tok tkn token secret sec key api apikey sdk live prod production test sandbox dev staging auth"
+    " oauth pw pass cred bearer priv private access refresh rw ro srv svc service sa cli bot webhook whsec admin deploy"
+    " personal "
+)
+"""A prefix that says that a token follows."""
+
+PREFIXES_OF_NAMES = (
+    " msg toolu req call chatcmpl cmpl resp rs fc run asst thread file step batch cus pi price evt cs seti sub acct ch"
+    " card pk pub public pubkey phc client id session sess trace span nonce sha sha1 sha256 sha384 sha512 md5 h1 commit"
+    " user usr org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
+    " pi ch in po si ba py il ii cn dp su re cu txn src tmp temp db table idx fk hash blob obj object layer volume"
+    " container network snapshot backup log tree node pod run var fn func method ws tool email mail form link"
+    " build cache index chunk etag uuid img image media video asset static css js "
+)
+"""A prefix that says that a name or a digest follows, or something meant for everybody."""
+
+UNNAMED = r"(?<![^\s=:])[\w-]{20,80}(?![\w./:@+=%-])"
+UNNAMED_RUN = r"(?<![\w-])[\w-]{20,80}(?![\w-])"
+GIVEN_TO = (
+    r"(?<![\w.-])((?:[A-Za-z][\w.-]{1,20} )?[A-Za-z][\w.-]{1,40})[\"'`\])]{0,3}[ \t]{0,8}"
+    r"((?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`]| )\Z"
+)
+"""The name, the sign or the opening quote right before a value."""
+
+COMMENT = r"[\"'`]?[,;)\]]?[ \t]{1,8}(?:#|//|--|\()([^\n]{1,60})"
+
+PUBLIC_VALUE = (
+    r"[0-7][0-9A-HJKMNP-TV-Z]{25}|AAAA[BCE][\w-]+|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|bc1[a-z0-9]+"
+    r"|[13][1-9A-HJ-NP-Za-km-z]{25,33}"
+)
+"""ULIDs, public keys of SSH, addresses of content and coins."""
 
 ADDRESS_PASSWORD = (
     r"://[^\s/:@\"'`<>]{0,100}:(?!\d{1,5}/)"
@@ -243,14 +300,25 @@ PLACES = (
     ("token", "://", r"://([\w-]{20,200})@(?=[\w.\[-])", "random"),
     ("key", "?key= &key=", r"[?&]key=([\w%+/=-]{20,})", "random"),
     ("password", "oracle: sqlplus", r"(?:jdbc:oracle:\w+:|sqlplus +)[^\s/@:]{1,64}/([^\s@\"]{3,99})@", "any"),
+    ("webhook", "hook", r"://[^\s\"'<>`]{0,120}?hooks?[^\s\"'<>`/]{0,24}/([^\s\"'<>`?#]{16,200})", "segment"),
+    (
+        "token",
+        "alchemy infura quiknode ankr blastapi getblock chainstack nodereal drpc tenderly",
+        r"://[\w.-]{0,60}(?:alchemy|infura|quiknode|ankr|blastapi|getblock|chainstack|nodereal|drpc|tenderly)"
+        r"[\w.-]{0,40}/(?:[\w-]{1,16}/){0,3}([\w-]{20,})",
+        "random",
+    ),
+    ("token", "/api/v1/", r"/api/v1/([a-z0-9]{20})/(?:telemetry|attributes|rpc|claim)", "random"),
+    ("key", "appid=", r"[?&]appid=([\w%+/=-]{20,})", "random"),
     # Commands
     (
         "password",
         "curl wget",
-        r"(?:curl|wget) [^\n]{0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
+        r"(?:curl|wget) (?:[^\n\\]|\\\n?){0,200}?(?<![\w-])(?:-u|--user|--proxy-user)[ =]?"
         r"[\"']?[^\s:\"']{0,64}:([^\s\"']{3,})",
         "any",
     ),
+    ("token", "curl", r"curl (?:[^\n\\]|\\\n?){0,200}?(?<![\w-])(?:-u|--user)[ =]?[\"']?([\w.-]{16,}):", "random"),
     (
         "password",
         "mysql mariadb",
@@ -264,6 +332,7 @@ PLACES = (
         r"[^\n]{0,200}? -[paw][ =]?[\"']?([^\s\"'-][^\s\"']{3,})",
         "likely",
     ),
+    ("password", " -p ", r" -u +[^\s-]\S{0,60} +-p +[\"']?([^\s\"'-][^\s\"']{3,80})", "any"),
     ("password", "smbclient", r"smbclient[^\n]{0,120}? -u *[\"']?[^\s%\"']{1,40}%([^\s\"']{4,})", "any"),
     ("password", "pass:", r"-pass(?:in|out)? +pass:([^\s\"'<]{4,})", "any"),
     ("password", "htpasswd", r"htpasswd -[a-z]*b[a-z]* \S{1,80} \S{1,40} [\"']?([^\s\"']{4,})", "any"),
@@ -289,7 +358,14 @@ PLACES = (
     ("private-key", "private-lines", r"private-lines: \d+\s{1,4}((?:[a-z0-9+/=]{4,}\s+)+[a-z0-9+/=]*)", "whole"),
     ("private-key", "ssh2", r"---- begin ssh2 [a-z ]*private key ----([^-]{40,})", "whole"),
     ("aws", "akia asia", r"a[ks]ia[a-z0-9]{16}[\s\S]{1,120}?(?<![\w/+])([\w/+]{40})(?![\w/+=])", "random"),
-    ("heroku", "heroku", r"heroku[^\n]{0,40}?(?<![\w-])([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})", "any"),
+    (
+        "token",
+        "heroku postmark",
+        r"(?:heroku|postmark)[^\n]{0,40}?(?<![\w-])([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})",
+        "any",
+    ),
+    ("vault", "unseal", r"unseal(?:ing)?(?: key)?(?: (?:key )?\d{1,2})?:? +[\"']?([a-z0-9+/]{40,}={0,2})", "random"),
+    ("token", "cc_test_reporter_id", r"cc_test_reporter_id[\"']?\s{0,4}[:=]\s{0,4}[\"']?([0-9a-f]{64})", "any"),
     ("datadog", "datadog", r"datadog[ _:={\"'\w-]{1,30}?(?<![0-9a-f])((?:[0-9a-f]{8}){4,5})(?!\w)", "any"),
     (
         "mnemonic",
@@ -300,8 +376,9 @@ PLACES = (
     ),
     (
         "password",
-        "auth( auth=( login(",
-        r"(?:auth=?|login)\([\"'][^\"'\n]{1,80}[\"'],\s{0,4}[\"']([^\"'\n]{4,80})[\"']",
+        "auth( auth=( login( credential( credentials( directoryentry(",
+        r"(?:auth=?|login|credentials?|directoryentry)\( {0,16}(?:[\"'][^\"'\n]{1,80}[\"'],\s{0,20}){1,2}"
+        r"[\"']([^\"'\n]{4,80})[\"']",
         "likely",
     ),
     # Prose
@@ -332,36 +409,96 @@ KUBERNETES_DATA = (
 )
 KUBERNETES_ENTRY = r"[\w.-]+\"?:[ \t]{1,8}[\"']?([^\s\"'|>][^\s\"']{3,})"
 
-NAME_HINTS = ("pass", "pw", "secret", "token", "key", "cred", "auth", "salt", "kennwort", "senha", "contrase")
+NAME_HINTS = (
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "key",
+    "cred",
+    "auth",
+    "salt",
+    "pat",
+    "jwt",
+    "psk",
+    "bearer",
+    "login",
+    "license",
+    "api",
+    "dsn",
+    "hook",
+    "private",
+    "access",
+    "kennwort",
+    "senha",
+    "contrase",
+)
 NAME = (
     r"pass(?:word|wd|phrase|code|wort|e)?|pwd?|kennwort|senha|contrase[ñn]a"
-    r"|secret|token|credential|creds?|key|auth|salt"
+    r"|secret|token|credential|creds?|key|auth|salt|pat(?![a-z])|jwt|psk|bearer|login|license|api(?![a-z])|dsn|webhook|private|access"
 )
 """Words that name secrets, in lower case."""
 
-TOKEN_WORDS = ("secret", "token", "credential", "cred", "creds", "key", "auth", "salt")
+TOKEN_WORDS = (
+    *("secret", "token", "credential", "cred", "creds", "key", "auth", "salt"),
+    *("pat", "jwt", "psk", "bearer", "login", "license", "api", "dsn", "webhook", "private", "access"),
+)
+
+AMBIGUOUS_WORDS = TOKEN_WORDS[8:]
+"""They mean other things as well, so only what is drawn by lot counts."""
 
 GLUED_WORDS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "credential")
 """Words that keep their meaning in a longer one (`pgpassword`), unlike `key` (`monkey`) or `pass` (`bypass`)."""
 
-GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account")
+GLUED_KEYS = ("api", "access", "secret", "auth", "private", "account", "app", "user", "token", "pass", "client")
+GLUED_PLAIN_KEYS = ("cache", "sort", "hash", "object", "primary", "group", "data", "public", "pub", "map", "row")
 
 ASSIGNED = (
-    r"(?P<tail>[\w.-]{0,40})\\{0,3}(?: (?=\"[ \t]*(?:[:=,)\]]|value)))?[\"'`\])}*]{0,5}(?: \([^()\n]{1,30}\))?"
+    r"(?P<tail>[\w.-]{0,40})(?:[ \\]{1,16}(?=[\"'][ \t]*(?:[:=,)\]]|value)))?[\"'`\])}*]{0,5}(?: \([^()\n]{1,30}\))?"
     r"(?:(?P<pair>[\s,;/]{0,12}\\?[\"']?(?:value|default|content) ?\\?[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
-    r"| --?(?:body|value|b)[ =]|: ?\w[\w.\[\]| ]{0,24}= ?(?=[\"']))"
-    r"|(?P<sign>[ \t]{0,20}(?:=>|->|→|:=|[=!]==?|\|\||\?\?|[=:|,(>]|：)[ \t]{0,20})(?:\*{2}[ \t]{1,4})?"
+    r"| --?(?:body|value|b)[ =]|(?:: ?\w[\w.\[\]| ]{0,24}|\[\d{0,4}\] ?| [a-zA-Z][\w.]{0,20} )= {0,16}(?=@?[\"'`]))"
+    r"|(?P<sign>[ \t]{0,20}(?:=>|->|<-|[?+.]=|::|→|:=|[=!]==?|\|\||\?\?|[=:|,(>]|：)[ \t]{0,20})(?:\*{2}[ \t]{1,4})?"
     r"(?:[|>][-+]?\n\s{1,40}|(?P<below>\n[ \t]{0,40}))?"
     r"|(?P<said>(?: (?:for|of|on|to|in|at) [^\n:=]{1,60}?)?"
     r"(?: (?:is|was)(?: now| set to| changed to| reset to| currently| still)?:?|:| [-–—]) )"
     r"|(?P<gap>[ \t]{1,20}(?=[\"'`\\]|\S{0,60}[0-9A-Z])|[ \t]{0,4}\n))"
-    r"[*_]{0,3}(?:[rbuf]{1,2}(?=[\"']))?"
-    r"(?:\\{0,3} ?\"(?P<double>[^\"\n]{1,128})|'(?P<single>[^'\n]{1,128})|`(?P<back>[^`\n]{1,128})"
+    r"[*_]{0,3}(?:[({]{1,2} ?(?=[\"']))?(?:[rbuf@]{1,2}(?=[\"']))?(?:[\"'](?=[ \\]{0,16}[\"']))?"
+    r"(?:[ \\]{0,16}\"(?P<double>[^\"\n]{1,128})|'(?P<single>[^'\n]{1,128})|`(?P<back>[^`\n]{1,128})"
     r"|(?P<bare>[^\s\"'`<>,;|()\[\]{}]{1,128}))"
 )
 """What follows a name: its last part, the way the value is given, and the value."""
 
+NEARBY = (
+    r"(?P<tail>[\w.-]{0,40})"
+    r"(?P<glue>(?=[^A-Za-z0-9]{0,20}[\s\"'`=:(\[{<>|,;])[^A-Za-z0-9\n]{0,20}(?:\n[^A-Za-z0-9\n]{0,20})?"
+    r"(?:[A-Za-z0-9]{1,16}[^A-Za-z0-9]{1,24}){0,3}?)"
+    r"(?P<value>[A-Za-z0-9][\w+/.~-]{15,127}={0,2})"
+)
+"""A name, at most three words and some punctuation, and what could be a value drawn by lot."""
+LONG_RUN = r"\b[\w+/.~-]{16,}"
+ASSIGNMENT = r"[=:>({\[|,;][^A-Za-z0-9]*$|<-"
+ADDRESS_GLUE = ("/", ".", "@", "#", "$", "\\", " -", "--")
+DIGEST_WORDS = (
+    " commit sha hash digest checksum fingerprint id ids uuid guid md etag version path url uri ref refs rev revision"
+    " file image tag trace span request correlation session "
+)
+"""What follows one of these is the name of a thing."""
+
+NAMES_OF_THINGS = (
+    f"{DIGEST_WORDS} message msg call run thread step batch event user org project team gen env job task item doc"
+    " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool"
+    " email mail link build cache index chunk img media video asset static nonce public integrity resolved data content"
+    " body cert certificate kid address channel cursor next continuation parent signature sig mac challenge code name"
+    " names filename checksum pattern regex prefix suffix format encoding "
+)
+"""What is given to one of these names a thing, or is meant for everybody."""
+
+NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
+"""The next pair of a connection string: `password=… dbname=app`."""
+END_OF_BASE64 = r"[A-Za-z0-9+/=]{0,64}\n"
+END_OF_STRING = r"[ \\]*\""
 NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
+GIVES = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
 PRINTS = ("$", "${", "%", "printenv ")
 REGEX_PART = r"[()\[\]|\\<>]"
 BARE_END = r"&[\w.-]+=|\\+$"
@@ -377,13 +514,33 @@ KEY_OWNERS = (
 )
 """A `key` that belongs to one of these is a secret even if it is plain hexadecimal."""
 
-PLAIN_OWNERS = (
-    " public publishable cache primary foreign sort partition idempotency dedup group object routing"
-    " registry lookup row index unique hash site next page continuation cursor max min num total prompt"
-    " completion input output sync start pad eos bos unk sep cls mask cancellation cancel request"
-    " correlation trace design stop special socket gpg pgp recv count translation "
+PUBLIC_OWNERS = (
+    " public publishable pub idempotency pagination paging next continuation cursor max min num total count "
 )
-"""Keys and tokens that belong to one of these are not secret."""
+"""Keys and tokens of these are meant for everybody, or are no credentials."""
+
+PLAIN_KEY_OWNERS = (
+    " cache primary foreign sort partition dedup group object routing"
+    " file files redis map dict node tree item event message msg option config lock job queue block blob content data"
+    " record entity resource image asset column table field parent child ref bucket path build commit dep deps sha"
+    " etag video track room issue thread shard slot metric feature flag query search filter menu route test"
+    " registry lookup row index unique hash site page input output sync start request correlation trace design special"
+    " socket gpg pgp recv translation "
+)
+"""Keys that belong to one of these are not secret."""
+
+PLAIN_TOKEN_OWNERS = (
+    " prompt completion input output sync start stop pad eos bos unk sep cls mask cancellation cancel request"
+    " correlation trace design special page "
+)
+"""Tokens that belong to one of these are not secret."""
+
+COMMON_WORDS = (
+    " the a an this that these those for with and or of is by no each same first last new old my our your its it to in"
+    " on at as from one any all every another other missing wrong invalid correct right given current same as per via"
+    " hit press unknown duplicate dict hash map cache random host "
+)
+"""They say nothing about the key that follows them."""
 
 PLAIN_ENDINGS = (
     " file files filename path paths dir url uri endpoint host port name names id ids type types kind"
@@ -393,7 +550,8 @@ PLAIN_ENDINGS = (
     " window index idx label placeholder hint error errors msg message required enabled valid validator"
     " provider store manager service class reset input form ref refs reference arn env var variable changed"
     " updated created at on date time stdin prompt rotation strength rules per rate page screen view"
-    " component test tests spec config settings location mount volume template generator factory parser"
+    " hasher hashers variant variants component"
+    " spec config settings location mount volume template generator factory parser"
     " lexer ring chain map set list table column pair pairs code codes word words bits bytes lifetime"
     " interval position status state response request handler exists missing mgr realm marker encryption"
     " pub py js ts go md json yaml yml txt example sample enc sock socket region "
@@ -413,7 +571,9 @@ TRIVIAL = (
     " object any none null nil true false undefined optional required invalid missing hidden disabled"
     " enabled env prompt stdin default redacted masked removed encrypted unknown empty foo bar baz foobar"
     " localhost dev development prod production staging bearer basic secretref vault private public"
-    " supersecret topsecret "
+    " supersecret topsecret incorrect correct wrong weak strong short expired hashed plain plaintext"
+    " confirmed nullable writeonly write-only read-only readonly always never omitted blank visible"
+    " provided shared changed accepted rejected reset valid denied allowed granted "
 )
 """Values that everybody knows; `changeme` and its like stay, because a default is worth knowing."""
 
@@ -422,13 +582,11 @@ STAND_IN_STARTS = (
     *("arn:", "op://", "vault:", "ssm:", "secretsmanager", "projects/", "env:", "env.", "process.env"),
     *("os.", "file:", "ref+", "todo", "fixme", "sha1", "sha256", "sha384", "sha512"),
 )
-STAND_IN_PARTS = (
-    *("example", "placeholder", "changeme", "change-me", "change_me", "replaceme", "replace-"),
-    *("replace_", "insert-", "insert_", "redacted", "dummy", "xxxxxx", "***", "...", "…", "${", "{{"),
-    *("your-", "your_", "yourapi", "yourtoken", "yoursecret", "yourpass", "yourkey", "youraccess"),
-    *("-here", "_here", "sha256:"),
+STAND_IN_PART = (
+    r"example|placeholder|change[-_]?me|replace(?:me|-|_)|insert[-_]|redacted|dummy|xxxxxx|\*\*\*|\.\.\.|…|\$\{|\{\{"
+    r"|your(?:-|_|api|token|secret|pass|key|access)|[-_]here|sha256:"
 )
-STAND_IN = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[^{]*\{[^}]*\}.*"
+STAND_IN = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[a-z]+\|[a-z\d|:,]+|[^{]*\{[^}]*\}.*"
 """Something stands in for the secret: a variable, a template, a reference, or the words for it."""
 
 COUNTING = ("012345678", "123456789", "abcdefgh")
@@ -449,14 +607,47 @@ TECHNICAL = (
 SLUG = r"(?:[A-Za-z]+\d{0,2}|\d{0,4})(?:[-_./:+](?:[A-Za-z]+\d{0,2}|\d{0,4}))*"
 """Words and small numbers strung together: a name that somebody gave."""
 
+WORDY = r"[a-z]{6,20}(?:[-_][a-z]{3,20}){0,2}"
+"""A password made of words alone."""
+
 MEMBER = r"\.|->|::"
 IDENTIFIER = r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_]\w*)*"
 PATH = r"[.~]{0,2}/|[A-Za-z]:\\|[\w.-]+(?:/[\w.-]+)*\.[a-z]{1,5}$|\w+://"
 RESOURCE = r"[\w.@-]+(?:/[\w.@-]+)+"
 EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}"
 DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+LENGTHS_OF_DIGESTS = (40, 56, 64, 96, 128)
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
+FOLLOWERS = {
+    "a": "bcdfgiklmnprstuvy",
+    "b": "aeilorsu",
+    "c": "acehiklorstu",
+    "d": "adeilorsu",
+    "e": "abcdefgilmnpqrstvwxy",
+    "f": "aefilortu",
+    "g": "aehilnorsu",
+    "h": "aeiort",
+    "i": "abcdefglmnoprstvxz",
+    "k": "eis",
+    "l": "adeilostuy",
+    "m": "abeimopsu",
+    "n": "acdefgiklnopstuv",
+    "o": "abcdfgiklmnoprstuvw",
+    "p": "aehiloprstuy",
+    "q": "u",
+    "r": "acdegiklmnoprstuy",
+    "s": "acehiklmopstuy",
+    "t": "acehilorstuy",
+    "u": "abcegilmnprst",
+    "v": "aei",
+    "w": "aehior",
+    "x": "ept",
+    "y": "ps",
+    "z": "e",
+}
+"""The letters that follow each letter in words: nine of ten pairs in code and prose, four of ten drawn by lot."""
+ADJACENT = r"(?=([a-z])([a-z]))"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""
 SEPARATOR = r"[-_./:]"
