@@ -294,3 +294,15 @@ def test_a_mistaken_command_gets_one_line_and_changes_nothing(store: dict[str, s
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert len(run_json("list")) == 2
+
+
+def test_a_memory_that_only_contradicts_what_is_named_stays(open_mind: Open) -> None:
+    mind = open_mind()
+    older = mind.remember("deploys use Vercel")
+    newer = mind.remember("deploys moved to Coolify")
+    assert newer.contradicts == (older.id,)
+
+    receipt = mind.erase_about("Coolify")
+
+    assert receipt.memories == (newer.id,)
+    assert mind.show(older.id).text == "deploys use Vercel"

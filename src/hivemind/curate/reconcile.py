@@ -19,6 +19,9 @@ WORD = re.compile(r"[A-Za-z0-9]+")
 BEGINNING = 200
 """Characters; long texts are indexed in passages, and this much is surely in one."""
 
+# The values themselves are not recorded: the history of one memory would keep them when the other is erased.
+OTHERWISE = "says otherwise"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
@@ -91,7 +94,7 @@ def _conflicts(db: Database, text: str, repo: str, subject: str) -> Iterator[Con
     for memory in memories.get_all(db, found) if found else ():
         if memory.id not in of_subject:
             conflict = found[memory.id]
-            yield Conflict(memory=memory, reason=conflict.reason, is_certain=conflict.is_certain)
+            yield Conflict(memory=memory, reason=OTHERWISE, is_certain=conflict.is_certain)
 
 
 def _of_subject(db: Database, subject: str, repo: str) -> dict[MemoryId, Memory]:
