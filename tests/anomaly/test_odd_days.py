@@ -75,7 +75,7 @@ def test_garbage_in_the_spool_is_noted_and_passed_over(home: Path) -> None:
         commands = mind_commands(mind)
 
     assert [one["command"] for one in commands] == ["make target-1"]
-    assert [one["is_well"] for one in run_json_unwell() if one["what"] == "hooks"] == [False]
+    assert [one["is_well"] for one in run_json_unwell() if one["what"] == "quarantine"] == [False]
 
 
 def run_json_unwell() -> list[dict[str, object]]:

@@ -105,7 +105,7 @@ def leave_poison(home: Path) -> None:
             "prompt": f"always use word {text}",
         }
         for event in ("UserPromptSubmit", "PostToolUse", "Stop"):
-            spool.append(str(home), "claude-code", event, f"2026-01-01T10:00:{number:02d}.0Z", json.dumps(payload))
+            spool.append(str(home), "claude-code", event, f"2026-01-01T10:00:{number:02d}.000000Z", json.dumps(payload))
 
 
 def on_a_terminal(*arguments: str) -> str:

@@ -44,7 +44,7 @@ def test_what_one_agent_remembers_another_recalls(served: Served, team: str, mod
     assert listed == [tool["name"] for tool in TOOLS]
     assert kept[0] is False
     assert "The queue is drained before each deploy" in found[1]
-    assert "Nothing is known" in elsewhere[1]
+    assert "No confident match" in elsewhere[1]
 
 
 def test_what_goes_wrong_is_told_to_the_model(served: Served, team: str) -> None:

@@ -32,9 +32,11 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
     receipt = bob("erase", memory, "--yes", codes=(1,))
     alice("sync")
 
-    assert [len(one["hits"]) for one in recalled] == [1, 1, 0]
+    texts = [[hit["memory"]["text"] for hit in one["hits"]] for one in recalled]
+    assert texts == [[SHARED, PRIVATE], [SHARED], []]
     assert ("device of alice", "pending") in [(place["name"], place["state"]) for place in receipt["places"]]
-    assert alice("recall", "where do deploys run from?", codes=(0, 1))["hits"] == []
+    left = alice("recall", "where do deploys run from?", codes=(0, 1))["hits"]
+    assert [hit["memory"]["text"] for hit in left] == [PRIVATE]
     assert alice("recall", "the wombat parser")["hits"]
     assert [one["erasures"] for one in alice("team", "status")["devices"]] == [0, 0]
     assert not [name for name in ("alice", "bob", "carol") if residue(tmp_path / name / "home", b"zebrafish")]
