@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 """What SQLite says of a file that is not what it was."""
 
 _VERSION = 4
@@ -55,13 +55,13 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 
 def connect(path: Path) -> apsw.Connection:
     """Open the database, making it anew if it is missing, damaged or of another version."""
-    with suppress(*DAMAGE):
-        db = _opened(path)
+    with suppress(*DAMAGE_ERRORS):
+        db = _open(path)
         if db.pragma("user_version") == _VERSION:
             return db
         db.close()
     remove(path)
-    return _opened(path)
+    return _open(path)
 
 
 def remove(path: Path) -> None:
@@ -76,7 +76,7 @@ def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]
 
 
 @contextmanager
-def writing(db: apsw.Connection) -> Iterator[None]:
+def transaction(db: apsw.Connection) -> Iterator[None]:
     """One transaction: all or nothing."""
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -87,13 +87,13 @@ def writing(db: apsw.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _opened(path: Path) -> apsw.Connection:
+def _open(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
     db.set_busy_timeout(5_000)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = OFF")  # a power cut costs an index, and those are made anew
     if db.pragma("user_version") == 0:
-        with writing(db):
+        with transaction(db):
             if db.pragma("user_version") == 0:
                 db.execute(f"{_SCHEMA} PRAGMA user_version = {_VERSION}")
     return db
