@@ -33,8 +33,8 @@ class AmbiguousId(InvalidInput):
     def __init__(self, prefix: str, candidates: Sequence[str]) -> None:
         self.summary = f"{prefix!r} fits more than one; add characters:"
         self.candidates = tuple(candidates)
-        listed = "\n".join(f"  {line}" for line in candidates)
-        super().__init__(f"{self.summary}\n{listed}")
+        lines = "\n".join(f"  {line}" for line in candidates)
+        super().__init__(f"{self.summary}\n{lines}")
 
 
 class NotFound(HivemindError):
@@ -85,9 +85,9 @@ class Unavailable(HivemindError):
     """Something outside did not answer."""
 
 
-def did_you_mean(written: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """A question that names what is spelled alike, to be put behind an error; nothing if nothing is."""
     import difflib  # only who mistypes pays for it
 
-    close = difflib.get_close_matches(written, list(known), n=2)
-    return f" Did you mean {' or '.join(close)}?" if close else ""
+    matches = difflib.get_close_matches(name, list(choices), n=2)
+    return f" Did you mean {' or '.join(matches)}?" if matches else ""

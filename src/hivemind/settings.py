@@ -19,7 +19,7 @@ from hivemind.model.home import data_directory
 FILE = "config.toml"
 FILE_ALONE = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
 """Not from the environment: an agent writes the environment of the commands it runs, and these give it rights."""
-WORDS_FOR = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
@@ -61,8 +61,8 @@ class Settings:
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """The settings of this user: what the environment says, else the file, else the default."""
         environ = os.environ if environ is None else environ
-        usual = _usual(Path(data_directory(environ)))
-        return replace(usual, **_in_file(usual) | _in_environment(usual, environ))
+        defaults = _make_defaults(Path(data_directory(environ)))
+        return replace(defaults, **_read_file(defaults) | _read_environment(defaults, environ))
 
     def store_directory(self, name: str | None) -> Path:
         """Where a named store lies; without a name, the default one."""
@@ -90,16 +90,16 @@ class Setting:
 def explained(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
     """Every setting, in the order of the reference."""
     environ = os.environ if environ is None else environ
-    usual, held = _usual(Path(data_directory(environ))), Settings.load(environ)
-    in_file, in_environment = _in_file(usual), _in_environment(usual, environ)
+    defaults, current = _make_defaults(Path(data_directory(environ))), Settings.load(environ)
+    file_values, environment_values = _read_file(defaults), _read_environment(defaults, environ)
     meanings = described()
     return tuple(
         Setting(
             name=name,
-            value=getattr(held, name),
-            default=getattr(usual, name),
-            origin="environment" if name in in_environment else "file" if name in in_file else "default",
-            variable="" if name in FILE_ALONE else _variable(name),
+            value=getattr(current, name),
+            default=getattr(defaults, name),
+            origin="environment" if name in environment_values else "file" if name in file_values else "default",
+            variable="" if name in FILE_ALONE else _variable_name(name),
             meaning=meanings[name],
         )
         for name in _names()
@@ -110,92 +110,92 @@ def described() -> dict[str, str]:
     """What each setting means: the sentence that stands under it in this file."""
     import inspect  # only who asks for the meaning pays for it
 
-    told = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in told}
+    pairs = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in pairs}
 
 
 def known(name: str) -> str:
     """The name of a setting, or an error that says which was meant."""
     if name not in _names():
-        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _listed()}")
+        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _list_names()}")
     return name
 
 
-def parsed(name: str, written: str) -> Any:
+def parsed(name: str, text: str) -> Any:
     """What a person wrote for a setting, as its value."""
-    usual = getattr(_usual(Path()), known(name))
-    if isinstance(usual, bool):
-        if written.lower() not in WORDS_FOR:
-            raise InvalidInput(f"{name} is either true or false, not {written!r}")
-        return WORDS_FOR[written.lower()]
-    if isinstance(usual, int):
-        if not written.isdecimal():
-            raise InvalidInput(f"{name} is a number from 0 on, not {written!r}; write it like {usual}")
-        return int(written)
-    return written
+    default = getattr(_make_defaults(Path()), known(name))
+    if isinstance(default, bool):
+        if text.lower() not in BOOLEANS:
+            raise InvalidInput(f"{name} is either true or false, not {text!r}")
+        return BOOLEANS[text.lower()]
+    if isinstance(default, int):
+        if not text.isdecimal():
+            raise InvalidInput(f"{name} is a number from 0 on, not {text!r}; write it like {default}")
+        return int(text)
+    return text
 
 
 def write(home: Path, name: str, value: str | int | bool | None) -> None:
     """Set one setting in the user's file, or take it out with nothing as its value; the others stay as they are."""
     file = home / FILE
     lines = file.read_text().splitlines() if file.exists() else []
-    kept = [line for line in lines if line.split("=")[0].strip() != name]
-    added = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
+    other_lines = [line for line in lines if line.split("=")[0].strip() != name]
+    new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = file.with_suffix(".new")
-    fresh.write_text("\n".join([*kept, *added, ""]))
-    fresh.replace(file)
+    new_file = file.with_suffix(".new")
+    new_file.write_text("\n".join([*other_lines, *new_lines, ""]))
+    new_file.replace(file)
 
 
 def _names() -> list[str]:
     return [field.name for field in fields(Settings) if field.name != "home"]
 
 
-def _listed() -> str:
+def _list_names() -> str:
     return f" There are {', '.join(_names())}."
 
 
-def _variable(name: str) -> str:
+def _variable_name(name: str) -> str:
     return f"HIVEMIND_{name.upper()}"
 
 
-def _usual(home: Path) -> Settings:
+def _make_defaults(home: Path) -> Settings:
     """All at their defaults."""
-    return Settings(home=home, person=_login())
+    return Settings(home=home, person=_login_name())
 
 
-def _in_environment(usual: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
-    told = {name: environ.get(_variable(name), "") for name in _names() if name not in FILE_ALONE}
-    found = {}
-    for name, written in told.items():
-        if written:
+def _read_environment(defaults: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+    texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ALONE}
+    values = {}
+    for name, text in texts.items():
+        if text:
             try:
-                found[name] = parsed(name, written)
+                values[name] = parsed(name, text)
             except InvalidInput as error:
-                raise InvalidInput(f"{_variable(name)} in the environment: {error}") from None
-    return found
+                raise InvalidInput(f"{_variable_name(name)} in the environment: {error}") from None
+    return values
 
 
-def _in_file(usual: Settings) -> dict[str, Any]:
-    file = usual.home / FILE
+def _read_file(defaults: Settings) -> dict[str, Any]:
+    file = defaults.home / FILE
     if not file.exists():
         return {}
     try:
-        written = tomllib.loads(file.read_text())
+        values = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not valid TOML: {error}") from None
-    for name, value in written.items():
+    for name, value in values.items():
         if name not in _names():
-            meant = did_you_mean(name, _names()) or _listed()
-            mend = f"'hivemind config unset {name}' takes it out"
-            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {mend}.{meant}")
-        like = getattr(usual, name)
-        if type(value) is not type(like) or (type(value) is int and value < 0):
-            raise InvalidInput(f"{file} sets {name} to {value!r}; write it like {like!r}")
-    return written
+            suggestion = did_you_mean(name, _names()) or _list_names()
+            remedy = f"'hivemind config unset {name}' takes it out"
+            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {remedy}.{suggestion}")
+        default = getattr(defaults, name)
+        if type(value) is not type(default) or (type(value) is int and value < 0):
+            raise InvalidInput(f"{file} sets {name} to {value!r}; write it like {default!r}")
+    return values
 
 
-def _login() -> str:
+def _login_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):
