@@ -1,4 +1,4 @@
-"""Digests and sketches that forget layout and keep meaning."""
+"""Digests and similarity sketches of code that ignore layout."""
 
 import re
 import struct
@@ -11,7 +11,7 @@ from zlib import crc32
 from hivemind.codebase.grammar import Grammar
 
 SKETCH_SIZE = 64
-"""Triples kept of a body. Up to as many, similarity is exact; beyond, it is mostly off by less than 0.06."""
+"""Hashes kept per body. Similarity is exact up to this many; beyond, the error is mostly below 0.06."""
 
 _HASH_BYTES = 3
 _TRAILING_COMMA = re.compile(rb",(?=\s*\n\s*[)\]}])")
@@ -20,16 +20,17 @@ _WORD = re.compile(rb"[\w\x80-\xff]+|[^\s\w]")
 
 
 def digest(content: bytes) -> str:
-    """Twelve characters that stand for the content."""
+    """A digest of the content, as twelve characters."""
     return urlsafe_b64encode(blake2b(content, digest_size=9).digest()).decode()
 
 
 def tokenize(text: bytes, grammar: Grammar | None) -> list[bytes]:
-    """The words of a text without its layout; a formatter's choices leave no trace."""
+    """Split a text into tokens, without what a formatter may change: layout, trailing commas, quote style."""
     if grammar is None:
         return _WORD.findall(text)
     tokens: list[bytes] = grammar.token.findall(_TRAILING_COMMA.sub(b"", text))
     if grammar.alike and b"'" in text:
+        # Only strings without quotes or escapes inside: these differ in nothing but the delimiter.
         tokens = [_SINGLE_QUOTED.sub(rb'"\1"', token) if token[0] == 39 else token for token in tokens]
     if grammar.noise:
         tokens = [token for token in tokens if token not in grammar.noise]
@@ -37,42 +38,43 @@ def tokenize(text: bytes, grammar: Grammar | None) -> list[bytes]:
 
 
 def sketch(tokens: Sequence[bytes]) -> list[int]:
-    """The smallest hashes among all token triples, in order: a fair sample of what the body consists of."""
+    """The smallest hashes of all token triples, sorted (a bottom-k MinHash sketch)."""
     hashes = set(map(crc32, map(b" ".join, zip(tokens, tokens[1:], tokens[2:], strict=False))))
     return [value >> 8 for value in sorted(hashes)[:SKETCH_SIZE]]
 
 
 def merge(sketches: Iterable[Iterable[int]]) -> list[int]:
-    """The sketch of everything together."""
+    """The sketch of the union of several bodies."""
     return sorted(set[int]().union(*sketches))[:SKETCH_SIZE]
 
 
 def pack(values: Sequence[int]) -> str:
-    """A sketch as text; three bytes of a hash tell bodies apart well enough."""
+    """Encode a sketch as text, with three bytes per hash."""
     buffer = bytearray(struct.pack(f">{len(values)}I", *values))
-    del buffer[:: _HASH_BYTES + 1]
+    del buffer[:: _HASH_BYTES + 1]  # the top byte of each is zero, since `sketch` shifts it out
     return urlsafe_b64encode(buffer).decode()
 
 
 @lru_cache(maxsize=8192)
 def unpack(text: str) -> frozenset[int]:
-    """A sketch from its text."""
+    """Decode a sketch from its text."""
     return frozenset(unpack_first(text, SKETCH_SIZE))
 
 
 def unpack_first(text: str, count: int) -> list[int]:
-    """The smallest values of a sketch."""
-    buffer = urlsafe_b64decode(text[: count * 4])
+    """Decode only the smallest values of a sketch."""
+    buffer = urlsafe_b64decode(text[: count * 4])  # three bytes are four characters of base64
     return [int.from_bytes(buffer[start : start + _HASH_BYTES]) for start in range(0, len(buffer), _HASH_BYTES)]
 
 
 def similarity(first_sketch: str, second_sketch: str) -> float:
-    """How much two sketched bodies share, from 0 to 1."""
+    """Estimate the Jaccard similarity of two bodies from their packed sketches, from 0 to 1."""
     if first_sketch == second_sketch:
         return 1.0 if first_sketch else 0.0
     first_hashes, second_hashes = unpack(first_sketch), unpack(second_sketch)
     intersection, union = first_hashes & second_hashes, first_hashes | second_hashes
     if not intersection or max(len(first_hashes), len(second_hashes)) < SKETCH_SIZE:
         return len(intersection) / len(union)
+    # The smallest hashes of the union are a random sample of it; those in both sketches give the share.
     sample = sorted(union)[:SKETCH_SIZE]
     return len(intersection.intersection(sample)) / len(sample)

@@ -1,12 +1,12 @@
-"""Languages: one query file each, which names its grammar, its files and its symbols.
+"""Load languages: one query file each, which names its grammar, its files and its symbols.
 
 The head of a query file is read as settings, `; name: value`:
 
 * `wheel`     the module of the grammar, `module:function` if it holds several
 * `files`     suffixes (`*.py`) or whole names (`Rakefile`)
-* `quotes`    what strings begin and end with, longest first
-* `alike`     two quotes between which a formatter may choose
-* `noise`     tokens that say nothing, such as a semicolon that may be left out
+* `quotes`    string delimiters, longest first
+* `alike`     two quotes that a formatter may exchange
+* `noise`     tokens without meaning, such as an optional semicolon
 * `inherits`  another query file that is read first
 
 The captures: `@name`, `@body` and `@scope` inside a definition, which itself is captured by its kind
@@ -28,7 +28,7 @@ _SETTING_LINE = re.compile(r"^; (\w+): (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grammar:
-    """How one language is read."""
+    """The parser, symbol query and tokenizer of one language."""
 
     parser: Parser
     query: Query
@@ -39,14 +39,14 @@ class Grammar:
 
 
 def language_of(path: str) -> str | None:
-    """The language a path is written in, by its name."""
+    """The language of a file by its name; None if it is not known."""
     name = path.rpartition("/")[2]
     return _languages_by_pattern().get(name) or _languages_by_pattern().get("*." + name.rpartition(".")[2].lower())
 
 
 @lru_cache(maxsize=16384)
 def family_of(path: str) -> str:
-    """The languages that import one another go by one name; empty for a file in none."""
+    """One name for languages whose files import one another (TypeScript and JavaScript); empty if not known."""
     family = language_of(path) or ""
     while family and "inherits" in _read_query(family)[1]:
         family = _read_query(family)[1]["inherits"]
@@ -55,7 +55,7 @@ def family_of(path: str) -> str:
 
 @cache
 def load_grammar(language: str) -> Grammar | None:
-    """The grammar of a language, or none when its wheel is not installed."""
+    """Load the grammar of a language; None if its wheel is not installed."""
     source, settings = _read_query(language)
     module, _, function = settings["wheel"].partition(":")
     try:
@@ -81,7 +81,7 @@ def _languages_by_pattern() -> dict[str, str]:
 
 @cache
 def _read_query(language: str) -> tuple[str, dict[str, str]]:
-    """The query and the settings of a language, with those it inherits."""
+    """Read the query and the settings of a language, with those it inherits."""
     source = files(__package__).joinpath("languages", f"{language}.scm").read_text()
     settings = dict(_SETTING_LINE.findall(source))
     base_source, base_settings = _read_query(settings["inherits"]) if "inherits" in settings else ("", {})
@@ -92,10 +92,10 @@ def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
     strings = []
     for quote in quotes:
         delimiter = re.escape(quote)
-        # A short string ends with its line, so that a stray quote costs a line and not the file.
+        # A short string ends with its line, so that a stray quote spoils one line and not the rest of the file.
         inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{delimiter}\n]"
         strings.append(rf"{delimiter}(?:{inside}|\\.)*?{delimiter}")
-    # Most tokens are words, so these are tried first.
+    # Most tokens are words; trying them first is fastest.
     words = r"[\w$\x80-\xff]+(?:\.\d\w*)?"
     signs = r"[\x01\x02]|=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//|[^\s\w]"
     return re.compile("|".join((words, *strings, signs)).encode(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""What bears on what: imports, calls, inheritance, tests and common history, added up."""
+"""Find related files and callers from imports, calls, inheritance, tests and common history."""
 
 import re
 from collections import defaultdict
@@ -17,6 +17,8 @@ COMMITTED_TOGETHER = "changed together in commits"
 TOUCHED_TOGETHER = "touched together in sessions"
 SAME_FOLDER = "same folder"
 MAX_TOUCHED_FILES = 50
+"""Files from sessions that are considered; each may cost a look at the disk."""
+
 WEIGHTS = {
     COMMITTED_TOGETHER: 1.0,
     TOUCHED_TOGETHER: 0.5,
@@ -28,16 +30,17 @@ WEIGHTS = {
     "calls or inherits it": 0.1,
     SAME_FOLDER: 0.05,
 }
-"""A plain sum, chosen on two repositories and looked at on two others: docs/explanation/staleness.md.
+"""Weights of the reasons, which are added up: chosen on two repositories and checked on two others, see
+docs/explanation/staleness.md.
 
-That of sessions is set by hand: no repository with observed sessions was there to choose it on."""
+The weight of sessions is set by hand, because there was no repository with observed sessions to measure it on."""
 
 _TEST_PATH = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
 _TEST_AFFIXES = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by its name."""
+    """Whether a file contains tests, by its path."""
     return _TEST_PATH.search(path) is not None
 
 
@@ -45,11 +48,12 @@ def is_test(path: str) -> bool:
 def related(
     index: Index, targets: Sequence[str], limit: int = 10, sessions: Sequence[SharedSession] = ()
 ) -> list[Related]:
-    """The files that bear most on files, folders or symbols; in folders, also which of their files bear on others."""
+    """Find the files most related to files, folders or symbols; for a folder, also its own files by other reasons."""
     target_files, contained_files = _resolve_files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
     seeds = target_files | contained_files
     edges = (edge for seed, path in seeds.items() for edge in _find_edges(index, seed, path))
+    # Within a folder that was asked for, lying in the same folder says nothing.
     for reason, file, share in (*edges, *_find_touch_edges(index, {*seeds.values()}, sessions)):
         if file not in target_files and not (file in contained_files and reason == SAME_FOLDER):
             scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
@@ -69,7 +73,7 @@ def related(
 
 
 def children(index: Index, folder: str) -> list[tuple[str, int]]:
-    """What lies directly in a folder, folders first: paths, and how many files lie in each; 0 for a file."""
+    """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     file_counts: dict[str, int] = defaultdict(int)
     for path in index.paths_in(folder) if prefix else index.paths():
@@ -80,7 +84,7 @@ def children(index: Index, folder: str) -> list[tuple[str, int]]:
 
 @rebuild_if_damaged
 def callers(index: Index, symbol: Symbol) -> Callers:
-    """The symbols that call or inherit this one: in its file, or in files that import its file."""
+    """Find the symbols that call or inherit this one: in its file, or in files that import its file."""
     file_row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
     if file_row is None:
         return Callers(symbols=(), unresolved=0, namesakes=0)
@@ -100,11 +104,12 @@ def callers(index: Index, symbol: Symbol) -> Callers:
 
 
 def _resolve_files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
-    """The indexed files that targets are or lie in, and those that lie in targets, by id."""
+    """The indexed files of the targets, and the files inside of targets that are folders; paths by file id."""
     target_files: dict[int, str] = {}
     contained_files: dict[int, str] = {}
     for symbol in (symbol for target in targets for symbol in find_all(index, target)):
         if symbol.kind == FOLDER:
+            # "0" is the character after "/", so the range holds everything below the folder and uses the index.
             query = "SELECT id, path FROM files WHERE path >= ? AND path < ? LIMIT 200"
             contained_files.update(dict(select(index.db, query, f"{symbol.path}/", f"{symbol.path}0")))
         else:
@@ -119,23 +124,23 @@ def _select_path(index: Index, file: int) -> Iterator[str]:
 def _find_touch_edges(
     index: Index, seeds: Collection[str], sessions: Sequence[SharedSession]
 ) -> Iterator[tuple[str, int, float]]:
-    """The files that sessions touched together with these, with how much of it each is owed."""
+    """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
     heaviest = nlargest(MAX_TOUCHED_FILES, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
     for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):
-            index.update([path])  # it is newer than the last look at the tree
+            index.update([path])  # the file is newer than the last refresh
         yield from (
             (TOUCHED_TOGETHER, file, sqrt(weight / heaviest[0][1])) for (file,) in select(index.db, query, path)
         )
 
 
 def _find_edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
-    """Every reason one file gives to look at others, with how much of it each is owed."""
+    """Yield what relates one file to others: reason, file id, share of the reason's weight."""
     for reason, query in _COUNT_QUERIES.items():
         counts = list(select(index.db, query, file))
         highest_count = max((count for _, count in counts), default=1.0)
-        # What is said often weighs more, but by the root, so that what always comes along does not outweigh the rest.
+        # The root keeps one file that is part of most commits from outweighing all others.
         scale = sqrt if reason == COMMITTED_TOGETHER else float
         yield from ((reason, other, scale(count / highest_count)) for other, count in counts)
     folder = path.rpartition("/")[0]
@@ -154,6 +159,7 @@ def _find_edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, 
     for candidate in dict.fromkeys(stems):
         rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", candidate, file))
         matches = [other for other, name in rows if is_test(name) == wants_tests]
+        # A common stem such as `utils` has many tests; the weight is divided among them.
         yield from ((reason, other, 1 / len(matches)) for other in matches)
 
 
@@ -182,4 +188,7 @@ CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?1
 WHERE mine.file = ?1 AND mine.kind != 'file' GROUP BY theirs.file
 """,
 }
-"""How often a file is tied to another, for each reason that can be counted."""
+"""For each reason that can be counted: the related files of a file, and how often.
+
+CROSS JOIN keeps SQLite from changing the order of the tables, so that the search starts at one file.
+"""

@@ -1,4 +1,4 @@
-"""Which files an import means, by its words alone: no build system is asked, no ambiguity is guessed away."""
+"""Resolve imports to files by their words alone: no build system is run, and ambiguous imports stay unresolved."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -13,19 +13,22 @@ from hivemind.codebase.grammar import family_of
 Words = tuple[str, ...]
 _Cache = dict[tuple[object, ...], list[int]]
 
+# Folders from which a module of a single word may be imported.
 _ROOTS = frozenset({(), ("src",), ("lib",), ("include",), ("app",)})
 _SUFFIX = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|c|cc|cpp|rb|php|sh|json)$")
 _SEPARATOR = re.compile(r"[./\\:]+")
 _BRACES = re.compile(r"^(.*?)::\{(.*)\}$", re.DOTALL)
 _DOTS = re.compile(r"^(\.+)(?!/)(.*)$")
+# Go imports folders, not files.
 _FOLDER_IS_MODULE = frozenset({"go"})
+# PHP maps namespace prefixes to folders in composer.json (PSR-4), which is not read here.
 _PREFIX_IS_ELSEWHERE = frozenset({"php"})
 _MAX_FOLDER_TARGETS = 30
 
 
 @lru_cache(maxsize=16384)
 def module_words(path: str) -> Words:
-    """The words by which a file is imported; a package is called like its folder."""
+    """The words by which a file is imported; a package file has the words of its folder."""
     folder, _, name = path.rpartition("/")
     words = tuple(folder.split("/")) if folder else ()
     stem = name.partition(".")[0] or name
@@ -35,7 +38,7 @@ def module_words(path: str) -> Words:
 
 
 def resolve_imports(db: apsw.Connection, changed: Iterable[str], added_or_removed: Collection[str]) -> None:
-    """Resolve the imports of changed files, and of others for which a new or removed file makes a difference."""
+    """Resolve the imports of changed files, and of files whose imports may mean an added or removed file."""
     importers = set(changed)
     if words := {module_words(path)[-1] for path in added_or_removed}:
         rows = list(select(db, _SELECT_IMPORTS))
@@ -57,13 +60,17 @@ _SELECT_IMPORTS = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON 
 
 
 def find_targets(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:
-    """The files that could be meant; one, several or none. Thousands of files import the same few."""
+    """The files that an import may mean: one, several or none.
+
+    The cache holds earlier results, because thousands of files import the same few.
+    """
     files: dict[int, None] = {}
     for import_name in _expand_braces(name):
         base, words = _resolve_base(importer, import_name)
-        # The last word may name something inside the file.
+        # The last word may name something inside the file, as in `from auth.service import login`.
         for length in (len(words), len(words) - 1):
             leading = words[:length]
+            # A single word is resolved from the importer's folder, longer names alike for the whole language.
             context = importer if length < 2 else family_of(importer)
             if length > 0 and (context, base, leading) not in cache:
                 cache[context, base, leading] = _find_matching_files(db, importer, base, leading)
@@ -74,7 +81,7 @@ def find_targets(db: apsw.Connection, importer: str, name: str, cache: _Cache) -
 
 
 def _expand_braces(name: str) -> Iterator[str]:
-    """Rust's `a::{b, c}` as `a::b` and `a::c`."""
+    """Expand Rust's `a::{b, c}` to `a::b` and `a::c`."""
     braces = _BRACES.match(name)
     if braces is None:
         yield name
@@ -83,7 +90,7 @@ def _expand_braces(name: str) -> Iterator[str]:
 
 
 def _resolve_base(importer: str, name: str) -> tuple[Words | None, Words]:
-    """The folder an import starts from, if it says so, and the words that follow."""
+    """The folder that a relative import starts from, else None, and the words that follow."""
     folder = tuple(importer.split("/")[:-1])
     if name.startswith(("./", "../")):
         words = list(folder)
@@ -93,11 +100,12 @@ def _resolve_base(importer: str, name: str) -> tuple[Words | None, Words]:
             elif part not in (".", ""):
                 words.append(part)
         return (), tuple(words)
-    if dots := _DOTS.match(name):
+    if dots := _DOTS.match(name):  # Python's `..models`
         levels_up = len(dots[1]) - 1
         return folder[: len(folder) - levels_up], _split_words(dots[2])
     first, _, remainder = name.partition("::")
     if first == "crate":
+        # A workspace has several crates; the innermost `src` belongs to this one.
         depth = len(folder) - folder[::-1].index("src") if "src" in folder else 0
         return folder[:depth], _split_words(remainder)
     if first in ("self", "super"):

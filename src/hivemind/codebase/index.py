@@ -1,7 +1,7 @@
-"""What is known about a working tree, kept warm in a database that may be deleted at any time.
+"""The code index: files, symbols and references of a working tree in a database that may be deleted at any time.
 
-Nothing in it is the only copy: a file whose stamp differs is read again, a damaged database is made anew.
-Calls and inheritance are kept as names and resolved when asked, so a saved file changes only its own rows.
+It is a cache: a file whose stamp differs is read again, a damaged database is rebuilt.
+Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
 import gc
@@ -31,31 +31,32 @@ from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import BROKEN, FILE, FOLDER, SEEN, Fingerprint, Symbol
 
 BATCH_FILES = 200
-"""Files per transaction, and as far as a symbol's id is carried from file to file."""
+"""Files per transaction; a symbol that moves keeps its id only within one batch."""
 
 LOOKUP_TRIPLES = 4
-"""Triples by which a body is found again; bodies that share half of theirs mostly share one of these."""
+"""Hashes per body that are indexed for lookup; bodies that share half of their triples mostly share one of these."""
 
 MIN_TOKENS = 12
-"""Smaller bodies are not looked for by content: too many are alike."""
+"""Smaller bodies are not looked up by content: too many are alike."""
 
 MAX_HISTORY_COMMITS = 8000
-"""Commits from which it is learned what is edited together."""
+"""Newest commits that are counted for files edited together."""
 
 HALF_LIFE_COMMITS = 1500
-"""Commits after which what was edited together counts half."""
+"""Number of commits after which an older commit counts half."""
 
 MAX_COMMIT_FILES = 40
-"""Files in a commit beyond which it says nothing about any two of them."""
+"""Larger commits are ignored: they say nothing about any two of their files."""
 
 MAX_AUTOMATIC_FILES = 500
-"""Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
+"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind index`."""
 
 MAX_FOLDER_FILES = 500
-"""Files that stand for a folder with more."""
+"""Only the first files of a larger folder count for its fingerprint."""
 
 LAST_COMMIT_FACT = "last look"
-_STAMP_RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
+# Timestamps are coarse: a file written just before it was read may change again under the same stamp.
+_STAMP_RACE_NS = 50_000_000
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -64,11 +65,11 @@ class _Snapshot(NamedTuple):
     stamp: Stamp
     read_ns: int
     outline: Outline | None
-    """None of a file that was only touched."""
+    """None if the content is unchanged and only the stamp differs."""
 
 
 def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
-    """Let the work be done again with a new database, if the one there turns out damaged."""
+    """Repeat the operation with a new database if the present one turns out to be damaged."""
 
     @wraps(operation)
     def wrapper(index: "Index", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -83,13 +84,13 @@ def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Ca
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
         except apsw.Error as error:
-            raise Unavailable(f"the index of this tree cannot be used: {error}") from error
+            raise Unavailable(f"the code index cannot be used: {error}; {index.path} may be deleted") from error
 
     return wrapper
 
 
 class Index:
-    """An open index of one working tree."""
+    """The open index of one working tree."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root = root
@@ -98,16 +99,16 @@ class Index:
 
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
-        """Open the index of the tree at root in this folder, making it if there is none."""
+        """Open the index of the tree at root, stored in the folder `cache`; create it if there is none."""
         real_root = os.path.realpath(root)
         try:
             cache.mkdir(parents=True, exist_ok=True, mode=0o700)
             return cls(Path(real_root), cache / f"code-{digest(os.fsencode(real_root))}.db")
         except (OSError, apsw.Error) as error:
-            raise Unavailable(f"there is no room for an index in {cache}: {error}") from error
+            raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.db.close()
 
     def __enter__(self) -> Self:
@@ -118,7 +119,7 @@ class Index:
 
     @rebuild_if_damaged
     def refresh(self, progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        """Bring the index up to date with the whole tree; the number of files that had changed."""
+        """Bring the index up to date with the whole tree and return the number of changed files."""
         present = {path: stamp for path in tree.list_files(self.root) if (stamp := tree.stamp(self.root, path))}
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
         stored_stamps = {path: row for path, *row in rows}
@@ -131,7 +132,7 @@ class Index:
         return changed
 
     def refresh_if_older(self, seconds: float) -> None:
-        """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
+        """Refresh unless that was done within so many seconds; a large tree is not indexed for the first time."""
         if not self.is_built:
             paths = git.list_files(self.root) if seconds < math.inf else None
             if paths is not None and len(paths) <= MAX_AUTOMATIC_FILES:
@@ -140,16 +141,16 @@ class Index:
             self.refresh()
 
     def look_at_git(self) -> tuple[str, list[str]]:
-        """Read again what commits touched since this was last asked: the commit asked for then, and what they touched.
+        """Index files changed by commits since the last call; return the commit of that call and the changed paths.
 
-        Nothing comes back where the last look was at another history, or there was none.
+        Both are empty on the first call and after history was rewritten.
         """
         now, then = git.head(self.root), self.fact(LAST_COMMIT_FACT)
         try:
             paths = git.changed(self.root, then, now)[0] if then and now and then != now else []
-        except Unavailable:  # a rewrite took the commit of the last look away
+        except Unavailable:  # the last commit is gone: history was rewritten
             then, paths = "", []
-        # A large merge is read when somebody asks who has the time.
+        # This runs when a session starts, so most of a large merge is left to the next refresh.
         self.update([path for path in paths if language_of(path)][: MAX_AUTOMATIC_FILES // 5])
         if then != now:
             self.note(LAST_COMMIT_FACT, now)
@@ -157,12 +158,12 @@ class Index:
 
     @rebuild_if_damaged
     def update(self, paths: Sequence[str]) -> int:
-        """Look at these files again, changed, new or gone; the number that differ from what was known."""
+        """Index these changed, new or deleted files; return the number that differ from the index."""
         return self._read_and_store([path for path in paths if tree.is_text(path)])
 
     @rebuild_if_damaged
     def symbols_of(self, path: str) -> list[Symbol]:
-        """The symbols of a file as it is now, the file itself first; nothing if there is no such file."""
+        """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
         current_stamp = tree.stamp(self.root, path)
         query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
         row = next(select(self.db, query, path), None)
@@ -175,7 +176,7 @@ class Index:
         return list(self._load_symbols([path]).values())
 
     def named(self, name: str, limit: int = 50) -> list[Symbol]:
-        """Symbols of this simple name, as last indexed."""
+        """Symbols with this simple name, as last indexed."""
         rows = self._rows(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
         return [symbol_from_row(row) for row in rows]
 
@@ -186,10 +187,11 @@ class Index:
         return [row for name in names for row in self._rows(f"{query} {where}", name)]
 
     def find_paths(self, word: str) -> list[str]:
-        """Files with this word in their path, as last indexed; of a tree not indexed yet, as they are."""
+        """Files with this word in their path, as last indexed; read from disk if the tree is not indexed yet."""
         normal_word = normalise_word(word)
         if not self.is_built:
             return [path for path in tree.list_files(self.root) if normal_word in normalise_word(path)]
+        # The same folding as `normalise_word`, in SQL.
         query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
         return [path for (path,) in self._rows(query, normal_word)]
 
@@ -202,9 +204,10 @@ class Index:
 
     @rebuild_if_damaged
     def folder(self, path: str) -> Symbol | None:
-        """A folder as a container of its files as they are now; nothing if it holds none."""
+        """A folder as a symbol whose members are its files as they are now; None if it has none."""
         if not (self.root / path).is_dir():
             return None
+        # "0" is the character after "/", so the range holds everything below the folder.
         inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
         query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
         rows = {file: row for file, *row in select(self.db, query, inside, end)}
@@ -234,13 +237,13 @@ class Index:
 
     @rebuild_if_damaged
     def look_for(self, name: str) -> None:
-        """Read the files of a tree not indexed yet in which git finds this word."""
+        """In a tree that is not indexed yet, index the files in which git finds this word."""
         if not self.is_built:
             paths = git.find_files_with_word(self.root, name)[:MAX_AUTOMATIC_FILES]
             self._read_and_store([path for path in paths if language_of(path)])
 
     def find_similar(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
-        """Symbols whose body may resemble this one, as last indexed."""
+        """Symbols whose body may be similar to this one, as last indexed."""
         symbols: dict[tuple[str, str, str, int], Symbol] = {}
         for triple in unpack_first(fingerprint.sketch, LOOKUP_TRIPLES):
             query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT ?"
@@ -249,23 +252,23 @@ class Index:
         return list(symbols.values())
 
     def paths(self) -> list[str]:
-        """Every file indexed."""
+        """The paths of all indexed files."""
         return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
 
     def paths_in(self, folder: str) -> list[str]:
-        """Every file indexed below a folder."""
+        """The paths of all indexed files below a folder."""
         inside = folder.strip("/") + "/"
         return [path for path in self.paths() if path.startswith(inside)]
 
     def size(self) -> tuple[int, int]:
-        """How many files and how many symbols in them are known."""
+        """The number of indexed files, and of symbols in them."""
         ((files, symbols),) = self._rows(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
         )
         return files, symbols
 
     def find_files(self, name: str, limit: int = 20) -> list[str]:
-        """Files of this name in any folder, as last indexed."""
+        """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
         candidates = [path for (path,) in self._rows(query, imports.module_words(name)[-1])]
         return [path for path in candidates if path == name or path.endswith(f"/{name}")][:limit]
@@ -277,15 +280,15 @@ class Index:
 
     @property
     def generation(self) -> str:
-        """Another one after every change seen in the tree."""
+        """A value that changes whenever the index changes."""
         return self.fact("generation")
 
     def fact(self, name: str) -> str:
-        """A remark kept with the index, such as the commit last looked at; empty without one."""
+        """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
         return next((value for (value,) in self._rows("SELECT value FROM facts WHERE name = ?", name)), "")
 
     def note(self, name: str, value: str) -> None:
-        """Keep a remark with the index."""
+        """Store a named value with the index."""
         self._rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
     @rebuild_if_damaged
@@ -293,7 +296,7 @@ class Index:
         return list(select(self.db, query, *values))
 
     def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        """Read files and store what is new in them."""
+        """Read files, store what changed in them, and return how many changed."""
         changed: set[str] = set()
         added_or_removed: set[str] = set()
         for start in range(0, len(paths), BATCH_FILES):
@@ -307,22 +310,24 @@ class Index:
             progress(min(start + BATCH_FILES, len(paths)), len(paths))
         if changed:
             with transaction(self.db):
+                # After all batches: an import may lead to a file of a later one.
                 imports.resolve_imports(self.db, changed, added_or_removed)
                 self.note("generation", str(time.time_ns()))
         return len(changed)
 
     def _read_files(self, paths: Iterable[str], old_symbols: Iterable[Symbol]) -> dict[str, _Snapshot]:
-        """The files that are there, with what differs from before."""
+        """Read the files that exist, and outline those whose content differs from the old symbols."""
         old_by_path: dict[str, list[Symbol]] = {}
         for symbol in old_symbols:
             old_by_path.setdefault(symbol.path, []).append(symbol)
         snapshots = {}
         for path in paths:
-            read_ns = time.time_ns()
+            read_ns = time.time_ns()  # before reading, so that a later change is seen as one
             if content := tree.read(self.root, path):
                 stamp, source = content
                 old = old_by_path.get(path, [])
                 is_unchanged = bool(old) and old[0].fingerprint.raw == digest(source)
+                # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
                 fingerprints = [symbol.fingerprint for symbol in old] if old and old[0].signature != BROKEN else ()
                 snapshots[path] = _Snapshot(
                     stamp, read_ns, None if is_unchanged else outline(path, source, fingerprints)
@@ -330,9 +335,9 @@ class Index:
         return snapshots
 
     def _replace(self, before: Mapping[int, Symbol], snapshots: Mapping[str, _Snapshot]) -> tuple[set[str], set[str]]:
-        """Store files in place of what was known, each symbol under the id of the one it used to be.
+        """Replace the rows of changed files; a symbol keeps its id if it was only edited, renamed or moved.
 
-        Back come the files that are no longer as they were known, and those found instead.
+        Returns the paths whose old rows were removed, and the paths that were stored.
         """
         outlines = {path: snapshot.outline for path, snapshot in snapshots.items() if snapshot.outline}
         old_symbols = {
@@ -373,7 +378,7 @@ class Index:
         self.db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
         self.db.executemany("DELETE FROM symbols WHERE id = ?", [(symbol_id,) for symbol_id in symbols])
         files = [row for path in paths for row in select(self.db, "SELECT id FROM files WHERE path = ?", path)]
-        # Another process may have stored them anew since they were read.
+        # Another process may have stored new rows for these files since they were read.
         self.db.executemany("DELETE FROM symbols WHERE file = ?", files)
         self.db.executemany("DELETE FROM imports WHERE file = ?", files)
         self.db.executemany("DELETE FROM uses WHERE file = ?", files)
@@ -392,7 +397,7 @@ class Index:
         return int(file)
 
     def _store_outlines(self, outlines: Iterable[tuple[int, Outline, Sequence[int]]]) -> None:
-        """Store outlines of files, under the ids of these and of their symbols."""
+        """Store outlines: file id, outline, and the ids of its symbols."""
         symbols, triples, mentions, modules = [], [], [], []
         for file, file_outline, ids in outlines:
             pairs = list(zip(ids, file_outline.symbols, strict=True))
@@ -407,24 +412,24 @@ class Index:
         self.db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", modules)
 
     def _load_symbols(self, paths: Iterable[str]) -> dict[int, Symbol]:
-        """The symbols of files as last indexed, each file before what is in it, by their ids."""
+        """The symbols of files as last indexed, by id; each file comes before its symbols."""
         query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
         return {row[-1]: symbol_from_row(row) for path in paths for row in select(self.db, query, path)}
 
     def _count_common_commits(self) -> None:
-        """Count what is edited together, in commits made since the last look."""
+        """Count which files are edited together, in the commits since the last count."""
         head, last_head = git.head(self.root), self.fact("history")
         if head == last_head:
             return
         try:
             commits = list(git.commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
-        except Unavailable:  # a rewrite took the last commit away
+        except Unavailable:  # the last commit is gone: history was rewritten, so count all again
             last_head, commits = "", list(git.commits(self.root, limit=MAX_HISTORY_COMMITS))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
         with transaction(self.db):
             if not last_head:
                 self.db.execute("DELETE FROM together")
-            # Weights grow instead of fading: only how they compare is ever asked.
+            # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
             commit_count = int(self.fact("commits") or 0) if last_head else 0
             for position, commit in enumerate(reversed(commits), start=commit_count):
                 files = sorted({ids[path] for path in commit.files if path in ids})
@@ -443,19 +448,19 @@ SELECT_SYMBOLS = (
     "SELECT f.path, s.kind, s.name, s.qualified, s.ordinal, s.line, s.end_line, s.signature, s.before,"
     " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
 )
-"""The head of every query for symbols."""
+"""The beginning of every query for symbols."""
 
 _columns = attrgetter(*SEEN[1:])
 
 
 def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
-    """The symbol a row of `SELECT` holds."""
+    """The symbol in a row of `SELECT_SYMBOLS`."""
     return Symbol(**dict(zip(SEEN, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
 
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Symbols hold no cycles; looking for some in a growing heap takes a fifteenth of a full index."""
+    """Pause garbage collection: symbols have no cycles, and searching for some takes 1/15 of a full index."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""From what people write to the symbols they mean: one place that fits best, or none, never a guess."""
+"""Resolve links and names in text to symbols: the one place that fits best, or none, never a guess."""
 
 import os
 import re
@@ -17,27 +17,28 @@ from hivemind.model.code import FILE, FOLDER, LEAVES, Anchor, Symbol
 _T = TypeVar("_T")
 
 MAX_CANDIDATES = 5
-"""Symbols that one link is tied to at most: overloads, or those that its lines touch."""
+"""Maximum number of symbols for one link: overloads, or the symbols that its lines touch."""
 
 MAX_MENTION_MATCHES = 3
-"""Symbols that a name in running text may mean; one that fits more names nothing."""
+"""A name in running text that fits more symbols is ignored."""
 
 MAX_SUGGESTIONS = 3
 
 MAX_ANCHORS = 20
 
 _HEAD_BYTES = 4_096
-"""Bytes of a file in which it declares its package."""
+"""The beginning of a file, in which it declares its package."""
 
 _MAX_HEADS = 50
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
+# Keys and headings are often ordinary words, so a name in running text does not mean them.
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
 
 def find(index: Index, link: str) -> list[Symbol]:
-    """What a link means today: a file, a folder, a symbol with its overloads, or the symbols in some lines.
+    """Resolve a link to a file, a folder, a symbol with its overloads, or the symbols at some lines.
 
-    Nothing, where it fits nothing or several places.
+    Empty if it fits nothing or several places.
     """
     literal = find_path(index, link.strip())
     if literal is not None:
@@ -47,7 +48,7 @@ def find(index: Index, link: str) -> list[Symbol]:
 
 
 def find_path(index: Index, link: str) -> list[Symbol] | None:
-    """What a link means that begins with a path from the root; None where it does not begin with one."""
+    """Resolve a link that begins with a path from the root; None if it does not begin with one."""
     place, separator, name = link.partition("::")
     if separator and (path := _relative_path(index.root, place)) and stamp(index.root, path):
         return _keep_if_unique(_find_in_file(index.symbols_of(path), to_dotted(addresses.simplify_name(name))))
@@ -61,7 +62,7 @@ def find_path(index: Index, link: str) -> list[Symbol] | None:
 
 
 def find_all(index: Index, link: str) -> list[Symbol]:
-    """What a link may mean today: all that fit it equally well, or nothing where these are many."""
+    """Resolve a link to all symbols that fit it equally well; empty if there are too many."""
     literal = find_path(index, link.strip())
     if literal:
         return literal
@@ -70,7 +71,7 @@ def find_all(index: Index, link: str) -> list[Symbol]:
 
 
 def places(index: Index, link: str) -> list[CodePlace]:
-    """Everything in the tree that a written name fits best, as last indexed."""
+    """All places in the tree that a name fits best, as last indexed."""
     name = addresses.simplify_name(link)
     words, root = addresses.split_name(name), index.root.name
     paths = index.find_paths(words[-1]) if words else []
@@ -78,8 +79,9 @@ def places(index: Index, link: str) -> list[CodePlace]:
 
 
 def nearest(index: Index, link: str) -> list[str]:
-    """A few labels that come closest to a link that has no unique match."""
+    """A few labels that are closest to a link without a unique match."""
     name = addresses.simplify_name(link)
+    # From the best source of suggestions to the weakest; the first that has any is used.
     labels = (
         [place.label for place in places(index, link)]
         or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
@@ -96,9 +98,9 @@ def _files_before_last_word(index: Index, name: str) -> list[str]:
 
 
 def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
-    """Anchors for the files and symbols a text names; what it might only seem to name is left out.
+    """Anchors for the files and symbols that a text names; ambiguous names are left out.
 
-    Of several that bear a name, those in files that the text names too are meant, else those in files `near`.
+    Of several symbols with one name, those in files that the text names too are preferred, then those in files `near`.
     """
     symbols = {symbol.key: symbol for link in written.find_links(text) for symbol in find(index, link)}
     files = {
@@ -110,14 +112,14 @@ def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = 
         candidates = in_named_files or [symbol for symbol in namesakes if symbol.path in near] or namesakes
         if len(candidates) <= MAX_MENTION_MATCHES:
             symbols.update((symbol.key, symbol) for symbol in candidates)
-    # A symbol in a named file says more than the file, and is in doubt less often.
+    # A symbol is more precise than its file and becomes stale less often, so the file is not added too.
     symbol_paths = {symbol.path for symbol in symbols.values()}
     symbols.update((symbol.key, symbol) for symbol in files.values() if symbol.path not in symbol_paths)
     return [Anchor.of(symbol, commit) for symbol in [*symbols.values()][:MAX_ANCHORS]]
 
 
 def edited(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
-    """The symbols of a file in which edits can be seen, by the lines they left; the file where there are none."""
+    """The symbols of a file that contain the lines of some diffs; the file itself if there are none."""
     text = source.decode("utf-8", "replace")
     lines = sorted({line for diff in diffs for line in _find_changed_lines(diff, text)})
     by_key = {symbol.key: symbol for line in lines for symbol in _find_at_lines([*symbols], line, line)}
@@ -126,11 +128,12 @@ def edited(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> li
 
 
 def _find_changed_lines(diff: str, text: str) -> Iterator[int]:
-    """The lines of a text that a unified diff changed, for each stretch that stands in it once and nowhere else."""
+    """Yield the lines of a text that a unified diff changed, for each hunk that occurs in it exactly once."""
     for hunk in re.split(r"^@@.*\n?", diff, flags=re.MULTILINE)[1:]:
         lines = [line for line in hunk.splitlines() if line[:1] in ("+", "-", " ", "")]
         new_lines = [line[1:] for line in lines if line[:1] != "-"]
         block = "\n".join(new_lines)
+        # The line numbers of the hunk are not used: the text may have changed since.
         if block.strip() and text.count(block) == 1:
             first_line, offset = text.count("\n", 0, text.index(block)) + 1, 0
             for line in lines:
@@ -142,6 +145,7 @@ def _find_changed_lines(diff: str, text: str) -> Iterator[int]:
 def _find_mentioned_file(index: Index, text: str, near: Collection[str]) -> list[Symbol]:
     if (index.root / text).is_dir():
         return []
+    # A bare file name means the file that the session edited, if there is only one.
     near_matches = [path for path in near if f"/{path}".endswith(f"/{text}")]
     symbols = find(index, near_matches[0] if len(near_matches) == 1 else text)
     is_file_only = all(symbol.kind == FILE for symbol in symbols)
@@ -149,13 +153,14 @@ def _find_mentioned_file(index: Index, text: str, near: Collection[str]) -> list
 
 
 def _fit_symbols(index: Index, name: str) -> dict[CodePlace, Fit]:
-    """The symbols that a name fits, by the paths of their files, else by the packages that these declare."""
+    """The symbols that a name fits, by the paths of their files, else by the packages these declare."""
     words = addresses.split_name(name)
     candidates = [CodePlace(*row) for row in index.find_places(addresses.iter_suffixes(name))]
     by_path = {place: addresses.fit_symbol(words, place.path, place.qualified, index.root.name) for place in candidates}
     fits = {place: fit for place, fit in by_path.items() if fit}
     if fits or len(words) < 2:
         return fits
+    # Packages come last, and for a limited number of files, because each file must be read.
     packages = {
         path: _read_package(index.root, path)
         for path in [*dict.fromkeys(place.path for place in candidates)][:_MAX_HEADS]
@@ -172,7 +177,7 @@ def _read_package(root: Path, path: str) -> addresses.Words:
 
 
 def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
-    """The places that fit best. A type stands before the file called like it, and that before a function so called."""
+    """The places that fit best; of equal names, a type wins over its file, and a file over a function in it."""
     files = {place.path for place in fits if place.kind == FILE}
     types = {place.path for place in fits if place.qualified and place.kind not in LEAVES}
     eligible = {
@@ -182,12 +187,13 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
         and not (place.kind in LEAVES and place.path in files - types)
     }
     best_places = addresses.select_best(eligible)
+    # C declares a function in a header; its definition is meant if both fit.
     definitions = {place.qualified for place in best_places if place.kind != "prototype"}
     return [place for place in best_places if place.kind != "prototype" or place.qualified not in definitions]
 
 
 def _load_symbols(index: Index, place: CodePlace) -> list[Symbol]:
-    """The symbols of a place as they are now, if they are still there."""
+    """The symbols at a place as they are now; empty if they are gone."""
     if place.kind == FOLDER:
         folder = index.folder(place.path)
         return [folder] if folder else []
@@ -202,7 +208,8 @@ def _find_by_name(index: Index, name: str) -> list[Symbol]:
 
 
 def _relative_path(root: Path, text: str) -> str:
-    """A path as the index writes it, or nothing if it leads out of the root."""
+    """A path relative to the root, as the index stores it; empty if it is outside of the root."""
+    # A backslash is a separator only on Windows or where nothing else separates; elsewhere it may be part of a name.
     path = text.replace("\\", "/") if os.sep == "\\" or "/" not in text else text
     if Path(path).is_absolute():
         base = f"{root.as_posix()}/"
@@ -221,7 +228,7 @@ def _find_in_file(symbols: Iterable[Symbol], name: str) -> list[Symbol]:
 
 
 def _find_at_lines(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
-    """The innermost symbol around the lines; where they span several, those they touch; else the file."""
+    """The innermost symbol around the lines, else the top-level symbols they touch, else the file."""
     inner = [symbol for symbol in symbols if symbol.kind != FILE]
     around = [symbol for symbol in inner if symbol.line <= first and last <= symbol.end_line]
     if around:
@@ -231,10 +238,11 @@ def _find_at_lines(symbols: list[Symbol], first: int, last: int) -> list[Symbol]
 
 
 def _keep_if_unique(symbols: Sequence[Symbol]) -> list[Symbol]:
-    """Symbols that share one name in one file, or none."""
+    """The symbols if all have the same label, as overloads do; else none."""
     return _keep_if_few(symbols) if len({symbol.label for symbol in symbols}) == 1 else []
 
 
 def _keep_if_few(items: Iterable[_T]) -> list[_T]:
+    """The items, or none if there are too many to mean all of them."""
     values = list(items)
     return values if len(values) <= MAX_CANDIDATES else []

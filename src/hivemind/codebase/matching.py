@@ -1,7 +1,8 @@
-"""Which symbol of today is which of yesterday, across edits, renames and moves.
+"""Match the symbols of an old version to those of a new one, across edits, renames and moves.
 
-Never by body alone: most real renames come with edits. Evidence is added up (similar bodies, similar names,
-the same container, the same neighbours, the same header); what two candidates fit as well stays unmatched.
+Equal bodies are not enough, because most real renames come with edits. Evidence is added up: similar bodies, similar
+names, the same container, neighbours and header. A symbol with two equally good candidates stays unmatched, because a
+wrong match is worse than none. How the weights were measured: docs/explanation/staleness.md.
 """
 
 import re
@@ -14,22 +15,22 @@ from hivemind.codebase.fingerprint import similarity, unpack
 from hivemind.model.code import FILE, LEAVES, Symbol
 
 MIN_EVIDENCE = 0.78
-"""Evidence from which a pair is taken for the same thing."""
+"""Score from which a pair counts as the same symbol."""
 
 SMALL_TOKENS = 20
-"""Tokens below which a body is weaker evidence: many getters look alike."""
+"""Bodies with fewer tokens are weaker evidence: many getters look alike."""
 
-AMBIGUITY_MARGIN = 0.02
-"""A rival this close makes a pair ambiguous."""
+SCORE_MARGIN = 0.02
+"""A rival whose score is this close makes a pair ambiguous."""
 
 _MAX_CANDIDATES = 60
-"""A token triple shared by more symbols than this leads to nobody in particular."""
+"""Symbols with the same name, place or token triple that are compared; a triple that more symbols share is ignored."""
 
 _NAME_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 class Pair(NamedTuple):
-    """A symbol of yesterday and, unless it is gone, what it is today."""
+    """An old symbol and its new version; None if it is gone."""
 
     old: Symbol
     new: Symbol | None
@@ -38,11 +39,13 @@ class Pair(NamedTuple):
 def match(
     old: Sequence[Symbol], new: Sequence[Symbol], moves: Mapping[str, str] | None = None, *, penalty: float = 0.0
 ) -> list[Pair]:
-    """Pair every old symbol with its successor; `moves` are files known to have moved, from git or elsewhere.
+    """Pair every old symbol with its new version; `moves` are files known to have moved, from git or elsewhere.
 
-    Caution is asked for when the new symbols include some that may have been there before.
+    The penalty is subtracted from every score where the new symbols may include some that existed before.
     """
     matching = _Matching(old, new, penalty)
+    # From certain to uncertain, so that weak evidence chooses only among what is left. Members follow the containers
+    # that have just been matched, and containers follow their members.
     matching.match_same_place()
     matching.match_moved_files(moves or {})
     matching.match_same_content()
@@ -55,7 +58,7 @@ def match(
 
 
 class _Matching:
-    """What is paired, what is lost and what is found so far."""
+    """The pairs so far, and the old and new symbols that are not paired yet, by their identity."""
 
     def __init__(self, old: Sequence[Symbol], new: Sequence[Symbol], penalty: float) -> None:
         self.old = {id(symbol): symbol for symbol in old}
@@ -64,7 +67,7 @@ class _Matching:
         self.penalty = penalty
 
     def pair_up(self, old: Symbol, new: Symbol | None) -> None:
-        """Pair the two, if there are two and neither is taken."""
+        """Pair the two, if there is a new one and neither is paired yet."""
         if new is not None and self.are_unmatched(old, new):
             del self.old[id(old)], self.new[id(new)]
             self.pairs.append(Pair(old, new))
@@ -73,7 +76,7 @@ class _Matching:
         return id(old) in self.old and id(new) in self.new
 
     def match_same_place(self) -> None:
-        """What has its path and qualified name is the same; overloads are told apart by what they are."""
+        """Pair symbols with the same path and qualified name; overloads by their content."""
         new_by_place = _group(self.new.values(), lambda symbol: (symbol.path, symbol.qualified))
         for place, olds in _group(self.old.values(), lambda symbol: (symbol.path, symbol.qualified)).items():
             pairs = [(old, new) for old in olds for new in new_by_place.get(place, [])]
@@ -83,23 +86,20 @@ class _Matching:
                 self.pair_up(old, new)
 
     def match_moved_files(self, moves: Mapping[str, str]) -> None:
-        """What has its qualified name in the file its own has become."""
+        """Pair symbols with the same qualified name in files that moved."""
         file_moves = dict(moves)
         files = [symbol for symbol in self.new.values() if symbol.kind == FILE]
         for old in [symbol for symbol in self.old.values() if symbol.kind == FILE and symbol.path not in file_moves]:
             scores = sorted((similarity(old.fingerprint.sketch, new.fingerprint.sketch), new.path) for new in files)
-            if (
-                scores
-                and scores[-1][0] >= 0.6
-                and (len(scores) == 1 or scores[-1][0] - scores[-2][0] > AMBIGUITY_MARGIN)
-            ):
+            # A file that git does not report as moved is found by its content, if no other is as similar.
+            if scores and scores[-1][0] >= 0.6 and (len(scores) == 1 or scores[-1][0] - scores[-2][0] > SCORE_MARGIN):
                 file_moves[old.path] = scores[-1][1]
         new_by_key = {symbol.key: symbol for symbol in self.new.values()}
         for old in list(self.old.values()):
             self.pair_up(old, new_by_key.get((file_moves.get(old.path, ""), *old.key[1:])))
 
     def match_same_content(self) -> None:
-        """What has its name and its body, somewhere else, and is the only one."""
+        """Pair symbols with the same name and body in another place, if there is only one of each."""
 
         def content(symbol: Symbol) -> tuple[str, str, str, str]:
             fingerprint = symbol.fingerprint
@@ -108,6 +108,7 @@ class _Matching:
         new_by_content = _group(self.new.values(), content)
         for key, olds in _group(self.old.values(), content).items():
             news = new_by_content.get(key, [])
+            # A small body needs more: the same header and a name too long to be common.
             if len(olds) == len(news) == 1 and (
                 olds[0].fingerprint.tokens >= SMALL_TOKENS
                 or (olds[0].fingerprint.signature == news[0].fingerprint.signature and len(olds[0].name) >= 8)
@@ -115,7 +116,7 @@ class _Matching:
                 self.pair_up(olds[0], news[0])
 
     def match_members(self) -> None:
-        """What has its name in what its container has become."""
+        """Pair symbols with the same name in a container that was renamed or moved."""
         container_moves = {
             (pair.old.path, pair.old.qualified): (pair.new.path, pair.new.qualified)
             for pair in self.pairs
@@ -127,7 +128,7 @@ class _Matching:
             self.pair_up(old, new_by_key.get((path, f"{parent}.{old.name}", old.family, old.ordinal)))
 
     def match_containers(self) -> None:
-        """What most of whose members now belong to one other container."""
+        """Pair containers of which most matched members now belong to one other container."""
         votes: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
         for old, new in self.pairs:
             if new is not None and old.parent:
@@ -140,7 +141,7 @@ class _Matching:
                 self.pair_up(old, new_by_place.get((*place, old.family)))
 
     def match_by_evidence(self, olds: Iterable[Symbol]) -> None:
-        """What all evidence together speaks for, best first, unless a rival is as good."""
+        """Pair symbols by all evidence together, best first, unless a rival is as good."""
         olds = [symbol for symbol in olds if symbol.kind != FILE]
         names = Counter(symbol.name for symbol in (*olds, *self.new.values()))
         ranking: list[tuple[float, int, Symbol, Symbol]] = []
@@ -155,12 +156,12 @@ class _Matching:
             rivals[id(pair[3])].append(pair)
         for pair in ranking:
             score, _, old, new = pair
-            close = (rival for rival in (*rivals[id(old)], *rivals[id(new)]) if score - rival[0] < AMBIGUITY_MARGIN)
+            close = (rival for rival in (*rivals[id(old)], *rivals[id(new)]) if score - rival[0] < SCORE_MARGIN)
             if not any(rival is not pair and self.are_unmatched(*rival[2:]) for rival in close):
                 self.pair_up(old, new)
 
     def _candidates(self, olds: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
-        """Pairs with anything in common, so that a large commit is not compared all with all."""
+        """Yield pairs with anything in common, so that a large commit is not compared all with all."""
         news = [symbol for symbol in self.new.values() if symbol.kind != FILE]
         by_triple: dict[int, list[Symbol]] = defaultdict(list)
         by_place: dict[tuple[str, str], list[Symbol]] = defaultdict(list)
@@ -183,16 +184,18 @@ class _Matching:
 
 
 def score_evidence(old: Symbol, new: Symbol, *, is_common: bool) -> float:
-    """How much speaks for the new symbol being the old one; compare with `ENOUGH`."""
+    """Score how likely the new symbol is the old one; compare with `MIN_EVIDENCE`."""
     before, after = old.fingerprint, new.fingerprint
     smaller, larger = sorted((before.tokens, after.tokens))
     is_same_body = before.body == after.body and before.members == after.members
     body_similarity = 1.0 if is_same_body else similarity(before.sketch, after.sketch)
     is_same_parent = (old.path, old.parent) == (new.path, new.parent)
     neighbours = (old.before == new.before) + (old.after == new.after) if is_same_parent else 0
+    # A body that shrank or grew that much is something else, unless it stands between the same neighbours.
     if smaller < 0.4 * larger and not (neighbours == 2 and body_similarity >= 0.6):
         return 0.0
     name_score = name_similarity(old.name, new.name)
+    # Common names such as `get` and `__init__` say little.
     if name_score == 1.0 and (is_common or old.name.startswith("__")):
         name_score = 0.5
     score = body_similarity * min(1.0, smaller / SMALL_TOKENS) + 0.6 * name_score
@@ -204,7 +207,7 @@ def score_evidence(old: Symbol, new: Symbol, *, is_common: bool) -> float:
 
 @lru_cache(maxsize=8192)
 def name_similarity(first: str, second: str) -> float:
-    """How alike two names are, by their words and their letters, from 0 to 1."""
+    """Similarity of two names by their words and their letter pairs, from 0 to 1."""
     if first == second:
         return 1.0
     first_letters, second_letters = first.lower().strip("_"), second.lower().strip("_")
@@ -226,7 +229,7 @@ def _letter_pairs(name: str) -> set[str]:
 
 
 def similarity_key(old: Symbol, new: Symbol) -> tuple[bool, bool, bool, bool, int]:
-    """By which of several symbols of one name in one place is told to be the old one; greater is nearer."""
+    """Sort key to choose among symbols with one name in one place; the greatest is most like the old one."""
     before, after = old.fingerprint, new.fingerprint
     return (
         old.family == new.family,

@@ -1,4 +1,4 @@
-"""Which part of the tree a question names; it is asked at every recall, so no parser and no index is opened."""
+"""Find the files that a question names. It runs at every recall, so it opens neither parser nor index."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ from hivemind.codebase.addresses import CodePlace
 from hivemind.model.code import FOLDER
 
 MAX_PLACES_PER_NAME = 3
-"""Places that one name may fit equally well; one that fits more names nothing."""
+"""A name that fits more places equally well is ignored."""
 
 MAX_FILES = 2_000
 
 
 def named_files(root: Path, text: str) -> tuple[str, ...]:
-    """The files of the modules, folders and files that a question names, and the folders around them."""
+    """The files that a question names, those inside named modules and folders, and the folders around them."""
     names = [
         *written.find_place_names(text),
         *(name for name in written.find_addresses(text) if _may_be_here(root, name)),
@@ -25,7 +25,7 @@ def named_files(root: Path, text: str) -> tuple[str, ...]:
 
 
 def _may_be_here(root: Path, name: str) -> bool:
-    """Whether a name begins with something in the tree, so that `CI/CD` and `Next.js` cost no question to git."""
+    """Whether a name begins with a folder of the tree; `CI/CD` and `Next.js` then cost no call of git."""
     first_words = addresses.split_name(name)[:1]
     return bool(first_words) and any((folder / first_words[0]).is_dir() for folder in (root, root / "src"))
 
@@ -39,6 +39,6 @@ def _find_places(name: str, paths: Sequence[str], root: str) -> list[CodePlace]:
 
 
 def _expand_place(place: CodePlace, paths: Sequence[str]) -> list[str]:
-    # What is known about a package holds for each of its files.
+    # A memory about a package also applies to each of its files, so the folders above are included.
     around = [place.path, *sorted(addresses.folders([place.path]))]
     return [*around, *(path for path in paths if place.kind == FOLDER and path.startswith(f"{place.path}/"))]

@@ -1,8 +1,8 @@
-"""Which repository a directory belongs to.
+"""Identify the repository that a directory belongs to.
 
-Clones and worktrees of one repository are the same one, two repositories of one name are not, and a
-directory that moved is still the same. So a repository is known by its remote, else by its first commit,
-else (without git or before the first commit) by where it lies.
+Clones and worktrees of one repository have the same id, two repositories with one name do not, and a
+directory that moved keeps its id. So a repository is identified by its remote, else by its first commit,
+else (without git or before the first commit) by its path.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", 
 CASELESS_HOSTS = frozenset(
     {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
 )
-"""Hosting services that ignore the letter case of owner and name; on any other host two spellings may be two places."""
+"""Hosts that ignore the case of owner and name; on any other host two spellings may be two repositories."""
 
 
 def identify(directory: Path) -> Repository:
-    """The repository a directory belongs to."""
+    """Identify the repository of a directory."""
     try:
         directory = directory.resolve()
     except (OSError, ValueError, RuntimeError):
@@ -39,16 +39,16 @@ def identify(directory: Path) -> Repository:
     if remote:
         ids = [f"remote:{_resolve(name, directory)}" for name in (normalised(remote), normalise_legacy(remote))]
         return Repository(id=ids[0], root=root, tree=tree, former_id=ids[1] if ids[1] != ids[0] else "")
-    # The oldest commit of a shallow clone is only where the clone was cut.
+    # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
     commit = None if is_shallow == "true" else _first_commit(directory)
     return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
 def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
-    """Which of the names that were used at this path are weaker names of the same repository.
+    """The ids among those used at this path that are weaker ids of the same repository.
 
-    A remote tells more than a first commit, and that more than a path; a name of the same strength may
-    belong to another repository that lay here before.
+    A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
+    belong to another repository that was at this path before.
     """
     strength = ["path", "commit", "remote"]
     rank = strength.index(repository.id.partition(":")[0])
@@ -56,7 +56,7 @@ def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ..
 
 
 def normalised(remote: str) -> str:
-    """A remote's address as every way of writing it: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
+    """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
     url = _parse_remote(remote)
     if url is None:
         return _local_path(remote)
@@ -69,7 +69,7 @@ def normalised(remote: str) -> str:
 
 
 def normalise_legacy(remote: str) -> str:
-    """The same as stores hold it that were written when ports and letter case were ignored on every host."""
+    """The spelling in older stores, which ignored ports and letter case on every host."""
     url = _parse_remote(remote)
     if url is None or not url["host"]:
         return normalised(remote)
@@ -77,7 +77,7 @@ def normalise_legacy(remote: str) -> str:
 
 
 def _parse_remote(remote: str) -> re.Match[str] | None:
-    """The parts of an address on a host; nothing for a path on this machine."""
+    """Parse an address with a host; None for a path on this machine."""
     url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
     return None if url is None or url.groupdict().get("scheme") == "file" else url
 
@@ -92,7 +92,7 @@ def _local_path(remote: str) -> str:
 
 
 def _find_remote(directory: Path) -> str | None:
-    """The address, as written, of ``origin``, else of ``upstream``, else of the only remote or the first by name."""
+    """The configured address of ``origin``, else of ``upstream``, else of the first remote by name."""
     output = git.run_or_empty(directory, "config", "--get-regexp", r"^remote\..*\.url$")
     if not output:
         return None
@@ -105,14 +105,14 @@ def _find_remote(directory: Path) -> str | None:
 
 
 def _resolve(address: str, directory: Path) -> str:
-    """A relative path as remote means a place beside the repository."""
+    """Make a remote that is a relative path absolute."""
     return os.path.normpath(directory / address) if address.startswith(".") else address
 
 
 def _tree_id(git_directory: Path) -> str:
-    """What tells a working tree from every other, also from a later one at the same path; nothing where git left none.
+    """An id of this working tree that differs from a later one at the same path; empty if git left no trace.
 
-    git writes this file when the repository is made or cloned, and nobody changes it afterwards.
+    git writes the file ``description`` when it creates or clones a repository; hardly anybody changes it afterwards.
     """
     try:
         file_status = (git_directory / "description").stat()
@@ -122,6 +122,6 @@ def _tree_id(git_directory: Path) -> str:
 
 
 def _first_commit(directory: Path) -> str | None:
-    """The root commit; where histories were joined, the first by name, the same in every clone."""
+    """The root commit; of several, the smallest id, which is the same in every clone."""
     roots = git.run_or_empty(directory, "rev-list", "--max-parents=0", "HEAD")
     return min(roots.split()) if roots else None

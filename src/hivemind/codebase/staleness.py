@@ -1,6 +1,6 @@
-"""What became of the code that memories hold on to: their anchors against the working tree as it is now.
+"""Staleness: compare the anchors of memories with the working tree as it is now.
 
-What a change means is a pure function of how a symbol was and how it is; only where it went must be looked for.
+The kind of change is a pure function of the old and the new symbol; only a symbol that moved must be searched for.
 """
 
 import math
@@ -17,19 +17,19 @@ from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
 
 MINOR_SIMILARITY = 0.9
-"""A body that keeps this much of itself has changed in a detail."""
+"""A body at least this similar has changed only in details."""
 
 REWRITE_SIMILARITY = 0.5
-"""A container that keeps less than this of itself is another thing, even if only its members changed."""
+"""A container less similar than this was rewritten, even if only its members changed."""
 
 NO_HISTORY_PENALTY = 0.15
-"""Evidence asked for in addition where git cannot tell which candidates are new."""
+"""Subtracted from match scores where git cannot tell which candidates are new."""
 
 MAX_INDEX_AGE_SECONDS = 3.0
-"""How long a symbol that was nowhere is not looked for in files that nobody reported as changed."""
+"""Age of the index from which the tree is refreshed before a missing symbol is searched for."""
 
 MAX_SEARCH_FILES = 40
-"""Files in which a lost symbol is looked for."""
+"""Maximum number of files in which a missing symbol is searched for."""
 
 _MAX_SIGNATURE_LENGTH = 160
 _CHANGE_TEXTS = {
@@ -43,9 +43,9 @@ _CHANGE_TEXTS = {
 
 
 def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> list[Staleness]:
-    """What became of each anchor's symbol; only files whose stamp differs are read again.
+    """Judge the staleness of each anchor; only files whose stamp differs are read again.
 
-    A symbol that is not in its place is looked for in the tree as it is now; in passing, as it was last seen.
+    A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
     """
     symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
     symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
@@ -62,22 +62,23 @@ def _load_symbols(index: Index, path: str) -> list[Symbol]:
     if not symbols and (folder := index.folder(path)):
         return [folder]
     if not symbols and git.is_outside_sparse_checkout(index.root, path):
+        # The file is not on disk, but git's staging area has its content.
         sources = git.contents(index.root, [f":{path}"])
         symbols = [symbol for source in sources.values() for symbol in outline(path, source).symbols]
     return symbols
 
 
 def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
-    """The symbol of the same name in the same file; of several, the one most like it."""
+    """The symbol with the same qualified name in the same file; of several, the most similar one."""
     old = anchor.symbol
     candidates = [symbol for symbol in symbols if symbol.qualified == old.qualified]
     return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
 
 
 def _find_moved(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
-    """Where a symbol went that is no longer in its place; remembered until something changes."""
+    """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
     fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
-    with suppress(StoreBusy):  # whoever keeps the index busy is bringing it up to date
+    with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
         index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
     state = f"{commit}\0{index.generation}\0"
     cached_place = index.fact(fact_name)
@@ -102,10 +103,11 @@ def _search_tree(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
     likely_paths = [anchor.path, moves.get(anchor.path, anchor.path)]
     likely_paths += index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.named(anchor.name)]
     likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
-    # What git saw changing comes last: a large merge must not crowd out better leads.
+    # Files that changed according to git come last: a large merge must not crowd out better candidates.
     paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
     new_symbols = [symbol for path in paths for symbol in index.symbols_of(path)]
     old_symbols = _load_symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
+    # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
     others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
     pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
     return next(pair.new for pair in pairs if pair.old is old)
@@ -116,7 +118,7 @@ def _list_changes(index: Index, then: str, now: str) -> tuple[list[str], dict[st
         return [], {}
     try:
         paths, moves = git.changed(index.root, then, now)
-    except Unavailable:  # the commit was never here, or was rewritten
+    except Unavailable:  # the commit was made elsewhere, or history was rewritten
         return [], {}
     return [path for path in paths if language_of(path)], moves
 
@@ -133,7 +135,7 @@ def _load_symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Sy
 
 
 def changed_since(index: Index, verdict: Staleness, commit: str) -> bool:
-    """Whether any of what became of an anchor's symbol was done after this commit."""
+    """Whether the symbol of a judged anchor changed after this commit."""
     places = [verdict.anchor, *([verdict.now] if verdict.now else [])]
     old_symbols = _load_symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
     by_place = ((place, [symbol for symbol in old_symbols if symbol.path == place.path]) for place in places)
@@ -144,11 +146,11 @@ def changed_since(index: Index, verdict: Staleness, commit: str) -> bool:
 
 
 def compare(old: Symbol, new: Symbol) -> Change:
-    """How the content differs, wherever it is and whatever it is called."""
+    """Classify how the content differs, whatever the place and the name."""
     before, after = old.fingerprint, new.fingerprint
     if before.raw == after.raw and (not before.body or before.docs == after.docs):
         return Change.FRESH
-    if not before.body:  # written by another version of the program, so that only the bytes can be compared
+    if not before.body:  # an anchor by another version of the program: only the bytes can be compared
         return Change.BODY_MAJOR
     if old.family != new.family or before.signature != after.signature:
         return Change.SIGNATURE
@@ -160,7 +162,7 @@ def compare(old: Symbol, new: Symbol) -> Change:
 
 
 def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness:
-    """What became of an anchor, given the symbol it leads to today, if any, and the commit checked out."""
+    """The staleness of an anchor, given its symbol of today, if any, and the checked-out commit."""
     old = anchor.symbol
     if new is None:
         text = f"gone: {anchor.label} is no longer there{_since_commit(anchor)}"
@@ -182,7 +184,7 @@ def _since_commit(anchor: Anchor) -> str:
 
 
 def _classify_move(old: Symbol, new: Symbol) -> Change | None:
-    """Whether it is called otherwise or stands elsewhere; a new name outweighs a new place."""
+    """Whether the symbol was renamed or moved; a new name outweighs a new place."""
     if (old.path, old.qualified) == (new.path, new.qualified):
         return None
     if old.kind == FILE:
@@ -193,7 +195,7 @@ def _classify_move(old: Symbol, new: Symbol) -> Change | None:
 
 def _describe_share(old: Symbol, new: Symbol) -> str:
     if not old.fingerprint.sketch:
-        return "how much is not known"
+        return "share unknown"
     unchanged_share = similarity(old.fingerprint.sketch, new.fingerprint.sketch)
     return f"about {max(1, round(100 * (1 - unchanged_share)))} % of it"
 
@@ -201,6 +203,7 @@ def _describe_share(old: Symbol, new: Symbol) -> str:
 def _describe_signature(old: Symbol, new: Symbol) -> str:
     if old.family != new.family:
         return f"signature changed: was a {old.kind}, is a {new.kind}"
+    # Only what follows the name is shown, unless the part before it changed too.
     old_head, _, old_tail = old.signature.partition(old.name)
     new_head, _, new_tail = new.signature.partition(new.name)
     if old_head != new_head or not (old_tail and new_tail):

@@ -1,4 +1,4 @@
-"""Which files agents touched together, from what was observed of their sessions."""
+"""Weigh files that agents touched in the same sessions."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -6,19 +6,19 @@ from collections.abc import Collection, Sequence
 from hivemind.model.code import Related, SharedSession
 
 READ_WEIGHT = 0.5
-"""What reading a file counts, beside 1 for editing it."""
+"""Weight of reading a file; editing it counts 1. Set by hand, like the half-life, for lack of data to measure on."""
 
 HALF_LIFE_SESSIONS = 20
-"""Sessions after which a session counts half."""
+"""Number of sessions after which an older session counts half."""
 
 
 def weights(sessions: Sequence[SharedSession], seeds: Collection[str]) -> dict[str, float]:
-    """How much each file was touched together with a seed, or as a seed with others, in sessions given newest first."""
+    """How much each file was touched together with a seed, or as a seed with others; the newest session comes first."""
     totals: dict[str, float] = defaultdict(float)
     for age, session in enumerate(sessions):
         counts = dict.fromkeys(session.read, READ_WEIGHT) | dict.fromkeys(session.edited, 1.0)
         session_total, seed_total = sum(counts.values()), sum(count for path, count in counts.items() if path in seeds)
-        # A session that went through the whole tree says little about any two files.
+        # The weight is divided among the files: a session that went through the whole tree says little about any two.
         share = 2 ** (-age / HALF_LIFE_SESSIONS) / max(len(counts) - 1, 1)
         for path, count in counts.items():
             totals[path] += (session_total - count if path in seeds else seed_total) * count * share
@@ -26,13 +26,13 @@ def weights(sessions: Sequence[SharedSession], seeds: Collection[str]) -> dict[s
 
 
 def reason(sessions: Sequence[SharedSession], path: str) -> str:
-    """How a file was touched together with others, in a person's words; nothing of what was said in a session."""
+    """A sentence on how often a file was touched together with others, without any content of the sessions."""
     count = sum(path in session.edited or path in session.read for session in sessions)
     verb = "edited" if any(path in session.edited for session in sessions) else "read"
     return f"touched together in {f'{count} sessions' if count > 1 else 'a session'}: {verb}"
 
 
 def related(sessions: Sequence[SharedSession], seeds: Collection[str], limit: int) -> tuple[Related, ...]:
-    """The files that were touched together with seeds, the seeds among them."""
+    """The files that were touched together with seeds, including the seeds."""
     ranking = sorted(weights(sessions, seeds).items(), key=lambda item: (-item[1], item[0]))[:limit]
     return tuple(Related(path=path, weight=weight, why=(reason(sessions, path),)) for path, weight in ranking)

@@ -1,6 +1,6 @@
-"""The files of a working tree, read with bounds and never from outside its root.
+"""List, stat and read the files of a working tree, with limits and never outside of its root.
 
-The root is given resolved, since it is asked for thousands of times.
+The caller resolves the root once, because these functions run thousands of times.
 """
 
 import os
@@ -11,10 +11,10 @@ from typing import NamedTuple
 from hivemind.codebase import git
 
 MAX_FILES = 100_000
-"""Files beyond this are not indexed; their anchors still work."""
+"""Files beyond this number are not indexed; anchors in them still work."""
 
 MAX_READ_BYTES = 8_000_000
-"""Larger files are known by their ends and their size."""
+"""Of larger files only the beginning, the end and the size are read."""
 
 _END_BYTES = 64_000
 _SKIPPED_FOLDERS = frozenset(
@@ -23,7 +23,7 @@ _SKIPPED_FOLDERS = frozenset(
 
 
 class Stamp(NamedTuple):
-    """What the file system says about a file; while it stays, so does the content."""
+    """Size, time and inode of a file; as long as they stay the same, so does the content."""
 
     size: int
     mtime_ns: int
@@ -31,14 +31,14 @@ class Stamp(NamedTuple):
 
 
 def list_files(root: Path) -> list[str]:
-    """The files worth indexing: what git lists, or without git all but hidden and derived folders."""
+    """The files to index: those that git lists, or without git all but hidden and generated folders."""
     git_paths = git.list_files(root)
     paths = sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
     return paths[:MAX_FILES]
 
 
 def is_text(path: str) -> bool:
-    """Whether a path can be written down; the few that are no Unicode are left alone."""
+    """Whether a path is valid Unicode; the few others are ignored, because the database cannot store them."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -47,7 +47,7 @@ def is_text(path: str) -> bool:
 
 
 def stamp(root: Path, path: str) -> Stamp | None:
-    """The stamp of a regular file, which is not opened; none for anything else."""
+    """The stamp of a regular file, without opening it; None for anything else."""
     try:
         status = os.lstat(f"{root}{os.sep}{path}")
     except (OSError, ValueError):
@@ -56,15 +56,16 @@ def stamp(root: Path, path: str) -> Stamp | None:
 
 
 def read(root: Path, path: str) -> tuple[Stamp, bytes] | None:
-    """A regular file inside the root with its content, or with what stands for that if it is huge."""
+    """The stamp and content of a regular file inside the root; of a huge file only its ends and size."""
     target = _resolve_inside(root, path)
     if target is None:
         return None
     try:
-        # Without O_NONBLOCK a named pipe would keep us waiting for ever.
+        # Without O_NONBLOCK, opening a named pipe would wait forever.
         handle = os.open(target, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
+    # Of the open file, not of the path, which may have been replaced in between.
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
@@ -79,7 +80,7 @@ def read(root: Path, path: str) -> tuple[Stamp, bytes] | None:
 
 
 def _resolve_inside(root: Path, path: str) -> str | None:
-    """Where a relative path leads, if that is inside the (resolved) root after all links are followed."""
+    """The real path of a relative path; None if it is outside of the (resolved) root, also by symbolic links."""
     base = str(root)
     try:
         target = os.path.realpath(f"{base}{os.sep}{path}")

@@ -1,9 +1,11 @@
-"""How people write code in running text: what looks like a link, a path or a name."""
+"""Find links, paths and names of code in running text."""
 
 import re
 from collections.abc import Iterator
 
 MAX_TEXT = 20_000
+"""Characters of a text that are searched."""
+
 MIN_NAME = 3
 
 _SCOPE = re.compile(r"::|#|->")
@@ -26,33 +28,33 @@ _PLACES = (
 
 
 def find_place_names(text: str) -> list[str]:
-    """What a text calls a module, package, folder or file."""
+    """Names that a text calls a module, package, folder or file: `the auth module`."""
     return [name for pattern in _PLACES for name in pattern.findall(text, 0, MAX_TEXT)]
 
 
 def find_addresses(text: str) -> list[str]:
-    """What is written like a path, a link or a dotted name."""
+    """Paths, links and dotted names in a text."""
     dotted_names = [name for name in _CODELIKE.findall(text, 0, MAX_TEXT) if "." in name]
     return [*dict.fromkeys((*find_links(text), *find_paths(text), *dotted_names))]
 
 
 def like_code(text: str) -> bool:
-    """Whether anything in a text is written as code is; if not, it names none."""
+    """Whether a text contains anything written like code; if not, it names no symbol."""
     return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
 
 
 def find_links(text: str) -> list[str]:
-    """What is written `path::symbol`."""
+    """Links in a text: `path::symbol`."""
     return _LINK.findall(text, 0, MAX_TEXT)
 
 
 def find_paths(text: str) -> list[str]:
-    """What is written like a file, perhaps with lines."""
+    """File paths in a text, some with lines: `auth/service.py:10-20`."""
     return _PATH.findall(text, 0, MAX_TEXT)
 
 
 def find_names(text: str) -> Iterator[str]:
-    """Words that are written like code."""
+    """Yield names in a text that are written like code: quoted, called, dotted or in a code-like case."""
     text = text[:MAX_TEXT]
     unique_names = set()
     quoted_words = (word for snippet in _BACKTICKS.findall(text) for word in _QUALIFIED_NAME.findall(snippet))
@@ -64,5 +66,5 @@ def find_names(text: str) -> Iterator[str]:
 
 
 def to_dotted(name: str) -> str:
-    """A qualified name as we write it."""
+    """A qualified name with dots as separators, as the index stores it."""
     return _SCOPE.sub(".", name).removesuffix("()").strip(". ")
