@@ -84,7 +84,7 @@ def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Ca
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
         except apsw.Error as error:
-            raise Unavailable(f"the code index cannot be used: {error}; {index.path} may be deleted") from error
+            raise Unavailable(f"the code index cannot be used: {error}; delete {index.path} to rebuild it") from error
 
     return wrapper
 
@@ -145,16 +145,16 @@ class Index:
 
         Both are empty on the first call and after history was rewritten.
         """
-        now, then = git.head(self.root), self.fact(LAST_COMMIT_FACT)
+        head, last_head = git.head(self.root), self.fact(LAST_COMMIT_FACT)
         try:
-            paths = git.changed(self.root, then, now)[0] if then and now and then != now else []
+            paths = git.changed(self.root, last_head, head)[0] if last_head and head and last_head != head else []
         except Unavailable:  # the last commit is gone: history was rewritten
-            then, paths = "", []
+            last_head, paths = "", []
         # This runs when a session starts, so most of a large merge is left to the next refresh.
         self.update([path for path in paths if language_of(path)][: MAX_AUTOMATIC_FILES // 5])
-        if then != now:
-            self.note(LAST_COMMIT_FACT, now)
-        return then, paths
+        if last_head != head:
+            self.note(LAST_COMMIT_FACT, head)
+        return last_head, paths
 
     @rebuild_if_damaged
     def update(self, paths: Sequence[str]) -> int:
@@ -203,7 +203,7 @@ class Index:
         return get_close_matches(name, candidates, limit)
 
     @rebuild_if_damaged
-    def folder(self, path: str) -> Symbol | None:
+    def folder_symbol(self, path: str) -> Symbol | None:
         """A folder as a symbol whose members are its files as they are now; None if it has none."""
         if not (self.root / path).is_dir():
             return None

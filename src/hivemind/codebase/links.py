@@ -57,7 +57,7 @@ def find_path(index: Index, link: str) -> list[Symbol] | None:
     path = _relative_path(index.root, link)
     if path and stamp(index.root, path):
         return index.symbols_of(path)[:1]
-    folder = index.folder(path) if path else None
+    folder = index.folder_symbol(path) if path else None
     return [folder] if folder else None
 
 
@@ -195,7 +195,7 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
 def _load_symbols(index: Index, place: CodePlace) -> list[Symbol]:
     """The symbols at a place as they are now; empty if they are gone."""
     if place.kind == FOLDER:
-        folder = index.folder(place.path)
+        folder = index.folder_symbol(place.path)
         return [folder] if folder else []
     return [symbol for symbol in index.symbols_of(place.path) if symbol.qualified == place.qualified]
 

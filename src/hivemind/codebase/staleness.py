@@ -59,7 +59,7 @@ def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passi
 
 def _load_symbols(index: Index, path: str) -> list[Symbol]:
     symbols = index.symbols_of(path)
-    if not symbols and (folder := index.folder(path)):
+    if not symbols and (folder := index.folder_symbol(path)):
         return [folder]
     if not symbols and git.is_outside_sparse_checkout(index.root, path):
         # The file is not on disk, but git's staging area has its content.
@@ -113,11 +113,11 @@ def _search_tree(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
     return next(pair.new for pair in pairs if pair.old is old)
 
 
-def _list_changes(index: Index, then: str, now: str) -> tuple[list[str], dict[str, str]]:
-    if not then or not now:
+def _list_changes(index: Index, since: str, until: str) -> tuple[list[str], dict[str, str]]:
+    if not since or not until:
         return [], {}
     try:
-        paths, moves = git.changed(index.root, then, now)
+        paths, moves = git.changed(index.root, since, until)
     except Unavailable:  # the commit was made elsewhere, or history was rewritten
         return [], {}
     return [path for path in paths if language_of(path)], moves
