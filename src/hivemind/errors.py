@@ -1,52 +1,52 @@
-"""Everything that can go wrong, as callers see it.
+"""All errors that callers may see.
 
 * HivemindError
-  + InvalidInput        the caller can fix it; the message says how
-    - AmbiguousId       a shortened id fits several things
-  + NotFound            there is no such thing where you may look
-  + Refused             a rule forbids it, whoever asks
-    - Unknown           the hub does not know who asks
-    - TooOften          somebody asks more than their share
-    - OutOfStep         an entry came before one that it follows
+  + InvalidInput        the request is wrong; the message says how to fix it
+    - AmbiguousId       a shortened id matches several ids
+  + NotFound            not found where the caller may look
+  + Refused             a rule forbids it
+    - Unknown           the caller is not authenticated
+    - TooOften          too many requests
+    - OutOfStep         a log entry arrived before its predecessor
   + StoreError
-    - StoreBusy         other writers kept the file for too long
-    - StoreDamaged      the file is not what it was; the message says how to repair
-    - StoreFull         there is no room left on the disk
-    - StoreTooNew       a newer program wrote it
-  + Unavailable         something outside (git, a model, the hub) did not answer
+    - StoreBusy         other writers held the lock for too long
+    - StoreDamaged      the file is damaged; the message says how to repair it
+    - StoreFull         the disk is full
+    - StoreTooNew       a newer version of the program wrote it
+  + Unavailable         something outside (git, a model, the hub) failed or did not answer
 """
 
 from collections.abc import Iterable, Sequence
 
 
 class HivemindError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of all errors that Hivemind raises on purpose."""
 
 
 class InvalidInput(HivemindError):
-    """The request does not make sense; the message says how to fix it."""
+    """The request is wrong; the message says how to fix it."""
 
 
 class AmbiguousId(InvalidInput):
-    """A shortened id fits several things."""
+    """A shortened id matches several ids."""
 
     def __init__(self, prefix: str, candidates: Sequence[str]) -> None:
-        self.summary = f"{prefix!r} fits more than one; add characters:"
+        self.summary = f"{prefix!r} matches more than one id; type more characters:"
         self.candidates = tuple(candidates)
-        listed = "\n".join(f"  {line}" for line in candidates)
-        super().__init__(f"{self.summary}\n{listed}")
+        lines = "\n".join(f"  {line}" for line in candidates)
+        super().__init__(f"{self.summary}\n{lines}")
 
 
 class NotFound(HivemindError):
-    """There is no such thing where the caller may look."""
+    """Not found where the caller may look."""
 
 
 class Refused(HivemindError):
-    """A rule forbids it, whoever asks."""
+    """A rule forbids it, whoever the caller is."""
 
 
 class OutOfStep(Refused):
-    """An entry came before one that it follows."""
+    """A log entry arrived before its predecessor; `expected` is the sequence number that must come first."""
 
     def __init__(self, message: str, expected: int) -> None:
         self.expected = expected
@@ -54,40 +54,40 @@ class OutOfStep(Refused):
 
 
 class Unknown(Refused):
-    """Whoever asks has not shown who they are."""
+    """The caller is not authenticated."""
 
 
 class TooOften(Refused):
-    """Whoever asks has had their share for now."""
+    """The caller has sent too many requests for now."""
 
 
 class StoreError(HivemindError):
-    """The store cannot be used as it is."""
+    """The store cannot be used."""
 
 
 class StoreBusy(StoreError):
-    """Other writers kept the file for too long."""
+    """Other writers held the lock for too long."""
 
 
 class StoreDamaged(StoreError):
-    """The file is not what it was."""
+    """The file of the store is damaged."""
 
 
 class StoreFull(StoreError):
-    """There is no room left on the disk."""
+    """The disk is full."""
 
 
 class StoreTooNew(StoreError):
-    """A newer program wrote this store."""
+    """A newer version of the program wrote this store."""
 
 
 class Unavailable(HivemindError):
-    """Something outside did not answer."""
+    """Something outside failed or did not answer."""
 
 
-def did_you_mean(written: str, known: Iterable[str]) -> str:
-    """A question that names what is spelled alike, to be put behind an error; nothing if nothing is."""
-    import difflib  # only who mistypes pays for it
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """A question with similarly spelled choices, to append to an error message; empty if there are none."""
+    import difflib  # imported here, because it is needed only after a typing error
 
-    close = difflib.get_close_matches(written, list(known), n=2)
-    return f" Did you mean {' or '.join(close)}?" if close else ""
+    matches = difflib.get_close_matches(name, list(choices), n=2)
+    return f" Did you mean {' or '.join(matches)}?" if matches else ""

@@ -1,9 +1,10 @@
-"""Every knob, with its meaning and default; read from one file of the user's and from the environment.
+"""All settings with their meanings and defaults; read from one file of the user and from the environment.
 
-Nothing is ever read from a repository: what lies there was written by somebody else.
+Nothing is read from a repository, because other people write there.
 """
 
 import getpass
+import inspect
 import json
 import os
 import re
@@ -18,54 +19,54 @@ from hivemind.model.home import data_directory
 
 FILE = "config.toml"
 FILE_ALONE = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
-"""Not from the environment: an agent writes the environment of the commands it runs, and these give it rights."""
-WORDS_FOR = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+"""Settings that give agents rights. An agent sets the environment of its commands, so they come from the file only."""
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How this installation behaves."""
+    """The settings of one user."""
 
     home: Path
-    """Where the store and everything else of ours lies."""
+    """Folder of the store, the settings and everything else Hivemind keeps."""
     person: str
-    """Whose memories these are; shown to a team as the owner."""
+    """Name of the person who owns the memories, as the team sees it."""
     recall_limit: int = 5
-    """How many memories a recall returns at most."""
+    """Maximum number of memories that a recall returns."""
     recall_tokens: int = 1200
-    """How many tokens a recall may spend at most."""
+    """Maximum number of tokens that a recall returns."""
 
     model: str = ""
-    """What turns text into vectors: empty for the built-in model, else a folder, an address, or none."""
+    """Embedding model: empty for the built-in one, else a folder, a URL, or none."""
     brief_tokens: int = 1200
-    """How many tokens may be said at the start of a session and after compaction; 0 says nothing."""
+    """Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."""
     prompt_tokens: int = 500
-    """How many tokens may be said on a prompt; 0 says nothing."""
+    """Maximum number of tokens added to a prompt; 0 adds nothing."""
 
     believed: str = ""
-    """Detectors whose proposals become active by themselves, each with the confidence it takes: ``commands:0.9``."""
+    """Detectors whose proposals become active without review, each with its minimum confidence: ``commands:0.9``."""
     agents_may_review: bool = False
     """Whether agents may approve, reject, erase and roll back."""
     agents_may_look_everywhere: bool = False
-    """Whether agents may also look at what was learned in other repositories, when they ask for ``everywhere``."""
+    """Whether agents may also read memories of other repositories, when they ask for ``everywhere``."""
 
     detectors: str = "fixes commands corrections decisions"
-    """Which detectors learn from sessions; off, as too often wrong: exploration, dead_ends."""
+    """Detectors that learn from sessions; exploration and dead_ends are off because they are wrong too often."""
     keep_days: int = 0
-    """How long observations are kept; 0 for as long as there is room."""
+    """Days to keep observations; 0 keeps them as long as there is room."""
     keep_megabytes: int = 1000
-    """How much room observations may take before the oldest go; 0 for any. What a memory rests on always stays."""
+    """Maximum megabytes of observations; the oldest are deleted first, 0 for no limit. Sources of memories are kept."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """The settings of this user: what the environment says, else the file, else the default."""
+        """Load the settings of this user: from the environment, else the file, else the default."""
         environ = os.environ if environ is None else environ
-        usual = _usual(Path(data_directory(environ)))
-        return replace(usual, **_in_file(usual) | _in_environment(usual, environ))
+        defaults = _make_defaults(Path(data_directory(environ)))
+        return replace(defaults, **_read_file(defaults) | _read_environment(defaults, environ))
 
     def store_directory(self, name: str | None) -> Path:
-        """Where a named store lies; without a name, the default one."""
+        """The folder of a named store; without a name, of the default store."""
         if name is None:
             return self.home
         if not STORE_NAME.fullmatch(name):
@@ -75,7 +76,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One knob as it stands: its value, where that comes from, and what it means."""
+    """One setting with its current value, where that comes from, and what it means."""
 
     name: str
     value: Any
@@ -83,23 +84,23 @@ class Setting:
     origin: str
     """``environment``, ``file`` or ``default``."""
     variable: str
-    """What sets it in the environment; empty where only the file may."""
+    """The environment variable that sets it; empty if only the file may."""
     meaning: str
 
 
 def explained(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
-    """Every setting, in the order of the reference."""
+    """All settings with their current values, in the order of the reference."""
     environ = os.environ if environ is None else environ
-    usual, held = _usual(Path(data_directory(environ))), Settings.load(environ)
-    in_file, in_environment = _in_file(usual), _in_environment(usual, environ)
+    defaults, current = _make_defaults(Path(data_directory(environ))), Settings.load(environ)
+    file_values, environment_values = _read_file(defaults), _read_environment(defaults, environ)
     meanings = described()
     return tuple(
         Setting(
             name=name,
-            value=getattr(held, name),
-            default=getattr(usual, name),
-            origin="environment" if name in in_environment else "file" if name in in_file else "default",
-            variable="" if name in FILE_ALONE else _variable(name),
+            value=getattr(current, name),
+            default=getattr(defaults, name),
+            origin="environment" if name in environment_values else "file" if name in file_values else "default",
+            variable="" if name in FILE_ALONE else _variable_name(name),
             meaning=meanings[name],
         )
         for name in _names()
@@ -107,95 +108,96 @@ def explained(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
 
 
 def described() -> dict[str, str]:
-    """What each setting means: the sentence that stands under it in this file."""
-    import inspect  # only who asks for the meaning pays for it
-
-    told = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in told}
+    """The meaning of each setting: the docstring under its field."""
+    pairs = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in pairs}
 
 
 def known(name: str) -> str:
-    """The name of a setting, or an error that says which was meant."""
+    """Return the name if there is such a setting; else raise InvalidInput with a suggestion."""
     if name not in _names():
-        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _listed()}")
+        raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _list_names()}")
     return name
 
 
-def parsed(name: str, written: str) -> Any:
-    """What a person wrote for a setting, as its value."""
-    usual = getattr(_usual(Path()), known(name))
-    if isinstance(usual, bool):
-        if written.lower() not in WORDS_FOR:
-            raise InvalidInput(f"{name} is either true or false, not {written!r}")
-        return WORDS_FOR[written.lower()]
-    if isinstance(usual, int):
-        if not written.isdecimal():
-            raise InvalidInput(f"{name} is a number from 0 on, not {written!r}; write it like {usual}")
-        return int(written)
-    return written
+def parsed(name: str, text: str) -> Any:
+    """Parse the text that a person wrote for a setting."""
+    default = getattr(_make_defaults(Path()), known(name))
+    if isinstance(default, bool):
+        if text.lower() not in BOOLEANS:
+            raise InvalidInput(f"{name} is either true or false, not {text!r}")
+        return BOOLEANS[text.lower()]
+    if isinstance(default, int):
+        if not text.isdecimal():
+            raise InvalidInput(f"{name} is a whole number, 0 or more, not {text!r}; for example {default}")
+        return int(text)
+    return text
 
 
 def write(home: Path, name: str, value: str | int | bool | None) -> None:
-    """Set one setting in the user's file, or take it out with nothing as its value; the others stay as they are."""
+    """Set one setting in the user's file, or remove it if the value is None; other lines stay as they are."""
     file = home / FILE
     lines = file.read_text().splitlines() if file.exists() else []
-    kept = [line for line in lines if line.split("=")[0].strip() != name]
-    added = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
+    other_lines = [line for line in lines if line.split("=")[0].strip() != name]
+    new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = file.with_suffix(".new")
-    fresh.write_text("\n".join([*kept, *added, ""]))
-    fresh.replace(file)
+    # Replaced in one step, so that a crash leaves the old file or the new one.
+    new_file = file.with_suffix(".new")
+    new_file.write_text("\n".join([*other_lines, *new_lines, ""]))
+    new_file.replace(file)
 
 
 def _names() -> list[str]:
     return [field.name for field in fields(Settings) if field.name != "home"]
 
 
-def _listed() -> str:
-    return f" There are {', '.join(_names())}."
+def _list_names() -> str:
+    return f" Settings: {', '.join(_names())}."
 
 
-def _variable(name: str) -> str:
+def _variable_name(name: str) -> str:
     return f"HIVEMIND_{name.upper()}"
 
 
-def _usual(home: Path) -> Settings:
-    """All at their defaults."""
-    return Settings(home=home, person=_login())
+def _make_defaults(home: Path) -> Settings:
+    """Settings with all defaults."""
+    return Settings(home=home, person=_login_name())
 
 
-def _in_environment(usual: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
-    told = {name: environ.get(_variable(name), "") for name in _names() if name not in FILE_ALONE}
-    found = {}
-    for name, written in told.items():
-        if written:
+def _read_environment(defaults: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+    texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ALONE}
+    values = {}
+    for name, text in texts.items():
+        if text:
             try:
-                found[name] = parsed(name, written)
+                values[name] = parsed(name, text)
             except InvalidInput as error:
-                raise InvalidInput(f"{_variable(name)} in the environment: {error}") from None
-    return found
+                raise InvalidInput(f"{_variable_name(name)} in the environment: {error}") from None
+    return values
 
 
-def _in_file(usual: Settings) -> dict[str, Any]:
-    file = usual.home / FILE
+def _read_file(defaults: Settings) -> dict[str, Any]:
+    file = defaults.home / FILE
     if not file.exists():
         return {}
     try:
-        written = tomllib.loads(file.read_text())
+        values = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not valid TOML: {error}") from None
-    for name, value in written.items():
+    for name, value in values.items():
         if name not in _names():
-            meant = did_you_mean(name, _names()) or _listed()
-            mend = f"'hivemind config unset {name}' takes it out"
-            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {mend}.{meant}")
-        like = getattr(usual, name)
-        if type(value) is not type(like) or (type(value) is int and value < 0):
-            raise InvalidInput(f"{file} sets {name} to {value!r}; write it like {like!r}")
-    return written
+            suggestion = did_you_mean(name, _names()) or _list_names()
+            remedy = f"remove it with 'hivemind config unset {name}'"
+            raise InvalidInput(f"{file} sets {name!r}, which is not a setting; {remedy}.{suggestion}")
+        default = getattr(defaults, name)
+        # By exact type, because a bool is an int to isinstance.
+        if type(value) is not type(default) or (type(value) is int and value < 0):
+            raise InvalidInput(f"{file} sets {name} to {value!r}; give a value like {default!r}")
+    return values
 
 
-def _login() -> str:
+def _login_name() -> str:
+    # In a container the user id may have no name.
     try:
         return getpass.getuser()
     except (KeyError, OSError):

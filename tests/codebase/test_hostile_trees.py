@@ -137,7 +137,7 @@ def test_git_runs_nothing_the_repository_brings_along(workspace: "Workspace") ->
     workspace.git("config", "diff.external", str(trap))
     workspace.git("config", "core.pager", str(trap))
 
-    listed = git.listed(workspace.root)
+    listed = git.list_files(workspace.root)
     changed, _ = git.changed(workspace.root, first, second)
     list(git.commits(workspace.root, limit=10))
     was_safe = not sprung.exists()

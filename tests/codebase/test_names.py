@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.index import IN_PASSING
+from hivemind.codebase.index import MAX_AUTOMATIC_FILES
 from hivemind.codebase.links import find, nearest
 from hivemind.codebase.questions import named_files
 from hivemind.curate.anchor import linked
@@ -147,7 +147,7 @@ def test_every_language_finds_its_names_in_a_tree_not_indexed_before(polyglot: "
 
 @pytest.mark.parametrize("is_committed", [False, True])
 def test_names_are_found_in_a_tree_too_large_to_index_in_passing(polyglot: "Workspace", is_committed: bool) -> None:
-    for number in range(IN_PASSING + 1):
+    for number in range(MAX_AUTOMATIC_FILES + 1):
         polyglot.write(f"generated/part{number}.txt", "x\n")
     if is_committed:
         polyglot.commit()

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind.codebase.fingerprint import SAMPLE, pack, similarity, sketch
+from hivemind.codebase.fingerprint import SKETCH_SIZE, pack, similarity, sketch
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import compare
 from hivemind.codebase.symbols import outline
@@ -112,7 +112,9 @@ def test_similarity_is_a_share_and_the_same_both_ways(one: list[bytes], other: l
     assert similarity(left, left) == (1.0 if left else 0.0)
 
 
-@given(one=words.filter(lambda found: len(found) < SAMPLE), other=words.filter(lambda found: len(found) < SAMPLE))
+@given(
+    one=words.filter(lambda found: len(found) < SKETCH_SIZE), other=words.filter(lambda found: len(found) < SKETCH_SIZE)
+)
 def test_similarity_of_small_bodies_is_exact(one: list[bytes], other: list[bytes]) -> None:
     triples = [set(zip(found, found[1:], found[2:], strict=False)) for found in (one, other)]
     exact = len(triples[0] & triples[1]) / max(1, len(triples[0] | triples[1]))

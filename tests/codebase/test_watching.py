@@ -62,7 +62,7 @@ def test_what_hinders_watching_is_noted_for_the_doctor(workspace: "Workspace", m
 
     assert healthy == ""
     assert workspace.index.named("first")
-    assert "more than can be watched" in workspace.index.fact(watching.TROUBLE)
+    assert "more than can be watched" in workspace.index.fact(watching.PROBLEM_FACT)
 
 
 def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
@@ -70,7 +70,7 @@ def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
 ) -> None:
     workspace.write("a.py", "def first(): pass\n")
     workspace.commit()
-    monkeypatch.setattr(index_module, "IN_PASSING", 0)
+    monkeypatch.setattr(index_module, "MAX_AUTOMATIC_FILES", 0)
 
     watching.keep_warm(workspace.index, Event())
 

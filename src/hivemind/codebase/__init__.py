@@ -1,1 +1,1 @@
-"""ABOUT the code: which repository this is, and what is in it."""
+"""The working tree: identify its repository, index its symbols, link names to code, and detect changes."""

@@ -1,4 +1,4 @@
-"""The file an index is kept in: its tables, and how it is opened, mended and written."""
+"""The SQLite file of a code index: its schema, and how to open, replace and write it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -7,16 +7,17 @@ from typing import Any
 
 import apsw
 
-DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-"""What SQLite says of a file that is not what it was."""
+DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
+"""Errors that SQLite raises for a damaged file."""
 
+# Raise it with every change of the schema or of what is stored: an older file is then deleted and indexed again.
 _VERSION = 4
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
     stem TEXT NOT NULL, -- the last word an import would use for it
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
-    seen_ns INTEGER NOT NULL -- when we looked
+    seen_ns INTEGER NOT NULL -- when the file was read
 ) STRICT;
 CREATE INDEX files_by_stem ON files (stem);
 CREATE TABLE symbols (
@@ -27,7 +28,7 @@ CREATE TABLE symbols (
 ) STRICT;
 CREATE INDEX symbols_by_file ON symbols (file);
 CREATE INDEX symbols_by_name ON symbols (name);
-CREATE TABLE triples ( -- the first few of a body's sketch, to find it again elsewhere
+CREATE TABLE triples ( -- the smallest hashes of a body's sketch, to find the body elsewhere
     triple INTEGER, symbol INTEGER, PRIMARY KEY (triple, symbol)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
@@ -36,11 +37,11 @@ CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_by_symbol ON mentions (symbol);
 CREATE TABLE imports (file INTEGER, module TEXT, PRIMARY KEY (file, module)) STRICT, WITHOUT ROWID;
-CREATE TABLE uses ( -- the file an import means, if it can be only one
+CREATE TABLE uses ( -- the file an import resolves to, if there is only one; for Go the files of a folder
     file INTEGER, target INTEGER, PRIMARY KEY (file, target)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_by_target ON uses (target);
-CREATE TABLE together ( -- files changed by the same commits, each two once
+CREATE TABLE together ( -- files changed by the same commits; each pair is stored once
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX together_by_other ON together (other);
@@ -54,46 +55,48 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 
 
 def connect(path: Path) -> apsw.Connection:
-    """Open the database, making it anew if it is missing, damaged or of another version."""
-    with suppress(*DAMAGE):
-        db = _opened(path)
+    """Open the database; create it anew if it is missing, damaged or of another version."""
+    with suppress(*DAMAGE_ERRORS):
+        db = _open(path)
         if db.pragma("user_version") == _VERSION:
             return db
         db.close()
     remove(path)
-    return _opened(path)
+    return _open(path)
 
 
 def remove(path: Path) -> None:
-    """Delete the database with all that SQLite keeps beside it."""
+    """Delete the database with its journal files."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def select(db: apsw.Connection, query: str, *values: str | int) -> Iterator[Any]:
-    """The rows of a query, typed by whoever wrote it."""
+    """Run a query and iterate over its rows; the caller knows their types."""
     return iter(db.execute(query, values))
 
 
 @contextmanager
-def writing(db: apsw.Connection) -> Iterator[None]:
-    """One transaction: all or nothing."""
+def transaction(db: apsw.Connection) -> Iterator[None]:
+    """Run the block in one transaction; roll back on any exception."""
+    # IMMEDIATE waits for the write lock here; a later upgrade from reading could fail at once with "busy".
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
-    except BaseException:
+    except BaseException:  # also KeyboardInterrupt: an open transaction would lock out other processes
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
 
 
-def _opened(path: Path) -> apsw.Connection:
+def _open(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
     db.set_busy_timeout(5_000)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = OFF")  # a power cut costs an index, and those are made anew
+    db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes
+    db.execute("PRAGMA synchronous = OFF")  # a power cut may damage the index, which is then rebuilt
     if db.pragma("user_version") == 0:
-        with writing(db):
+        with transaction(db):
+            # Another process may have created the tables while this one waited for the lock.
             if db.pragma("user_version") == 0:
                 db.execute(f"{_SCHEMA} PRAGMA user_version = {_VERSION}")
     return db

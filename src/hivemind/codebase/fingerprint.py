@@ -1,4 +1,4 @@
-"""Digests and sketches that forget layout and keep meaning."""
+"""Digests and similarity sketches of code that ignore layout."""
 
 import re
 import struct
@@ -10,69 +10,71 @@ from zlib import crc32
 
 from hivemind.codebase.grammar import Grammar
 
-SAMPLE = 64
-"""Triples kept of a body. Up to as many, similarity is exact; beyond, it is mostly off by less than 0.06."""
+SKETCH_SIZE = 64
+"""Hashes kept per body. Similarity is exact up to this many; beyond, the error is mostly below 0.06."""
 
-_WIDTH = 3
-_LAST_COMMA = re.compile(rb",(?=\s*\n\s*[)\]}])")
-_PLAIN_SINGLE = re.compile(rb"'([^'\"\\]*)'")
+_HASH_BYTES = 3
+_TRAILING_COMMA = re.compile(rb",(?=\s*\n\s*[)\]}])")
+_SINGLE_QUOTED = re.compile(rb"'([^'\"\\]*)'")
 _WORD = re.compile(rb"[\w\x80-\xff]+|[^\s\w]")
 
 
 def digest(content: bytes) -> str:
-    """Twelve characters that stand for the content."""
+    """A digest of the content, as twelve characters."""
     return urlsafe_b64encode(blake2b(content, digest_size=9).digest()).decode()
 
 
-def tokens(text: bytes, grammar: Grammar | None) -> list[bytes]:
-    """The words of a text without its layout; a formatter's choices leave no trace."""
+def tokenize(text: bytes, grammar: Grammar | None) -> list[bytes]:
+    """Split a text into tokens, without what a formatter may change: layout, trailing commas, quote style."""
     if grammar is None:
         return _WORD.findall(text)
-    found: list[bytes] = grammar.token.findall(_LAST_COMMA.sub(b"", text))
+    tokens: list[bytes] = grammar.token.findall(_TRAILING_COMMA.sub(b"", text))
     if grammar.alike and b"'" in text:
-        found = [_PLAIN_SINGLE.sub(rb'"\1"', token) if token[0] == 39 else token for token in found]
+        # Only strings without quotes or escapes inside: these differ in nothing but the delimiter.
+        tokens = [_SINGLE_QUOTED.sub(rb'"\1"', token) if token[0] == 39 else token for token in tokens]
     if grammar.noise:
-        found = [token for token in found if token not in grammar.noise]
-    return found
+        tokens = [token for token in tokens if token not in grammar.noise]
+    return tokens
 
 
-def sketch(words: Sequence[bytes]) -> list[int]:
-    """The smallest hashes among all token triples, in order: a fair sample of what the body consists of."""
-    hashes = set(map(crc32, map(b" ".join, zip(words, words[1:], words[2:], strict=False))))
-    return [value >> 8 for value in sorted(hashes)[:SAMPLE]]
+def sketch(tokens: Sequence[bytes]) -> list[int]:
+    """The smallest hashes of all token triples, sorted (a bottom-k MinHash sketch)."""
+    hashes = set(map(crc32, map(b" ".join, zip(tokens, tokens[1:], tokens[2:], strict=False))))
+    return [value >> 8 for value in sorted(hashes)[:SKETCH_SIZE]]
 
 
 def merge(sketches: Iterable[Iterable[int]]) -> list[int]:
-    """The sketch of everything together."""
-    return sorted(set[int]().union(*sketches))[:SAMPLE]
+    """The sketch of the union of several bodies."""
+    return sorted(set[int]().union(*sketches))[:SKETCH_SIZE]
 
 
 def pack(values: Sequence[int]) -> str:
-    """A sketch as text; three bytes of a hash tell bodies apart well enough."""
-    packed = bytearray(struct.pack(f">{len(values)}I", *values))
-    del packed[:: _WIDTH + 1]
-    return urlsafe_b64encode(packed).decode()
+    """Encode a sketch as text, with three bytes per hash."""
+    buffer = bytearray(struct.pack(f">{len(values)}I", *values))
+    del buffer[:: _HASH_BYTES + 1]  # the top byte of each is zero, since `sketch` shifts it out
+    return urlsafe_b64encode(buffer).decode()
 
 
 @lru_cache(maxsize=8192)
 def unpack(text: str) -> frozenset[int]:
-    """A sketch from its text."""
-    return frozenset(first(text, SAMPLE))
+    """Decode a sketch from its text."""
+    return frozenset(unpack_first(text, SKETCH_SIZE))
 
 
-def first(text: str, count: int) -> list[int]:
-    """The smallest values of a sketch."""
-    packed = urlsafe_b64decode(text[: count * 4])
-    return [int.from_bytes(packed[at : at + _WIDTH]) for at in range(0, len(packed), _WIDTH)]
+def unpack_first(text: str, count: int) -> list[int]:
+    """Decode only the smallest values of a sketch."""
+    buffer = urlsafe_b64decode(text[: count * 4])  # three bytes are four characters of base64
+    return [int.from_bytes(buffer[start : start + _HASH_BYTES]) for start in range(0, len(buffer), _HASH_BYTES)]
 
 
-def similarity(one: str, other: str) -> float:
-    """How much two sketched bodies share, from 0 to 1."""
-    if one == other:
-        return 1.0 if one else 0.0
-    left, right = unpack(one), unpack(other)
-    both, union = left & right, left | right
-    if not both or max(len(left), len(right)) < SAMPLE:
-        return len(both) / len(union)
-    sample = sorted(union)[:SAMPLE]
-    return len(both.intersection(sample)) / len(sample)
+def similarity(first_sketch: str, second_sketch: str) -> float:
+    """Estimate the Jaccard similarity of two bodies from their packed sketches, from 0 to 1."""
+    if first_sketch == second_sketch:
+        return 1.0 if first_sketch else 0.0
+    first_hashes, second_hashes = unpack(first_sketch), unpack(second_sketch)
+    intersection, union = first_hashes & second_hashes, first_hashes | second_hashes
+    if not intersection or max(len(first_hashes), len(second_hashes)) < SKETCH_SIZE:
+        return len(intersection) / len(union)
+    # The smallest hashes of the union are a random sample of it; those in both sketches give the share.
+    sample = sorted(union)[:SKETCH_SIZE]
+    return len(intersection.intersection(sample)) / len(sample)

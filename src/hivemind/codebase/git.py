@@ -1,4 +1,4 @@
-"""What git knows about a working tree, asked without running anything the repository brings along."""
+"""Run git in a working tree, without running any program that the repository configures."""
 
 import os
 import re
@@ -11,19 +11,23 @@ from hivemind.errors import InvalidInput, Unavailable
 
 TIMEOUT_SECONDS = 20.0
 HISTORY_SECONDS = 600.0
-"""A long history is asked for when a person waits for it."""
+"""Timeout for reading a long history, which only happens while a person waits for it."""
 
-_SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
+# A repository's own configuration may name programs to run: a file system monitor, hooks.
+_SAFE_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
+# No locks that would block the user's own git, no password prompts, no downloads in a partial clone.
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat", "LC_ALL": "C",
 }  # fmt: skip
-_SETTINGS = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
-_COMMIT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
+# Configuration and limits that the user sets by the environment stay in force.
+_INHERITED_PREFIXES = ("GIT_CONFIG_", "GIT_CEILING_", "GIT_DISCOVERY_")
+# Control characters as separators: they hardly occur in names and messages.
+_COMMIT_FORMAT = f"--format=%x01{'%x02'.join(('%H', '%cI', '%an', '%B'))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A change somebody made and explained."""
+    """A commit with its message and the paths it changed."""
 
     id: str
     at: str
@@ -33,27 +37,29 @@ class Commit:
 
 
 def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS) -> bytes:
-    """The output of one git command in this tree."""
-    # A hook that calls us leaves GIT_DIR and the like behind, which would lead to another repository.
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(_SETTINGS)
+    """Run one git command in this tree and return its output."""
+    # git sets GIT_DIR and others for its hooks; inherited from there, they would point to another repository.
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_INHERITED_PREFIXES)
     }
-    command = ["git", *_SAFE, "-C", str(root), *arguments]
+    command = ["git", *_SAFE_OPTIONS, "-C", str(root), *arguments]
     try:
-        done = subprocess.run(
-            command, input=stdin, capture_output=True, timeout=timeout, env=inherited | _ENVIRONMENT, check=False
+        process = subprocess.run(
+            command, input=stdin, capture_output=True, timeout=timeout, env=environment | _ENVIRONMENT, check=False
         )
     except (OSError, ValueError) as error:
         raise Unavailable(f"git cannot be run: {error}") from None
     except subprocess.TimeoutExpired:
         raise Unavailable(f"git {arguments[0]} took longer than {timeout:.0f} seconds") from None
-    if done.returncode:
-        raise Unavailable(f"git {arguments[0]}: {done.stderr.decode('utf-8', 'replace').strip()}")
-    return done.stdout
+    if process.returncode:
+        raise Unavailable(f"git {arguments[0]}: {process.stderr.decode('utf-8', 'replace').strip()}")
+    return process.stdout
 
 
-def answer(root: Path, *arguments: str) -> str:
-    """What one git command says, or nothing where it cannot."""
+def run_or_empty(root: Path, *arguments: str) -> str:
+    """Run one git command and return its output as text; empty if it fails."""
     try:
         return os.fsdecode(run(root, *arguments)).strip("\n")
     except Unavailable:
@@ -61,45 +67,46 @@ def answer(root: Path, *arguments: str) -> str:
 
 
 def head(root: Path) -> str:
-    """The commit checked out; empty where there is none."""
-    return answer(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    """The id of the checked-out commit; empty if there is none."""
+    return run_or_empty(root, "rev-parse", "--verify", "--quiet", "HEAD")
 
 
 def commit(root: Path, name: str) -> str:
-    """The commit that a branch, tag or shortened id means."""
-    found = answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    if not found:
-        raise InvalidInput(f"{name!r} is no commit here; name a branch, a tag or a commit")
-    return found
+    """The full id of the commit that a branch, tag or shortened id names."""
+    commit_id = run_or_empty(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not commit_id:
+        raise InvalidInput(f"{name!r} is not a commit of this repository; give a branch, a tag or a commit id")
+    return commit_id
 
 
-def listed(root: Path) -> list[str] | None:
-    """Files that are tracked or would be, relative to the root; none outside of git."""
+def list_files(root: Path) -> list[str] | None:
+    """Tracked and untracked files that are not ignored, relative to the root; None outside of git."""
     try:
         output = run(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
     except Unavailable:
         return None
-    return _paths(output)
+    return _split_paths(output)
 
 
-def mentioning(root: Path, word: str) -> list[str]:
-    """Files that are tracked or would be and hold this word; none outside of git."""
+def find_files_with_word(root: Path, word: str) -> list[str]:
+    """Tracked and untracked files that contain this word; empty outside of git."""
     try:
         output = run(root, "grep", "-l", "-z", "-w", "-I", "--untracked", "--fixed-strings", "-e", word)
-    except Unavailable:  # git reports it as an error when no file holds the word
+    except Unavailable:  # git exits with 1 if no file contains the word
         return []
-    return _paths(output)
+    return _split_paths(output)
 
 
 def changed(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:
-    """Paths that differ between two commits, old and new ones, and which of them are moves."""
+    """Paths that differ between two commits, old and new ones, and the renames among them."""
+    # -l400 limits rename detection, whose time grows with the square of the number of files.
     output = run(root, "diff-tree", "-r", "-z", "-M50%", "-l400", "--name-status", "--no-ext-diff", since, until, "--")
-    fields = iter(_paths(output))
+    fields = iter(_split_paths(output))
     paths, moves = [], {}
     for status in fields:
         path = next(fields)
         paths.append(path)
-        if status[0] in "RC":
+        if status[0] in "RC":  # renames and copies are followed by a second path
             target = next(fields)
             paths.append(target)
             if status[0] == "R":
@@ -108,47 +115,49 @@ def changed(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dic
 
 
 def contents(root: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """The content of blobs by name, `commit:path`; those that do not exist are left out."""
-    wanted = [name for name in names if "\n" not in name]
-    output = run(root, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in wanted).encode())
-    found, at = {}, 0
-    for name in wanted:
-        end = output.index(b"\n", at)
-        header = output[at:end].split()
-        at = end + 1
+    """Read blobs by their names, `commit:path`; missing ones are left out."""
+    # The protocol is one name per line, so a path with a newline cannot be asked for.
+    queries = [name for name in names if "\n" not in name]
+    output = run(root, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in queries).encode())
+    blobs, offset = {}, 0
+    for name in queries:
+        end = output.index(b"\n", offset)
+        header = output[offset:end].split()
+        offset = end + 1
         if len(header) == 3 and header[2].isdigit():
             size = int(header[2])
             if header[1] == b"blob":
-                found[name] = output[at : at + size]
-            at += size + 1
-    return found
+                blobs[name] = output[offset : offset + size]
+            offset += size + 1
+    return blobs
 
 
-def is_left_out(root: Path, path: str) -> bool:
+def is_outside_sparse_checkout(root: Path, path: str) -> bool:
     """Whether a sparse checkout leaves this tracked file out of the working tree."""
-    return answer(root, "ls-files", "-t", "-z", "--", f":(literal){path}").startswith("S ")
+    return run_or_empty(root, "ls-files", "-t", "-z", "--", f":(literal){path}").startswith("S ")
 
 
 def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> Iterator[Commit]:
-    """What led to what is checked out, newest first and without merges: after a commit, or since a moment."""
-    span = [f"{after}..HEAD" if after else "HEAD", *([f"--since={since}"] if since else ())]
-    span += [f"-n{limit}"] if limit else []
-    how = ("--no-merges", "-z", "--name-only", "--no-renames", _COMMIT)
-    output = run(root, "log", *span, *how, "--", timeout=HISTORY_SECONDS)
+    """Yield the commits before HEAD, newest first and without merges: after a commit, or since a date."""
+    revisions = [f"{after}..HEAD" if after else "HEAD", *([f"--since={since}"] if since else ())]
+    revisions += [f"-n{limit}"] if limit else []
+    options = ("--no-merges", "-z", "--name-only", "--no-renames", _COMMIT_FORMAT)
+    output = run(root, "log", *revisions, *options, "--", timeout=HISTORY_SECONDS)
     for entry in output.split(b"\x01")[1:]:
-        told, _, files = entry.partition(b"\0")
-        fields = told.decode("utf-8", "replace").split("\x02", 3)
-        # A message that plays with our separators tells of nothing.
+        header, _, files = entry.partition(b"\0")
+        fields = header.decode("utf-8", "replace").split("\x02", 3)
+        # A message that contains our separators is skipped rather than misread.
         if len(fields) == 4:
             identifier, at, author, message = fields
-            touched = tuple(path.lstrip("\n") for path in _paths(files))
-            yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=touched)
+            paths = tuple(path.lstrip("\n") for path in _split_paths(files))
+            yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=paths)
 
 
 def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """What commits did to each file, as unified diffs: commit, path, diff."""
-    how = ("--format=%x01%H", "--no-renames", "--no-ext-diff", "--no-textconv", "--stdin")
-    output = run(root, "show", *how, stdin="\n".join(commits).encode(), timeout=HISTORY_SECONDS)
+    """Yield the changes of commits to each file: commit, path, unified diff."""
+    # External diff and text conversion programs come from the repository's configuration.
+    options = ("--format=%x01%H", "--no-renames", "--no-ext-diff", "--no-textconv", "--stdin")
+    output = run(root, "show", *options, stdin="\n".join(commits).encode(), timeout=HISTORY_SECONDS)
     for entry in output.decode("utf-8", "replace").split("\x01")[1:]:
         commit, *files = re.split(r"^diff --git .*\n", entry, flags=re.MULTILINE)
         for diff in files:
@@ -156,5 +165,5 @@ def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]
                 yield commit.strip(), path[1].rstrip("\t"), diff
 
 
-def _paths(output: bytes) -> list[str]:
+def _split_paths(output: bytes) -> list[str]:
     return [os.fsdecode(field) for field in output.split(b"\0") if field.strip()]

@@ -1,12 +1,12 @@
-"""Languages: one query file each, which names its grammar, its files and its symbols.
+"""Load languages: one query file each, which names its grammar, its files and its symbols.
 
 The head of a query file is read as settings, `; name: value`:
 
 * `wheel`     the module of the grammar, `module:function` if it holds several
 * `files`     suffixes (`*.py`) or whole names (`Rakefile`)
-* `quotes`    what strings begin and end with, longest first
-* `alike`     two quotes between which a formatter may choose
-* `noise`     tokens that say nothing, such as a semicolon that may be left out
+* `quotes`    string delimiters, longest first
+* `alike`     two quotes that a formatter may exchange
+* `noise`     tokens without meaning, such as an optional semicolon
 * `inherits`  another query file that is read first
 
 The captures: `@name`, `@body` and `@scope` inside a definition, which itself is captured by its kind
@@ -23,12 +23,12 @@ from importlib.resources import files
 
 from tree_sitter import Language, Parser, Query
 
-_SETTING = re.compile(r"^; (\w+): (.+)$", re.MULTILINE)
+_SETTING_LINE = re.compile(r"^; (\w+): (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grammar:
-    """How one language is read."""
+    """The parser, symbol query and tokenizer of one language."""
 
     parser: Parser
     query: Query
@@ -39,33 +39,33 @@ class Grammar:
 
 
 def language_of(path: str) -> str | None:
-    """The language a path is written in, by its name."""
+    """The language of a file by its name; None if it is not known."""
     name = path.rpartition("/")[2]
-    return _by_file().get(name) or _by_file().get("*." + name.rpartition(".")[2].lower())
+    return _languages_by_pattern().get(name) or _languages_by_pattern().get("*." + name.rpartition(".")[2].lower())
 
 
 @lru_cache(maxsize=16384)
 def family_of(path: str) -> str:
-    """The languages that import one another go by one name; empty for a file in none."""
+    """One name for languages whose files import one another (TypeScript and JavaScript); empty if not known."""
     family = language_of(path) or ""
-    while family and "inherits" in _read(family)[1]:
-        family = _read(family)[1]["inherits"]
+    while family and "inherits" in _read_query(family)[1]:
+        family = _read_query(family)[1]["inherits"]
     return family
 
 
 @cache
-def grammar(language: str) -> Grammar | None:
-    """The grammar of a language, or none when its wheel is not installed."""
-    source, settings = _read(language)
+def load_grammar(language: str) -> Grammar | None:
+    """Load the grammar of a language; None if its wheel is not installed."""
+    source, settings = _read_query(language)
     module, _, function = settings["wheel"].partition(":")
     try:
-        loaded = importlib.import_module(module)
+        wheel = importlib.import_module(module)
     except ModuleNotFoundError:
         return None
-    tongue = Language(getattr(loaded, function or "language")())
+    tree_sitter_language = Language(getattr(wheel, function or "language")())
     return Grammar(
-        parser=Parser(tongue),
-        query=Query(tongue, source),
+        parser=Parser(tree_sitter_language),
+        query=Query(tree_sitter_language, source),
         token=_token_pattern(settings.get("quotes", "").split()),
         noise=frozenset(settings.get("noise", "").encode().split()),
         alike="alike" in settings,
@@ -73,29 +73,29 @@ def grammar(language: str) -> Grammar | None:
 
 
 @cache
-def _by_file() -> dict[str, str]:
+def _languages_by_pattern() -> dict[str, str]:
     names = [entry.name for entry in files(__package__).joinpath("languages").iterdir()]
     languages = [name.removesuffix(".scm") for name in names if name.endswith(".scm")]
-    return {written: name for name in languages for written in _read(name)[1].get("files", "").split()}
+    return {pattern: name for name in languages for pattern in _read_query(name)[1].get("files", "").split()}
 
 
 @cache
-def _read(language: str) -> tuple[str, dict[str, str]]:
-    """The query and the settings of a language, with those it inherits."""
+def _read_query(language: str) -> tuple[str, dict[str, str]]:
+    """Read the query and the settings of a language, with those it inherits."""
     source = files(__package__).joinpath("languages", f"{language}.scm").read_text()
-    settings = dict(_SETTING.findall(source))
-    inherited, base = _read(settings["inherits"]) if "inherits" in settings else ("", {})
-    return inherited + source, base | settings
+    settings = dict(_SETTING_LINE.findall(source))
+    base_source, base_settings = _read_query(settings["inherits"]) if "inherits" in settings else ("", {})
+    return base_source + source, base_settings | settings
 
 
 def _token_pattern(quotes: list[str]) -> re.Pattern[bytes]:
     strings = []
     for quote in quotes:
-        mark = re.escape(quote)
-        # A short string ends with its line, so that a stray quote costs a line and not the file.
-        inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{mark}\n]"
-        strings.append(rf"{mark}(?:{inside}|\\.)*?{mark}")
-    # Most tokens are words, so these are tried first.
+        delimiter = re.escape(quote)
+        # A short string ends with its line, so that a stray quote spoils one line and not the rest of the file.
+        inside = r"[^\\]" if len(quote) == 3 or quote == "`" else rf"[^\\{delimiter}\n]"
+        strings.append(rf"{delimiter}(?:{inside}|\\.)*?{delimiter}")
+    # Most tokens are words; trying them first is fastest.
     words = r"[\w$\x80-\xff]+(?:\.\d\w*)?"
     signs = r"[\x01\x02]|=>|->|[=!<>]=|&&|\|\||\+\+|--|::|\*\*|//|[^\s\w]"
     return re.compile("|".join((words, *strings, signs)).encode(), re.DOTALL)

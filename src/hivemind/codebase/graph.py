@@ -1,4 +1,4 @@
-"""What bears on what: imports, calls, inheritance, tests and common history, added up."""
+"""Find related files and callers from imports, calls, inheritance, tests and common history."""
 
 import re
 from collections import defaultdict
@@ -8,18 +8,20 @@ from math import sqrt
 
 from hivemind.codebase import touches
 from hivemind.codebase.database import select
-from hivemind.codebase.imports import module
-from hivemind.codebase.index import SELECT, Index, mended, symbol_of
+from hivemind.codebase.imports import module_words
+from hivemind.codebase.index import SELECT_SYMBOLS, Index, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
 from hivemind.model.code import FOLDER, Callers, Related, SharedSession, Symbol
 
-COMMITTED = "changed together in commits"
-TOUCHED = "touched together in sessions"
+COMMITTED_TOGETHER = "changed together in commits"
+TOUCHED_TOGETHER = "touched together in sessions"
 SAME_FOLDER = "same folder"
-MOST_TOUCHED = 50
+MAX_TOUCHED_FILES = 50
+"""Files from sessions that are considered; each may cost a look at the disk."""
+
 WEIGHTS = {
-    COMMITTED: 1.0,
-    TOUCHED: 0.5,
+    COMMITTED_TOGETHER: 1.0,
+    TOUCHED_TOGETHER: 0.5,
     "tests it": 0.25,
     "is tested by it": 0.25,
     "is imported by it": 0.12,
@@ -28,134 +30,142 @@ WEIGHTS = {
     "calls or inherits it": 0.1,
     SAME_FOLDER: 0.05,
 }
-"""A plain sum, chosen on two repositories and looked at on two others: docs/explanation/staleness.md.
+"""Weights of the reasons, which are added up: chosen on two repositories and checked on two others, see
+docs/explanation/staleness.md.
 
-That of sessions is set by hand: no repository with observed sessions was there to choose it on."""
+The weight of sessions is set by hand, because there was no repository with observed sessions to measure it on."""
 
-_TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
-_TEST_WORDS = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
+_TEST_PATH = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$|^test", re.IGNORECASE)
+_TEST_AFFIXES = re.compile(r"^test_?|_?tests?$|[._-]spec$|[._-]test$|_spec$", re.IGNORECASE)
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests, by its name."""
-    return _TEST.search(path) is not None
+    """Whether a file contains tests, by its path."""
+    return _TEST_PATH.search(path) is not None
 
 
-@mended
+@rebuild_if_damaged
 def related(
     index: Index, targets: Sequence[str], limit: int = 10, sessions: Sequence[SharedSession] = ()
 ) -> list[Related]:
-    """The files that bear most on files, folders or symbols; in folders, also which of their files bear on others."""
-    asked, inside = _files(index, targets)
+    """Find the files most related to files, folders or symbols; for a folder, also its own files by other reasons."""
+    target_files, contained_files = _resolve_files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
-    seeds = asked | inside
-    edges = (edge for seed, path in seeds.items() for edge in _edges(index, seed, path))
-    for reason, file, share in (*edges, *_touched(index, {*seeds.values()}, sessions)):
-        if file not in asked and not (file in inside and reason == SAME_FOLDER):
+    seeds = target_files | contained_files
+    edges = (edge for seed, path in seeds.items() for edge in _find_edges(index, seed, path))
+    # Within a folder that was asked for, lying in the same folder says nothing.
+    for reason, file, share in (*edges, *_find_touch_edges(index, {*seeds.values()}, sessions)):
+        if file not in target_files and not (file in contained_files and reason == SAME_FOLDER):
             scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
-    ranked = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
-    paths = {file: path for _, file in ranked for path in _path(index, file)}
+    ranking = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
+    paths = {file: path for _, file in ranking for path in _select_path(index, file)}
     return [
         Related(
             path=paths[file],
             weight=weight,
             why=tuple(
-                touches.reason(sessions, paths[file]) if reason == TOUCHED else reason
+                touches.reason(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
                 for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
             ),
         )
-        for weight, file in ranked
+        for weight, file in ranking
     ]
 
 
 def children(index: Index, folder: str) -> list[tuple[str, int]]:
-    """What lies directly in a folder, folders first: paths, and how many files lie in each; 0 for a file."""
-    inside = f"{folder.strip('/')}/" if folder.strip("/") else ""
-    found: dict[str, int] = defaultdict(int)
-    for path in index.paths_in(folder) if inside else index.paths():
-        name, _, below = path[len(inside) :].partition("/")
-        found[inside + name] += 1 if below else 0
-    return sorted(found.items(), key=lambda one: (not one[1], one[0]))
+    """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
+    prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    file_counts: dict[str, int] = defaultdict(int)
+    for path in index.paths_in(folder) if prefix else index.paths():
+        name, _, subpath = path[len(prefix) :].partition("/")
+        file_counts[prefix + name] += 1 if subpath else 0
+    return sorted(file_counts.items(), key=lambda entry: (not entry[1], entry[0]))
 
 
-@mended
+@rebuild_if_damaged
 def callers(index: Index, symbol: Symbol) -> Callers:
-    """The symbols that call or inherit this one: in its file, or in files that import its file."""
-    row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
-    if row is None:
+    """Find the symbols that call or inherit this one: in its file, or in files that import its file."""
+    file_row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
+    if file_row is None:
         return Callers(symbols=(), unresolved=0, namesakes=0)
-    mentioned = list(
+    rows = list(
         select(
             index.db,
-            f"{SELECT} JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?",
+            f"{SELECT_SYMBOLS} JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?",
             symbol.name,
         )
     )
     query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file WHERE u.target = ?"
-    importers = {path for (path,) in select(index.db, query, *row)} | {symbol.path}
-    everyone = {found.key: found for found in map(symbol_of, mentioned) if found.key != symbol.key}
-    certain = [found for found in everyone.values() if found.path in importers]
-    namesakes = [found for found in index.named(symbol.name) if found.key != symbol.key]
-    return Callers(symbols=tuple(certain), unresolved=len(everyone) - len(certain), namesakes=len(namesakes))
+    importers = {path for (path,) in select(index.db, query, *file_row)} | {symbol.path}
+    mentions = {caller.key: caller for caller in map(symbol_from_row, rows) if caller.key != symbol.key}
+    certain = [caller for caller in mentions.values() if caller.path in importers]
+    namesakes = [caller for caller in index.named(symbol.name) if caller.key != symbol.key]
+    return Callers(symbols=tuple(certain), unresolved=len(mentions) - len(certain), namesakes=len(namesakes))
 
 
-def _files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
-    """The indexed files that targets are or lie in, and those that lie in targets, by id."""
-    asked: dict[int, str] = {}
-    inside: dict[int, str] = {}
+def _resolve_files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
+    """The indexed files of the targets, and the files inside of targets that are folders; paths by file id."""
+    target_files: dict[int, str] = {}
+    contained_files: dict[int, str] = {}
     for symbol in (symbol for target in targets for symbol in find_all(index, target)):
         if symbol.kind == FOLDER:
+            # "0" is the character after "/", so the range holds everything below the folder and uses the index.
             query = "SELECT id, path FROM files WHERE path >= ? AND path < ? LIMIT 200"
-            inside.update(dict(select(index.db, query, f"{symbol.path}/", f"{symbol.path}0")))
+            contained_files.update(dict(select(index.db, query, f"{symbol.path}/", f"{symbol.path}0")))
         else:
-            asked.update(dict(select(index.db, "SELECT id, path FROM files WHERE path = ?", symbol.path)))
-    return asked, inside
+            target_files.update(dict(select(index.db, "SELECT id, path FROM files WHERE path = ?", symbol.path)))
+    return target_files, contained_files
 
 
-def _path(index: Index, file: int) -> Iterator[str]:
+def _select_path(index: Index, file: int) -> Iterator[str]:
     yield from (path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file))
 
 
-def _touched(
+def _find_touch_edges(
     index: Index, seeds: Collection[str], sessions: Sequence[SharedSession]
 ) -> Iterator[tuple[str, int, float]]:
-    """The files that sessions touched together with these, with how much of it each is owed."""
-    counted = nlargest(MOST_TOUCHED, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
-    for path, weight in counted:
+    """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
+    heaviest = nlargest(MAX_TOUCHED_FILES, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
+    for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):
-            index.update([path])  # it is newer than the last look at the tree
-        yield from ((TOUCHED, file, sqrt(weight / counted[0][1])) for (file,) in select(index.db, query, path))
+            index.update([path])  # the file is newer than the last refresh
+        yield from (
+            (TOUCHED_TOGETHER, file, sqrt(weight / heaviest[0][1])) for (file,) in select(index.db, query, path)
+        )
 
 
-def _edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
-    """Every reason one file gives to look at others, with how much of it each is owed."""
-    for reason, query in _COUNTED.items():
-        counted = list(select(index.db, query, file))
-        most = max((count for _, count in counted), default=1.0)
-        # What is said often weighs more, but by the root, so that what always comes along does not outweigh the rest.
-        root = sqrt if reason == COMMITTED else float
-        yield from ((reason, other, root(count / most)) for other, count in counted)
+def _find_edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
+    """Yield what relates one file to others: reason, file id, share of the reason's weight."""
+    for reason, query in _COUNT_QUERIES.items():
+        counts = list(select(index.db, query, file))
+        highest_count = max((count for _, count in counts), default=1.0)
+        # The root keeps one file that is part of most commits from outweighing all others.
+        scale = sqrt if reason == COMMITTED_TOGETHER else float
+        yield from ((reason, other, scale(count / highest_count)) for other, count in counts)
     folder = path.rpartition("/")[0]
-    near = select(index.db, _FOLDER, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file)
-    yield from ((SAME_FOLDER, other, 1.0) for other, name in near if name.rpartition("/")[0] == folder)
-    own = module(path)[-1]
+    neighbours = select(
+        index.db, _FOLDER_QUERY, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file
+    )
+    yield from ((SAME_FOLDER, other, 1.0) for other, name in neighbours if name.rpartition("/")[0] == folder)
+    stem = module_words(path)[-1]
     if is_test(path):
-        subject = _TEST_WORDS.sub("", own) or own
+        subject = _TEST_AFFIXES.sub("", stem) or stem
         stems = [subject, subject.lower()]
-        reason, wanted = "is tested by it", False
+        reason, wants_tests = "is tested by it", False
     else:
-        stems = [f"test_{own}", f"{own}_test", f"{own}Test", f"{own}_spec", f"tests_{own}", own]
-        reason, wanted = "tests it", True
-    for stem in dict.fromkeys(stems):
-        rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", stem, file))
-        fits = [other for other, name in rows if is_test(name) == wanted]
-        yield from ((reason, other, 1 / len(fits)) for other in fits)
+        stems = [f"test_{stem}", f"{stem}_test", f"{stem}Test", f"{stem}_spec", f"tests_{stem}", stem]
+        reason, wants_tests = "tests it", True
+    for candidate in dict.fromkeys(stems):
+        rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", candidate, file))
+        matches = [other for other, name in rows if is_test(name) == wants_tests]
+        # A common stem such as `utils` has many tests; the weight is divided among them.
+        yield from ((reason, other, 1 / len(matches)) for other in matches)
 
 
-_FOLDER = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
-_COUNTED = {
-    COMMITTED: "SELECT other, weight FROM together WHERE file = ?1"
+_FOLDER_QUERY = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
+_COUNT_QUERIES = {
+    COMMITTED_TOGETHER: "SELECT other, weight FROM together WHERE file = ?1"
     " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",
     "is imported by it": "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
     "imports it": "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",
@@ -178,4 +188,7 @@ CROSS JOIN uses u ON u.file = theirs.file AND u.target = ?1
 WHERE mine.file = ?1 AND mine.kind != 'file' GROUP BY theirs.file
 """,
 }
-"""How often a file is tied to another, for each reason that can be counted."""
+"""For each reason that can be counted: the related files of a file, and how often.
+
+CROSS JOIN keeps SQLite from changing the order of the tables, so that the search starts at one file.
+"""

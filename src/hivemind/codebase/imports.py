@@ -1,4 +1,4 @@
-"""Which files an import means, by its words alone: no build system is asked, no ambiguity is guessed away."""
+"""Resolve imports to files by their words alone: no build system is run, and ambiguous imports stay unresolved."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -11,69 +11,77 @@ from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
 
 Words = tuple[str, ...]
+_Cache = dict[tuple[object, ...], list[int]]
 
+# Folders from which a module of a single word may be imported.
 _ROOTS = frozenset({(), ("src",), ("lib",), ("include",), ("app",)})
 _SUFFIX = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|c|cc|cpp|rb|php|sh|json)$")
 _SEPARATOR = re.compile(r"[./\\:]+")
 _BRACES = re.compile(r"^(.*?)::\{(.*)\}$", re.DOTALL)
 _DOTS = re.compile(r"^(\.+)(?!/)(.*)$")
+# Go imports folders, not files.
 _FOLDER_IS_MODULE = frozenset({"go"})
+# PHP maps namespace prefixes to folders in composer.json (PSR-4), which is not read here.
 _PREFIX_IS_ELSEWHERE = frozenset({"php"})
-_MOST_OF_A_FOLDER = 30
+_MAX_FOLDER_TARGETS = 30
 
 
 @lru_cache(maxsize=16384)
-def module(path: str) -> Words:
-    """The words by which a file is imported; a package is called like its folder."""
+def module_words(path: str) -> Words:
+    """The words by which a file is imported; a package file has the words of its folder."""
     folder, _, name = path.rpartition("/")
     words = tuple(folder.split("/")) if folder else ()
-    own = name.partition(".")[0] or name
-    if words and (own in PACKAGE_FILES or family_of(path) in _FOLDER_IS_MODULE):
+    stem = name.partition(".")[0] or name
+    if words and (stem in PACKAGE_FILES or family_of(path) in _FOLDER_IS_MODULE):
         return words
-    return (*words, own)
+    return (*words, stem)
 
 
-def link(db: apsw.Connection, changed: Iterable[str], appeared: Collection[str]) -> None:
-    """Resolve the imports of changed files, and of others for which a new or removed file makes a difference."""
+def resolve_imports(db: apsw.Connection, changed: Iterable[str], added_or_removed: Collection[str]) -> None:
+    """Resolve the imports of changed files, and of files whose imports may mean an added or removed file."""
     importers = set(changed)
-    if words := {module(path)[-1] for path in appeared}:
-        rows = list(select(db, _SELECT))
-        importers.update(path for _, path, name in rows if not words.isdisjoint(_SEPARATOR.split(name)))
+    if words := {module_words(path)[-1] for path in added_or_removed}:
+        rows = list(select(db, _SELECT_IMPORTS))
+        importers.update(path for _, path, import_name in rows if not words.isdisjoint(_SEPARATOR.split(import_name)))
         rows = [row for row in rows if row[1] in importers]
     else:
-        rows = [row for path in importers for row in select(db, f"{_SELECT} WHERE f.path = ?", path)]
+        rows = [row for path in importers for row in select(db, f"{_SELECT_IMPORTS} WHERE f.path = ?", path)]
     db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
-    memo: dict[tuple[object, ...], list[int]] = {}
+    cache: _Cache = {}
     uses: list[tuple[int, int]] = []
-    for file, importer, name in rows:
-        found = targets(db, importer, name, memo)
-        if len(found) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
-            uses += [(file, target) for target in found[:_MOST_OF_A_FOLDER] if target != file]
+    for file, importer, import_name in rows:
+        targets = find_targets(db, importer, import_name, cache)
+        if len(targets) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
+            uses += [(file, target) for target in targets[:_MAX_FOLDER_TARGETS] if target != file]
     db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", uses)
 
 
-_SELECT = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON i.file = f.id"
+_SELECT_IMPORTS = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON i.file = f.id"
 
 
-def targets(db: apsw.Connection, importer: str, name: str, memo: dict[tuple[object, ...], list[int]]) -> list[int]:
-    """The files that could be meant; one, several or none. Thousands of files import the same few."""
-    found: dict[int, None] = {}
-    for one in _spelled_out(name):
-        base, words = _base(importer, one)
-        # The last word may name something inside the file.
+def find_targets(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:
+    """The files that an import may mean: one, several or none.
+
+    The cache holds earlier results, because thousands of files import the same few.
+    """
+    files: dict[int, None] = {}
+    for import_name in _expand_braces(name):
+        base, words = _resolve_base(importer, import_name)
+        # The last word may name something inside the file, as in `from auth.service import login`.
         for length in (len(words), len(words) - 1):
-            part = words[:length]
-            place = importer if length < 2 else family_of(importer)
-            if length > 0 and (place, base, part) not in memo:
-                memo[place, base, part] = _fitting(db, importer, base, part)
-            if near := memo.get((place, base, part)):
-                found.update(dict.fromkeys(near))
+            leading = words[:length]
+            # A single word is resolved from the importer's folder, longer names alike for the whole language.
+            context = importer if length < 2 else family_of(importer)
+            if length > 0 and (context, base, leading) not in cache:
+                cache[context, base, leading] = _find_matching_files(db, importer, base, leading)
+            if matches := cache.get((context, base, leading)):
+                files.update(dict.fromkeys(matches))
                 break
-    return list(found)
+    return list(files)
 
 
-def _spelled_out(name: str) -> Iterator[str]:
-    """Rust's `a::{b, c}` as `a::b` and `a::c`."""
+def _expand_braces(name: str) -> Iterator[str]:
+    """Expand Rust's `a::{b, c}` to `a::b` and `a::c`."""
     braces = _BRACES.match(name)
     if braces is None:
         yield name
@@ -81,8 +89,8 @@ def _spelled_out(name: str) -> Iterator[str]:
         yield from (f"{braces[1]}::{part.strip()}" for part in braces[2].split(",") if part.strip())
 
 
-def _base(importer: str, name: str) -> tuple[Words | None, Words]:
-    """The folder an import starts from, if it says so, and the words that follow."""
+def _resolve_base(importer: str, name: str) -> tuple[Words | None, Words]:
+    """The folder that a relative import starts from, else None, and the words that follow."""
     folder = tuple(importer.split("/")[:-1])
     if name.startswith(("./", "../")):
         words = list(folder)
@@ -92,39 +100,40 @@ def _base(importer: str, name: str) -> tuple[Words | None, Words]:
             elif part not in (".", ""):
                 words.append(part)
         return (), tuple(words)
-    if dots := _DOTS.match(name):
-        up = len(dots[1]) - 1
-        return folder[: len(folder) - up], _split(dots[2])
-    first, _, rest = name.partition("::")
+    if dots := _DOTS.match(name):  # Python's `..models`
+        levels_up = len(dots[1]) - 1
+        return folder[: len(folder) - levels_up], _split_words(dots[2])
+    first, _, remainder = name.partition("::")
     if first == "crate":
+        # A workspace has several crates; the innermost `src` belongs to this one.
         depth = len(folder) - folder[::-1].index("src") if "src" in folder else 0
-        return folder[:depth], _split(rest)
+        return folder[:depth], _split_words(remainder)
     if first in ("self", "super"):
-        return folder, _split(rest)
-    return None, _split(_SUFFIX.sub("", name))
+        return folder, _split_words(remainder)
+    return None, _split_words(_SUFFIX.sub("", name))
 
 
-def _split(text: str) -> Words:
+def _split_words(text: str) -> Words:
     return tuple(part for part in _SEPARATOR.split(text) if part not in ("", "@", "~", "*"))
 
 
-def _fitting(db: apsw.Connection, importer: str, base: Words | None, words: Words) -> list[int]:
+def _find_matching_files(db: apsw.Connection, importer: str, base: Words | None, words: Words) -> list[int]:
     family, folder = family_of(importer), tuple(importer.split("/")[:-1])
-    found = []
+    files = []
     for file, path in select(db, "SELECT id, path FROM files WHERE stem = ?", words[-1]):
         if family_of(path) != family:
             continue
-        own = module(path)
+        module = module_words(path)
         if base is not None:
-            fits = own == (*base, *words)
+            is_match = module == (*base, *words)
         elif family in _FOLDER_IS_MODULE:
-            fits = words[-len(own) :] == own and not path.endswith("_test.go")
+            is_match = words[-len(module) :] == module and not path.endswith("_test.go")
         elif family in _PREFIX_IS_ELSEWHERE:
-            fits = own[-2:] == words[-2:]
+            is_match = module[-2:] == words[-2:]
         else:
-            fits = own[-len(words) :] == words and (
-                len(words) > 1 or own[:-1] in _ROOTS or own[:-1] in (folder, module(importer))
+            is_match = module[-len(words) :] == words and (
+                len(words) > 1 or module[:-1] in _ROOTS or module[:-1] in (folder, module_words(importer))
             )
-        if fits:
-            found.append(file)
-    return found
+        if is_match:
+            files.append(file)
+    return files

@@ -1,7 +1,7 @@
-"""What is known about a working tree, kept warm in a database that may be deleted at any time.
+"""The code index: files, symbols and references of a working tree in a database that may be deleted at any time.
 
-Nothing in it is the only copy: a file whose stamp differs is read again, a damaged database is made anew.
-Calls and inheritance are kept as names and resolved when asked, so a saved file changes only its own rows.
+It is a cache: a file whose stamp differs is read again, a damaged database is rebuilt.
+Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
 import gc
@@ -20,9 +20,9 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 import apsw
 
 from hivemind.codebase import database, git, imports, tree
-from hivemind.codebase.addresses import fold
-from hivemind.codebase.database import select, writing
-from hivemind.codebase.fingerprint import digest, first, merge, pack, unpack
+from hivemind.codebase.addresses import normalise_word
+from hivemind.codebase.database import select, transaction
+from hivemind.codebase.fingerprint import digest, merge, pack, unpack, unpack_first
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
@@ -30,66 +30,67 @@ from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import BROKEN, FILE, FOLDER, SEEN, Fingerprint, Symbol
 
-BATCH = 200
-"""Files per transaction, and as far as a symbol's id is carried from file to file."""
+BATCH_FILES = 200
+"""Files per transaction; a symbol that moves keeps its id only within one batch."""
 
-NEIGHBOURS = 4
-"""Triples by which a body is found again; bodies that share half of theirs mostly share one of these."""
+LOOKUP_TRIPLES = 4
+"""Hashes per body that are indexed for lookup; bodies that share half of their triples mostly share one of these."""
 
 MIN_TOKENS = 12
-"""Smaller bodies are not looked for by content: too many are alike."""
+"""Smaller bodies are not looked up by content: too many are alike."""
 
-HISTORY = 8000
-"""Commits from which it is learned what is edited together."""
+MAX_HISTORY_COMMITS = 8000
+"""Newest commits that are counted for files edited together."""
 
-HALF_LIFE = 1500
-"""Commits after which what was edited together counts half."""
+HALF_LIFE_COMMITS = 1500
+"""Number of commits after which an older commit counts half."""
 
-TOGETHER = 40
-"""Files in a commit beyond which it says nothing about any two of them."""
+MAX_COMMIT_FILES = 40
+"""Larger commits are ignored: they say nothing about any two of their files."""
 
-IN_PASSING = 500
-"""Files that are indexed without being asked, in about a second; a larger tree waits for `hivemind index`."""
+MAX_AUTOMATIC_FILES = 500
+"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind index`."""
 
-MOST_IN_FOLDER = 500
-"""Files that stand for a folder with more."""
+MAX_FOLDER_FILES = 500
+"""Only the first files of a larger folder count for its fingerprint."""
 
-LAST_LOOK = "last look"
-_RACE_NS = 50_000_000  # a file written just before we looked may be written again under the same stamp
+LAST_COMMIT_FACT = "last look"
+# Timestamps are coarse: a file written just before it was read may change again under the same stamp.
+_STAMP_RACE_NS = 50_000_000
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class _Seen(NamedTuple):
+class _Snapshot(NamedTuple):
     stamp: Stamp
-    moment: int
+    read_ns: int
     outline: Outline | None
-    """None of a file that was only touched."""
+    """None if the content is unchanged and only the stamp differs."""
 
 
-def mended(work: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
-    """Let the work be done again with a new database, if the one there turns out damaged."""
+def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
+    """Repeat the operation with a new database if the present one turns out to be damaged."""
 
-    @wraps(work)
-    def done(index: "Index", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    @wraps(operation)
+    def wrapper(index: "Index", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             try:
-                return work(index, *args, **kwargs)
-            except database.DAMAGE:
+                return operation(index, *args, **kwargs)
+            except database.DAMAGE_ERRORS:
                 index.db.close()
                 database.remove(index.path)
                 index.db = database.connect(index.path)
-                return work(index, *args, **kwargs)
+                return operation(index, *args, **kwargs)
         except apsw.BusyError:
             raise StoreBusy("another process is indexing this tree; try again in a moment") from None
         except apsw.Error as error:
-            raise Unavailable(f"the index of this tree cannot be used: {error}") from error
+            raise Unavailable(f"the code index cannot be used: {error}; delete {index.path} to rebuild it") from error
 
-    return done
+    return wrapper
 
 
 class Index:
-    """An open index of one working tree."""
+    """The open index of one working tree."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self.root = root
@@ -98,16 +99,16 @@ class Index:
 
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
-        """Open the index of the tree at root in this folder, making it if there is none."""
-        place = os.path.realpath(root)
+        """Open the index of the tree at root, stored in the folder `cache`; create it if there is none."""
+        real_root = os.path.realpath(root)
         try:
             cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return cls(Path(place), cache / f"code-{digest(os.fsencode(place))}.db")
+            return cls(Path(real_root), cache / f"code-{digest(os.fsencode(real_root))}.db")
         except (OSError, apsw.Error) as error:
-            raise Unavailable(f"there is no room for an index in {cache}: {error}") from error
+            raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.db.close()
 
     def __enter__(self) -> Self:
@@ -116,156 +117,161 @@ class Index:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @mended
-    def refresh(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
-        """Bring the index up to date with the whole tree; the number of files that had changed."""
-        present = {path: seen for path in tree.files(self.root) if (seen := tree.stamp(self.root, path))}
+    @rebuild_if_damaged
+    def refresh(self, progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Bring the index up to date with the whole tree and return the number of changed files."""
+        present = {path: stamp for path in tree.list_files(self.root) if (stamp := tree.stamp(self.root, path))}
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
-        known = {path: stamp for path, *stamp in rows}
-        stale = [path for path, seen in present.items() if not _is_current(seen, known.get(path))]
-        stale += [path for path in known if path not in present]
+        stored_stamps = {path: row for path, *row in rows}
+        stale = [path for path, stamp in present.items() if not _is_current(stamp, stored_stamps.get(path))]
+        stale += [path for path in stored_stamps if path not in present]
         with _without_collection():
-            changed = self._take(stale, progress)
-        self._learn_history()
+            changed = self._read_and_store(stale, progress)
+        self._count_common_commits()
         self.note("refreshed", str(time.time_ns()))
         return changed
 
     def refresh_if_older(self, seconds: float) -> None:
-        """Refresh, unless that was done within so many seconds; a large tree is not begun in passing."""
+        """Refresh unless that was done within so many seconds; a large tree is not indexed for the first time."""
         if not self.is_built:
-            listed = git.listed(self.root) if seconds < math.inf else None
-            if listed is not None and len(listed) <= IN_PASSING:
+            paths = git.list_files(self.root) if seconds < math.inf else None
+            if paths is not None and len(paths) <= MAX_AUTOMATIC_FILES:
                 self.refresh()
         elif time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
             self.refresh()
 
     def look_at_git(self) -> tuple[str, list[str]]:
-        """Read again what commits touched since this was last asked: the commit asked for then, and what they touched.
+        """Index files changed by commits since the last call; return the commit of that call and the changed paths.
 
-        Nothing comes back where the last look was at another history, or there was none.
+        Both are empty on the first call and after history was rewritten.
         """
-        now, then = git.head(self.root), self.fact(LAST_LOOK)
+        head, last_head = git.head(self.root), self.fact(LAST_COMMIT_FACT)
         try:
-            paths = git.changed(self.root, then, now)[0] if then and now and then != now else []
-        except Unavailable:  # a rewrite took the commit of the last look away
-            then, paths = "", []
-        # A large merge is read when somebody asks who has the time.
-        self.update([path for path in paths if language_of(path)][: IN_PASSING // 5])
-        if then != now:
-            self.note(LAST_LOOK, now)
-        return then, paths
+            paths = git.changed(self.root, last_head, head)[0] if last_head and head and last_head != head else []
+        except Unavailable:  # the last commit is gone: history was rewritten
+            last_head, paths = "", []
+        # This runs when a session starts, so most of a large merge is left to the next refresh.
+        self.update([path for path in paths if language_of(path)][: MAX_AUTOMATIC_FILES // 5])
+        if last_head != head:
+            self.note(LAST_COMMIT_FACT, head)
+        return last_head, paths
 
-    @mended
+    @rebuild_if_damaged
     def update(self, paths: Sequence[str]) -> int:
-        """Look at these files again, changed, new or gone; the number that differ from what was known."""
-        return self._take([path for path in paths if tree.is_text(path)])
+        """Index these changed, new or deleted files; return the number that differ from the index."""
+        return self._read_and_store([path for path in paths if tree.is_text(path)])
 
-    @mended
+    @rebuild_if_damaged
     def symbols_of(self, path: str) -> list[Symbol]:
-        """The symbols of a file as it is now, the file itself first; nothing if there is no such file."""
-        seen = tree.stamp(self.root, path)
+        """The symbols of a file as it is now, the file itself first; empty if there is no such file."""
+        current_stamp = tree.stamp(self.root, path)
         query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
         row = next(select(self.db, query, path), None)
-        if (seen is None and row) or (seen and not _is_current(seen, row)):
+        if (current_stamp is None and row) or (current_stamp and not _is_current(current_stamp, row)):
             try:
-                self._take([path])
+                self._read_and_store([path])
             except apsw.BusyError:  # another process is indexing: answer without storing
                 content = tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
-        return list(self._stored([path]).values())
+        return list(self._load_symbols([path]).values())
 
     def named(self, name: str, limit: int = 50) -> list[Symbol]:
-        """Symbols of this simple name, as last indexed."""
-        rows = self._rows(f"{SELECT} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
-        return [symbol_of(row) for row in rows]
+        """Symbols with this simple name, as last indexed."""
+        rows = self._rows(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
+        return [symbol_from_row(row) for row in rows]
 
-    def places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
+    def find_places(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
         """Path, qualified name and kind of all symbols with one of these simple names, as last indexed."""
         query = "SELECT DISTINCT f.path, s.qualified, s.kind FROM symbols s JOIN files f ON f.id = s.file"
         where = "WHERE s.name = ? AND s.kind != 'file' ORDER BY f.path, s.line"
         return [row for name in names for row in self._rows(f"{query} {where}", name)]
 
-    def paths_with(self, word: str) -> list[str]:
-        """Files with this word in their path, as last indexed; of a tree not indexed yet, as they are."""
-        wanted = fold(word)
+    def find_paths(self, word: str) -> list[str]:
+        """Files with this word in their path, as last indexed; read from disk if the tree is not indexed yet."""
+        normal_word = normalise_word(word)
         if not self.is_built:
-            return [path for path in tree.files(self.root) if wanted in fold(path)]
+            return [path for path in tree.list_files(self.root) if normal_word in normalise_word(path)]
+        # The same folding as `normalise_word`, in SQL.
         query = "SELECT path FROM files WHERE instr(replace(replace(lower(path), '-', ''), '_', ''), ?) ORDER BY path"
-        return [path for (path,) in self._rows(query, wanted)]
+        return [path for (path,) in self._rows(query, normal_word)]
 
-    def names_like(self, name: str, limit: int = 3) -> list[str]:
+    def find_similar_names(self, name: str, limit: int = 3) -> list[str]:
         """Simple names of symbols that are spelled most like this one, as last indexed."""
         query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
-        spare = max(2, len(name) // 3)
-        known = [known for (known,) in self._rows(query, len(name) - spare, len(name) + spare)]
-        return get_close_matches(name, known, limit)
+        tolerance = max(2, len(name) // 3)
+        candidates = [candidate for (candidate,) in self._rows(query, len(name) - tolerance, len(name) + tolerance)]
+        return get_close_matches(name, candidates, limit)
 
-    @mended
-    def folder(self, path: str) -> Symbol | None:
-        """A folder as a container of its files as they are now; nothing if it holds none."""
+    @rebuild_if_damaged
+    def folder_symbol(self, path: str) -> Symbol | None:
+        """A folder as a symbol whose members are its files as they are now; None if it has none."""
         if not (self.root / path).is_dir():
             return None
+        # "0" is the character after "/", so the range holds everything below the folder.
         inside, end = f"{path.strip('/')}/", f"{path.strip('/')}0"
         query = "SELECT path, size, mtime_ns, inode, seen_ns FROM files WHERE path >= ? AND path < ? ORDER BY path"
-        known = {file: stamp for file, *stamp in select(self.db, query, inside, end)}
-        listed = [*known] if self.is_built else [file for file in tree.files(self.root) if file.startswith(inside)]
-        stamps = {file: tree.stamp(self.root, file) for file in listed[:MOST_IN_FOLDER]}
-        self._take([file for file, seen in stamps.items() if not (seen and _is_current(seen, known.get(file)))])
-        query = f"{SELECT} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
-        members = [symbol_of(row) for row in select(self.db, query, inside, end, MOST_IN_FOLDER)]
+        rows = {file: row for file, *row in select(self.db, query, inside, end)}
+        files = [*rows] if self.is_built else [file for file in tree.list_files(self.root) if file.startswith(inside)]
+        stamps = {file: tree.stamp(self.root, file) for file in files[:MAX_FOLDER_FILES]}
+        self._read_and_store(
+            [file for file, stamp in stamps.items() if not (stamp and _is_current(stamp, rows.get(file)))]
+        )
+        query = f"{SELECT_SYMBOLS} WHERE f.path >= ? AND f.path < ? AND s.kind = 'file' ORDER BY f.path LIMIT ?"
+        members = [symbol_from_row(row) for row in select(self.db, query, inside, end, MAX_FOLDER_FILES)]
         if not members:
             return None
-        prints = [(one.path[len(inside) :], one.fingerprint) for one in members]
+        children = [(member.path[len(inside) :], member.fingerprint) for member in members]
         fingerprint = Fingerprint(
-            raw=digest("\n".join(f"{name} {seen.raw}" for name, seen in prints).encode()),
+            raw=digest("\n".join(f"{name} {child.raw}" for name, child in children).encode()),
             signature="",
             body=digest(b""),
             docs="",
-            members=digest("\n".join(f"{name} {seen.body}{seen.members}" for name, seen in prints).encode()),
-            tokens=sum(seen.tokens for _, seen in prints),
-            sketch=pack(merge(unpack(seen.sketch) for _, seen in prints)),
+            members=digest("\n".join(f"{name} {child.body}{child.members}" for name, child in children).encode()),
+            tokens=sum(child.tokens for _, child in children),
+            sketch=pack(merge(unpack(child.sketch) for _, child in children)),
         )
         return Symbol(
             path=inside[:-1], kind=FOLDER, name="", qualified="", ordinal=0, line=1, end_line=1, signature="",
             before="", after="", fingerprint=fingerprint,
         )  # fmt: skip
 
-    @mended
+    @rebuild_if_damaged
     def look_for(self, name: str) -> None:
-        """Read the files of a tree not indexed yet in which git finds this word."""
+        """In a tree that is not indexed yet, index the files in which git finds this word."""
         if not self.is_built:
-            self._take([path for path in git.mentioning(self.root, name)[:IN_PASSING] if language_of(path)])
+            paths = git.find_files_with_word(self.root, name)[:MAX_AUTOMATIC_FILES]
+            self._read_and_store([path for path in paths if language_of(path)])
 
-    def resembling(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
-        """Symbols whose body may resemble this one, as last indexed."""
-        found: dict[tuple[str, str, str, int], Symbol] = {}
-        for triple in first(fingerprint.sketch, NEIGHBOURS):
-            query = f"{SELECT} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT ?"
+    def find_similar(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
+        """Symbols whose body may be similar to this one, as last indexed."""
+        symbols: dict[tuple[str, str, str, int], Symbol] = {}
+        for triple in unpack_first(fingerprint.sketch, LOOKUP_TRIPLES):
+            query = f"{SELECT_SYMBOLS} JOIN triples t ON t.symbol = s.id WHERE t.triple = ? LIMIT ?"
             rows = self._rows(query, triple, limit)
-            found.update((symbol.key, symbol) for symbol in map(symbol_of, rows))
-        return list(found.values())
+            symbols.update((symbol.key, symbol) for symbol in map(symbol_from_row, rows))
+        return list(symbols.values())
 
     def paths(self) -> list[str]:
-        """Every file indexed."""
+        """The paths of all indexed files."""
         return [path for (path,) in self._rows("SELECT path FROM files ORDER BY path")]
 
     def paths_in(self, folder: str) -> list[str]:
-        """Every file indexed below a folder."""
+        """The paths of all indexed files below a folder."""
         inside = folder.strip("/") + "/"
         return [path for path in self.paths() if path.startswith(inside)]
 
     def size(self) -> tuple[int, int]:
-        """How many files and how many symbols in them are known."""
+        """The number of indexed files, and of symbols in them."""
         ((files, symbols),) = self._rows(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
         )
         return files, symbols
 
-    def files_called(self, name: str, limit: int = 20) -> list[str]:
-        """Files of this name in any folder, as last indexed."""
+    def find_files(self, name: str, limit: int = 20) -> list[str]:
+        """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
-        near = [path for (path,) in self._rows(query, imports.module(name)[-1])]
-        return [path for path in near if path == name or path.endswith(f"/{name}")][:limit]
+        candidates = [path for (path,) in self._rows(query, imports.module_words(name)[-1])]
+        return [path for path in candidates if path == name or path.endswith(f"/{name}")][:limit]
 
     @property
     def is_built(self) -> bool:
@@ -274,171 +280,187 @@ class Index:
 
     @property
     def generation(self) -> str:
-        """Another one after every change seen in the tree."""
+        """A value that changes whenever the index changes."""
         return self.fact("generation")
 
     def fact(self, name: str) -> str:
-        """A remark kept with the index, such as the commit last looked at; empty without one."""
+        """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
         return next((value for (value,) in self._rows("SELECT value FROM facts WHERE name = ?", name)), "")
 
     def note(self, name: str, value: str) -> None:
-        """Keep a remark with the index."""
+        """Store a named value with the index."""
         self._rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
-    @mended
+    @rebuild_if_damaged
     def _rows(self, query: str, *values: str | int) -> list[Any]:
         return list(select(self.db, query, *values))
 
-    def _take(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda done, total: None) -> int:
-        """Read files and store what is new in them."""
+    def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        """Read files, store what changed in them, and return how many changed."""
         changed: set[str] = set()
-        appeared: set[str] = set()
-        for start in range(0, len(paths), BATCH):
-            batch = list(dict.fromkeys(paths[start : start + BATCH]))
-            before = self._stored(batch)
-            seen = self._look(batch, before.values())
-            with writing(self.db):
-                known, found = self._replace(before, seen)
-            changed |= known | found
-            appeared |= known ^ found
-            progress(min(start + BATCH, len(paths)), len(paths))
+        added_or_removed: set[str] = set()
+        for start in range(0, len(paths), BATCH_FILES):
+            batch = list(dict.fromkeys(paths[start : start + BATCH_FILES]))
+            old_symbols = self._load_symbols(batch)
+            snapshots = self._read_files(batch, old_symbols.values())
+            with transaction(self.db):
+                old_paths, new_paths = self._replace(old_symbols, snapshots)
+            changed |= old_paths | new_paths
+            added_or_removed |= old_paths ^ new_paths
+            progress(min(start + BATCH_FILES, len(paths)), len(paths))
         if changed:
-            with writing(self.db):
-                imports.link(self.db, changed, appeared)
+            with transaction(self.db):
+                # After all batches: an import may lead to a file of a later one.
+                imports.resolve_imports(self.db, changed, added_or_removed)
                 self.note("generation", str(time.time_ns()))
         return len(changed)
 
-    def _look(self, paths: Iterable[str], before: Iterable[Symbol]) -> dict[str, _Seen]:
-        """The files that are there, with what differs from before."""
-        known: dict[str, list[Symbol]] = {}
-        for symbol in before:
-            known.setdefault(symbol.path, []).append(symbol)
-        seen = {}
+    def _read_files(self, paths: Iterable[str], old_symbols: Iterable[Symbol]) -> dict[str, _Snapshot]:
+        """Read the files that exist, and outline those whose content differs from the old symbols."""
+        old_by_path: dict[str, list[Symbol]] = {}
+        for symbol in old_symbols:
+            old_by_path.setdefault(symbol.path, []).append(symbol)
+        snapshots = {}
         for path in paths:
-            moment = time.time_ns()
+            read_ns = time.time_ns()  # before reading, so that a later change is seen as one
             if content := tree.read(self.root, path):
                 stamp, source = content
-                was = known.get(path, [])
-                is_same = bool(was) and was[0].fingerprint.raw == digest(source)
-                prints = [symbol.fingerprint for symbol in was] if was and was[0].signature != BROKEN else ()
-                seen[path] = _Seen(stamp, moment, None if is_same else outline(path, source, prints))
-        return seen
+                old = old_by_path.get(path, [])
+                is_unchanged = bool(old) and old[0].fingerprint.raw == digest(source)
+                # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
+                fingerprints = [symbol.fingerprint for symbol in old] if old and old[0].signature != BROKEN else ()
+                snapshots[path] = _Snapshot(
+                    stamp, read_ns, None if is_unchanged else outline(path, source, fingerprints)
+                )
+        return snapshots
 
-    def _replace(self, before: Mapping[int, Symbol], seen: Mapping[str, _Seen]) -> tuple[set[str], set[str]]:
-        """Store files in place of what was known, each symbol under the id of the one it used to be.
+    def _replace(self, before: Mapping[int, Symbol], snapshots: Mapping[str, _Snapshot]) -> tuple[set[str], set[str]]:
+        """Replace the rows of changed files; a symbol keeps its id if it was only edited, renamed or moved.
 
-        Back come the files that are no longer as they were known, and those found instead.
+        Returns the paths whose old rows were removed, and the paths that were stored.
         """
-        outlines = {path: one.outline for path, one in seen.items() if one.outline}
-        old = {own: symbol for own, symbol in before.items() if symbol.path in outlines or symbol.path not in seen}
-        known = {symbol.path for symbol in old.values()}
-        self._forget(old, known)
-        owned = {id(symbol): own for own, symbol in old.items()}
-        inherited = {}
-        new = [symbol for one in outlines.values() for symbol in one.symbols] if old else []
-        for was, now in match([*old.values()], new):
-            if now is not None:
-                inherited[id(now)] = owned[id(was)]
-                if now.kind == FILE and was.path not in seen:
-                    self.db.execute("UPDATE files SET path = ? WHERE path = ?", (now.path, was.path))
-        self.db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in known - seen.keys()])
-        ((last,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
-        unused = count(last + 1)
-        files = {path: self._put_stamp(path, one.stamp, one.moment) for path, one in seen.items()}
-        self._put(
-            (files[path], found, [inherited.get(id(symbol)) or next(unused) for symbol in found.symbols])
-            for path, found in outlines.items()
+        outlines = {path: snapshot.outline for path, snapshot in snapshots.items() if snapshot.outline}
+        old_symbols = {
+            symbol_id: symbol
+            for symbol_id, symbol in before.items()
+            if symbol.path in outlines or symbol.path not in snapshots
+        }
+        old_paths = {symbol.path for symbol in old_symbols.values()}
+        self._delete_rows(old_symbols, old_paths)
+        old_ids = {id(symbol): symbol_id for symbol_id, symbol in old_symbols.items()}
+        reused_ids = {}
+        new_symbols = (
+            [symbol for file_outline in outlines.values() for symbol in file_outline.symbols] if old_symbols else []
         )
-        return known, {*outlines}
+        for predecessor, successor in match([*old_symbols.values()], new_symbols):
+            if successor is not None:
+                reused_ids[id(successor)] = old_ids[id(predecessor)]
+                if successor.kind == FILE and predecessor.path not in snapshots:
+                    self.db.execute("UPDATE files SET path = ? WHERE path = ?", (successor.path, predecessor.path))
+        self.db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in old_paths - snapshots.keys()])
+        ((last_id,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
+        new_ids = count(last_id + 1)
+        files = {
+            path: self._store_stamp(path, snapshot.stamp, snapshot.read_ns) for path, snapshot in snapshots.items()
+        }
+        self._store_outlines(
+            (
+                files[path],
+                file_outline,
+                [reused_ids.get(id(symbol)) or next(new_ids) for symbol in file_outline.symbols],
+            )
+            for path, file_outline in outlines.items()
+        )
+        return old_paths, {*outlines}
 
-    def _forget(self, symbols: Mapping[int, Symbol], paths: Iterable[str]) -> None:
-        triples = [(key, own) for own, symbol in symbols.items() for key in _keys(symbol)]
+    def _delete_rows(self, symbols: Mapping[int, Symbol], paths: Iterable[str]) -> None:
+        triples = [(triple, symbol_id) for symbol_id, symbol in symbols.items() for triple in _lookup_triples(symbol)]
         self.db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
-        self.db.executemany("DELETE FROM symbols WHERE id = ?", [(own,) for own in symbols])
+        self.db.executemany("DELETE FROM symbols WHERE id = ?", [(symbol_id,) for symbol_id in symbols])
         files = [row for path in paths for row in select(self.db, "SELECT id FROM files WHERE path = ?", path)]
-        # Another process may have stored them anew since they were read.
+        # Another process may have stored new rows for these files since they were read.
         self.db.executemany("DELETE FROM symbols WHERE file = ?", files)
         self.db.executemany("DELETE FROM imports WHERE file = ?", files)
         self.db.executemany("DELETE FROM uses WHERE file = ?", files)
 
-    def _put_stamp(self, path: str, stamp: Stamp, moment: int) -> int:
+    def _store_stamp(self, path: str, stamp: Stamp, read_ns: int) -> int:
         ((file,),) = select(
             self.db,
             "INSERT INTO files (path, stem, size, mtime_ns, inode, seen_ns) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET stem = excluded.stem, size = excluded.size, inode = excluded.inode,"
             " mtime_ns = excluded.mtime_ns, seen_ns = excluded.seen_ns RETURNING id",
             path,
-            imports.module(path)[-1],
+            imports.module_words(path)[-1],
             *stamp,
-            moment,
+            read_ns,
         )
         return int(file)
 
-    def _put(self, outlines: Iterable[tuple[int, Outline, Sequence[int]]]) -> None:
-        """Store outlines of files, under the ids of these and of their symbols."""
+    def _store_outlines(self, outlines: Iterable[tuple[int, Outline, Sequence[int]]]) -> None:
+        """Store outlines: file id, outline, and the ids of its symbols."""
         symbols, triples, mentions, modules = [], [], [], []
-        for file, found, ids in outlines:
-            named = list(zip(ids, found.symbols, strict=True))
-            symbols += [(own, file, *_row(one), str(one.fingerprint)) for own, one in named]
-            triples += [(key, own) for own, one in named for key in _keys(one)]
-            mentions += [(ids[owner], name) for owner, kind, name in found.references if kind != "import"]
-            modules += [(file, name) for _, kind, name in found.references if kind == "import"]
+        for file, file_outline, ids in outlines:
+            pairs = list(zip(ids, file_outline.symbols, strict=True))
+            symbols += [(symbol_id, file, *_columns(symbol), str(symbol.fingerprint)) for symbol_id, symbol in pairs]
+            triples += [(triple, symbol_id) for symbol_id, symbol in pairs for triple in _lookup_triples(symbol)]
+            mentions += [(ids[owner], name) for owner, kind, name in file_outline.references if kind != "import"]
+            modules += [(file, name) for _, kind, name in file_outline.references if kind == "import"]
         self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
         self.db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
         self.db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", {(name,) for _, name in mentions})
         self.db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ? FROM names WHERE text = ?", mentions)
         self.db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", modules)
 
-    def _stored(self, paths: Iterable[str]) -> dict[int, Symbol]:
-        """The symbols of files as last indexed, each file before what is in it, by their ids."""
-        query = f"{SELECT} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
-        return {row[-1]: symbol_of(row) for path in paths for row in select(self.db, query, path)}
+    def _load_symbols(self, paths: Iterable[str]) -> dict[int, Symbol]:
+        """The symbols of files as last indexed, by id; each file comes before its symbols."""
+        query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
+        return {row[-1]: symbol_from_row(row) for path in paths for row in select(self.db, query, path)}
 
-    def _learn_history(self) -> None:
-        """Count what is edited together, in commits made since the last look."""
-        now, last = git.head(self.root), self.fact("history")
-        if now == last:
+    def _count_common_commits(self) -> None:
+        """Count which files are edited together, in the commits since the last count."""
+        head, last_head = git.head(self.root), self.fact("history")
+        if head == last_head:
             return
         try:
-            commits = list(git.commits(self.root, after=last, limit=HISTORY))
-        except Unavailable:  # a rewrite took the last commit away
-            last, commits = "", list(git.commits(self.root, limit=HISTORY))
+            commits = list(git.commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
+        except Unavailable:  # the last commit is gone: history was rewritten, so count all again
+            last_head, commits = "", list(git.commits(self.root, limit=MAX_HISTORY_COMMITS))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
-        with writing(self.db):
-            if not last:
+        with transaction(self.db):
+            if not last_head:
                 self.db.execute("DELETE FROM together")
-            # Weights grow instead of fading: only how they compare is ever asked.
-            known = int(self.fact("commits") or 0) if last else 0
-            for place, commit in enumerate(reversed(commits), start=known):
+            # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
+            commit_count = int(self.fact("commits") or 0) if last_head else 0
+            for position, commit in enumerate(reversed(commits), start=commit_count):
                 files = sorted({ids[path] for path in commit.files if path in ids})
-                if 2 <= len(commit.files) <= TOGETHER:
-                    weight = 2 ** (place / HALF_LIFE) / (len(commit.files) - 1)
+                if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
+                    weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
                     self.db.executemany(
                         "INSERT INTO together VALUES (?, ?, ?)"
                         " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
-                        [(one, two, weight) for one, two in combinations(files, 2)],
+                        [(first, second, weight) for first, second in combinations(files, 2)],
                     )
-            self.note("commits", str(known + len(commits)))
-            self.note("history", now)
+            self.note("commits", str(commit_count + len(commits)))
+            self.note("history", head)
 
 
-SELECT = (
+SELECT_SYMBOLS = (
     "SELECT f.path, s.kind, s.name, s.qualified, s.ordinal, s.line, s.end_line, s.signature, s.before,"
     " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
 )
-"""The head of every query for symbols."""
+"""The beginning of every query for symbols."""
 
-_row = attrgetter(*SEEN[1:])
+_columns = attrgetter(*SEEN[1:])
 
 
-def symbol_of(row: tuple[Any, ...]) -> Symbol:
-    """The symbol a row of `SELECT` holds."""
+def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
+    """The symbol in a row of `SELECT_SYMBOLS`."""
     return Symbol(**dict(zip(SEEN, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
 
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Symbols hold no cycles; looking for some in a growing heap takes a fifteenth of a full index."""
+    """Pause garbage collection: symbols have no cycles, and searching for some takes 1/15 of a full index."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -448,10 +470,10 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _keys(symbol: Symbol) -> list[int]:
-    seen = symbol.fingerprint
-    return first(seen.sketch, NEIGHBOURS) if seen.tokens >= MIN_TOKENS else []
+def _lookup_triples(symbol: Symbol) -> list[int]:
+    fingerprint = symbol.fingerprint
+    return unpack_first(fingerprint.sketch, LOOKUP_TRIPLES) if fingerprint.tokens >= MIN_TOKENS else []
 
 
-def _is_current(seen: Stamp, row: Sequence[int] | None) -> bool:
-    return row is not None and tuple(row[:3]) == seen and seen.mtime_ns + _RACE_NS < row[3]
+def _is_current(stamp: Stamp, row: Sequence[int] | None) -> bool:
+    return row is not None and tuple(row[:3]) == stamp and stamp.mtime_ns + _STAMP_RACE_NS < row[3]

@@ -1,4 +1,4 @@
-"""Code as it was and as it is, so that a person can see what changed under a memory."""
+"""Read code as it was and as it is, to show what changed since a memory was written."""
 
 import re
 from pathlib import Path
@@ -8,41 +8,42 @@ from hivemind.codebase.symbols import outline
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.code import Anchor
 
-COMMIT = re.compile(r"[0-9a-f]{7,64}")
+# Only hexadecimal ids, so that no option or other revision syntax reaches git.
+COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 
 
 def file(root: Path, path: str, commit: str = "") -> str:
-    """A file at a commit, or at the one checked out; what was never committed is nobody's to show."""
-    if commit and not COMMIT.fullmatch(commit):
-        raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal name")
+    """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
+    if commit and not COMMIT_ID.fullmatch(commit):
+        raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal id")
     commit = commit or git.head(root)
-    found = _at(root, path, commit) if commit else None
-    if found is None:
+    content = _read_at_commit(root, path, commit) if commit else None
+    if content is None:
         raise NotFound(f"there is no file {path!r} at {commit[:8] or 'any commit'} here")
-    return found.decode("utf-8", "replace")
+    return content.decode("utf-8", "replace")
 
 
 def then(root: Path, anchor: Anchor) -> str:
-    """The anchor's code at the commit it was taken at; empty where git does not have it."""
-    source = _at(root, anchor.path, anchor.commit) if COMMIT.fullmatch(anchor.commit) else None
+    """The anchor's code at the commit of the anchor; empty if git does not have it."""
+    source = _read_at_commit(root, anchor.path, anchor.commit) if COMMIT_ID.fullmatch(anchor.commit) else None
     if source is None:
         return ""
-    same = [one for one in outline(anchor.path, source).symbols if one.qualified == anchor.qualified]
-    return _lines(source, same[0].line, same[0].end_line) if same else ""
+    matches = [symbol for symbol in outline(anchor.path, source).symbols if symbol.qualified == anchor.qualified]
+    return _select_lines(source, matches[0].line, matches[0].end_line) if matches else ""
 
 
 def now(root: Path, anchor: Anchor | None) -> str:
-    """The anchor's code in the working tree; empty where it is gone."""
-    found = tree.read(root, anchor.path) if anchor else None
-    return _lines(found[1], anchor.line, anchor.end_line) if anchor and found else ""
+    """The anchor's code in the working tree; empty if it is gone."""
+    content = tree.read(root, anchor.path) if anchor else None
+    return _select_lines(content[1], anchor.line, anchor.end_line) if anchor and content else ""
 
 
-def _at(root: Path, path: str, commit: str) -> bytes | None:
-    if path.startswith(("/", "./", "../")):  # git would look for these from where it stands
+def _read_at_commit(root: Path, path: str, commit: str) -> bytes | None:
+    if path.startswith(("/", "./", "../")):  # git would resolve these from the current folder
         return None
     name = f"{commit}:{path}"
     return git.contents(root, [name]).get(name)
 
 
-def _lines(source: bytes, first: int, last: int) -> str:
+def _select_lines(source: bytes, first: int, last: int) -> str:
     return "\n".join(source.decode("utf-8", "replace").splitlines()[first - 1 : last])

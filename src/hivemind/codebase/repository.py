@@ -1,8 +1,8 @@
-"""Which repository a directory belongs to.
+"""Identify the repository that a directory belongs to.
 
-Clones and worktrees of one repository are the same one, two repositories of one name are not, and a
-directory that moved is still the same. So a repository is known by its remote, else by its first commit,
-else (without git or before the first commit) by where it lies.
+Clones and worktrees of one repository have the same id, two repositories with one name do not, and a
+directory that moved keeps its id. So a repository is identified by its remote, else by its first commit,
+else (without git or before the first commit) by its path.
 """
 
 import hashlib
@@ -20,35 +20,35 @@ DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", 
 CASELESS_HOSTS = frozenset(
     {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
 )
-"""Hosting services that ignore the letter case of owner and name; on any other host two spellings may be two places."""
+"""Hosts that ignore the case of owner and name; on any other host two spellings may be two repositories."""
 
 
 def identify(directory: Path) -> Repository:
-    """The repository a directory belongs to."""
+    """Identify the repository of a directory."""
     try:
         directory = directory.resolve()
     except (OSError, ValueError, RuntimeError):
         # A name that no directory can have: too long, with a NUL, or a link to itself.
         return Repository(id=f"path:{directory}", root=str(directory))
-    answer = git.answer(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
-    if not answer:
+    output = git.run_or_empty(directory, "rev-parse", "--show-toplevel", "--is-shallow-repository", "--git-common-dir")
+    if not output:
         return Repository(id=f"path:{directory}", root=str(directory))
-    root, is_shallow, common = answer.split("\n")[:3]
-    tree = _mark(directory / common)
-    remote = _remote(directory)
+    root, is_shallow, git_directory = output.split("\n")[:3]
+    tree = _tree_id(directory / git_directory)
+    remote = _find_remote(directory)
     if remote:
-        named = [f"remote:{_absolute(name, directory)}" for name in (normalised(remote), normalised_before(remote))]
-        return Repository(id=named[0], root=root, tree=tree, former_id=named[1] if named[1] != named[0] else "")
-    # The oldest commit of a shallow clone is only where the clone was cut.
+        ids = [f"remote:{_resolve(name, directory)}" for name in (normalised(remote), normalise_legacy(remote))]
+        return Repository(id=ids[0], root=root, tree=tree, former_id=ids[1] if ids[1] != ids[0] else "")
+    # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
     commit = None if is_shallow == "true" else _first_commit(directory)
     return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
 def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
-    """Which of the names that were used at this path are weaker names of the same repository.
+    """The ids among those used at this path that are weaker ids of the same repository.
 
-    A remote tells more than a first commit, and that more than a path; a name of the same strength may
-    belong to another repository that lay here before.
+    A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
+    belong to another repository that was at this path before.
     """
     strength = ["path", "commit", "remote"]
     rank = strength.index(repository.id.partition(":")[0])
@@ -56,33 +56,33 @@ def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ..
 
 
 def normalised(remote: str) -> str:
-    """A remote's address as every way of writing it: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
-    url = _parsed(remote)
+    """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
+    url = _parse_remote(remote)
     if url is None:
         return _local_path(remote)
-    parts, path = url.groupdict(), _path(url)
+    parts, path = url.groupdict(), _remote_path(url)
     host, scheme, port = url["host"].lower(), (parts.get("scheme") or "ssh").lower(), parts.get("port") or ""
     if not host:
         return f"/{path}"
-    place = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
-    return f"{place}/{path.lower() if place in CASELESS_HOSTS else path}"
+    authority = f"{host}:{port}" if port and port != DEFAULT_PORTS.get(scheme) else host
+    return f"{authority}/{path.lower() if authority in CASELESS_HOSTS else path}"
 
 
-def normalised_before(remote: str) -> str:
-    """The same as stores hold it that were written when ports and letter case were ignored on every host."""
-    url = _parsed(remote)
+def normalise_legacy(remote: str) -> str:
+    """The spelling in older stores, which ignored ports and letter case on every host."""
+    url = _parse_remote(remote)
     if url is None or not url["host"]:
         return normalised(remote)
-    return f"{url['host'].lower()}/{_path(url).lower()}"
+    return f"{url['host'].lower()}/{_remote_path(url).lower()}"
 
 
-def _parsed(remote: str) -> re.Match[str] | None:
-    """The parts of an address on a host; nothing for a path on this machine."""
+def _parse_remote(remote: str) -> re.Match[str] | None:
+    """Parse an address with a host; None for a path on this machine."""
     url = URL.fullmatch(remote.strip()) or SCP_LIKE.fullmatch(remote.strip())
     return None if url is None or url.groupdict().get("scheme") == "file" else url
 
 
-def _path(url: re.Match[str]) -> str:
+def _remote_path(url: re.Match[str]) -> str:
     return url["path"].strip("/").removesuffix(".git").strip("/")
 
 
@@ -91,37 +91,37 @@ def _local_path(remote: str) -> str:
     return str(Path(os.path.expanduser(path))).removesuffix("/").removesuffix(".git").rstrip("/")
 
 
-def _remote(directory: Path) -> str | None:
-    """The address, as written, of ``origin``, else of ``upstream``, else of the only remote or the first by name."""
-    listed = git.answer(directory, "config", "--get-regexp", r"^remote\..*\.url$")
-    if not listed:
+def _find_remote(directory: Path) -> str | None:
+    """The configured address of ``origin``, else of ``upstream``, else of the first remote by name."""
+    output = git.run_or_empty(directory, "config", "--get-regexp", r"^remote\..*\.url$")
+    if not output:
         return None
     urls: dict[str, str] = {}
-    for line in listed.splitlines():
+    for line in output.splitlines():
         key, _, url = line.partition(" ")
         urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
     name = next((name for name in ("origin", "upstream") if name in urls), min(urls))
     return urls[name]
 
 
-def _absolute(address: str, directory: Path) -> str:
-    """A relative path as remote means a place beside the repository."""
+def _resolve(address: str, directory: Path) -> str:
+    """Make a remote that is a relative path absolute."""
     return os.path.normpath(directory / address) if address.startswith(".") else address
 
 
-def _mark(git_directory: Path) -> str:
-    """What tells a working tree from every other, also from a later one at the same path; nothing where git left none.
+def _tree_id(git_directory: Path) -> str:
+    """An id of this working tree that differs from a later one at the same path; empty if git left no trace.
 
-    git writes this file when the repository is made or cloned, and nobody changes it afterwards.
+    git writes the file ``description`` when it creates or clones a repository; hardly anybody changes it afterwards.
     """
     try:
-        made = (git_directory / "description").stat()
+        file_status = (git_directory / "description").stat()
     except OSError:
         return ""
-    return hashlib.sha256(f"{made.st_ino} {made.st_mtime_ns}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{file_status.st_ino} {file_status.st_mtime_ns}".encode()).hexdigest()[:32]
 
 
 def _first_commit(directory: Path) -> str | None:
-    """The root commit; where histories were joined, the first by name, the same in every clone."""
-    roots = git.answer(directory, "rev-list", "--max-parents=0", "HEAD")
+    """The root commit; of several, the smallest id, which is the same in every clone."""
+    roots = git.run_or_empty(directory, "rev-list", "--max-parents=0", "HEAD")
     return min(roots.split()) if roots else None

@@ -1,6 +1,6 @@
-"""What became of the code that memories hold on to: their anchors against the working tree as it is now.
+"""Staleness: compare the anchors of memories with the working tree as it is now.
 
-What a change means is a pure function of how a symbol was and how it is; only where it went must be looked for.
+The kind of change is a pure function of the old and the new symbol; only a symbol that moved must be searched for.
 """
 
 import math
@@ -11,28 +11,28 @@ from hivemind.codebase import git
 from hivemind.codebase.fingerprint import digest, similarity
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import Index
-from hivemind.codebase.matching import likeness, match
+from hivemind.codebase.matching import match, similarity_key
 from hivemind.codebase.symbols import outline
 from hivemind.errors import StoreBusy, Unavailable
 from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
 
-MINOR = 0.9
-"""A body that keeps this much of itself has changed in a detail."""
+MINOR_SIMILARITY = 0.9
+"""A body at least this similar has changed only in details."""
 
-REWRITTEN = 0.5
-"""A container that keeps less than this of itself is another thing, even if only its members changed."""
+REWRITE_SIMILARITY = 0.5
+"""A container less similar than this was rewritten, even if only its members changed."""
 
-CAUTION = 0.15
-"""Evidence asked for in addition where git cannot tell which candidates are new."""
+NO_HISTORY_PENALTY = 0.15
+"""Subtracted from match scores where git cannot tell which candidates are new."""
 
-PATIENCE_SECONDS = 3.0
-"""How long a symbol that was nowhere is not looked for in files that nobody reported as changed."""
+MAX_INDEX_AGE_SECONDS = 3.0
+"""Age of the index from which the tree is refreshed before a missing symbol is searched for."""
 
-MAX_PLACES = 40
-"""Files in which a lost symbol is looked for."""
+MAX_SEARCH_FILES = 40
+"""Maximum number of files in which a missing symbol is searched for."""
 
-_SHOWN = 160
-_SAID = {
+_MAX_SIGNATURE_LENGTH = 160
+_CHANGE_TEXTS = {
     Change.FRESH: "unchanged",
     Change.COSMETIC: "only layout or comments changed",
     Change.DOCS: "documentation changed",
@@ -43,174 +43,178 @@ _SAID = {
 
 
 def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> list[Staleness]:
-    """What became of each anchor's symbol; only files whose stamp differs are read again.
+    """Judge the staleness of each anchor; only files whose stamp differs are read again.
 
-    A symbol that is not in its place is looked for in the tree as it is now; in passing, as it was last seen.
+    A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
     """
-    today = {path: _symbols_of(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
-    found = [_in_place(anchor, today[anchor.path]) for anchor in anchors]
-    if any(symbol is None for symbol in found):
+    symbols_by_path = {path: _load_symbols(index, path) for path in dict.fromkeys(anchor.path for anchor in anchors)}
+    symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
+    if any(symbol is None for symbol in symbols):
         commit = commit or git.head(index.root)
     return [
-        staleness(anchor, symbol or _followed(index, anchor, commit, in_passing), commit)
-        for anchor, symbol in zip(anchors, found, strict=True)
+        staleness(anchor, symbol or _find_moved(index, anchor, commit, in_passing), commit)
+        for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
 
 
-def _symbols_of(index: Index, path: str) -> list[Symbol]:
-    found = index.symbols_of(path)
-    if not found and (folder := index.folder(path)):
+def _load_symbols(index: Index, path: str) -> list[Symbol]:
+    symbols = index.symbols_of(path)
+    if not symbols and (folder := index.folder_symbol(path)):
         return [folder]
-    if not found and git.is_left_out(index.root, path):
-        kept = git.contents(index.root, [f":{path}"])
-        found = [symbol for source in kept.values() for symbol in outline(path, source).symbols]
-    return found
+    if not symbols and git.is_outside_sparse_checkout(index.root, path):
+        # The file is not on disk, but git's staging area has its content.
+        sources = git.contents(index.root, [f":{path}"])
+        symbols = [symbol for source in sources.values() for symbol in outline(path, source).symbols]
+    return symbols
 
 
-def _in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
-    """The symbol of the same name in the same file; of several, the one most like it."""
+def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
+    """The symbol with the same qualified name in the same file; of several, the most similar one."""
     old = anchor.symbol
-    same = [symbol for symbol in symbols if symbol.qualified == old.qualified]
-    return max(same, key=lambda symbol: likeness(old, symbol), default=None)
+    candidates = [symbol for symbol in symbols if symbol.qualified == old.qualified]
+    return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
 
 
-def _followed(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
-    """Where a symbol went that is no longer in its place; remembered until something changes."""
-    question = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
-    with suppress(StoreBusy):  # whoever keeps the index busy is bringing it up to date
-        index.refresh_if_older(math.inf if in_passing else PATIENCE_SECONDS)
+def _find_moved(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
+    """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
+    fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
+    with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
+        index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
     state = f"{commit}\0{index.generation}\0"
-    answer = index.fact(question)
-    if index.generation and answer.startswith(state):
-        place = answer.removeprefix(state)
-        return next((one for one in index.symbols_of(place.partition("\0")[0]) if _place(one) == place), None)
-    found = _search(index, anchor, commit)
+    cached_place = index.fact(fact_name)
+    if index.generation and cached_place.startswith(state):
+        place = cached_place.removeprefix(state)
+        symbols = index.symbols_of(place.partition("\0")[0])
+        return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
+    symbol = _search_tree(index, anchor, commit)
     with suppress(StoreBusy):
-        index.note(question, f"{commit}\0{index.generation}\0{_place(found) if found else ''}")
-    return found
+        index.note(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")
+    return symbol
 
 
-def _place(symbol: Symbol) -> str:
+def _encode_place(symbol: Symbol) -> str:
     return "\0".join((symbol.path, symbol.qualified, symbol.kind, str(symbol.ordinal)))
 
 
-def _search(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
+def _search_tree(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
     old = anchor.symbol
-    changed, moves = _changed(index, anchor.commit, commit)
+    changed, moves = _list_changes(index, anchor.commit, commit)
     name = anchor.path.rpartition("/")[2]
-    near = [anchor.path, moves.get(anchor.path, anchor.path)]
-    near += index.files_called(name) if old.kind == FILE else [one.path for one in index.named(anchor.name)]
-    near += [one.path for one in index.resembling(old.fingerprint)]
-    # What git saw changing comes last: a large merge must not crowd out better leads.
-    places = [*dict.fromkeys([*near, *changed])][:MAX_PLACES]
-    today = [symbol for path in places for symbol in index.symbols_of(path)]
-    before = _symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *places])])
-    known = [symbol for symbol in before if symbol.key != old.key]
-    pairs = match([old, *known], today, moves, caution=0.0 if before else CAUTION)
+    likely_paths = [anchor.path, moves.get(anchor.path, anchor.path)]
+    likely_paths += index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.named(anchor.name)]
+    likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
+    # Files that changed according to git come last: a large merge must not crowd out better candidates.
+    paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
+    new_symbols = [symbol for path in paths for symbol in index.symbols_of(path)]
+    old_symbols = _load_symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
+    # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
+    others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
+    pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
     return next(pair.new for pair in pairs if pair.old is old)
 
 
-def _changed(index: Index, then: str, now: str) -> tuple[list[str], dict[str, str]]:
-    if not then or not now:
+def _list_changes(index: Index, since: str, until: str) -> tuple[list[str], dict[str, str]]:
+    if not since or not until:
         return [], {}
     try:
-        paths, moves = git.changed(index.root, then, now)
-    except Unavailable:  # the commit was never here, or was rewritten
+        paths, moves = git.changed(index.root, since, until)
+    except Unavailable:  # the commit was made elsewhere, or history was rewritten
         return [], {}
     return [path for path in paths if language_of(path)], moves
 
 
-def _symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Symbol]:
+def _load_symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Symbol]:
     if not commit:
         return []
     try:
         sources = git.contents(index.root, [f"{commit}:{path}" for path in paths])
     except Unavailable:
         return []
-    found = ((path, sources.get(f"{commit}:{path}")) for path in paths)
-    return [symbol for path, source in found if source is not None for symbol in outline(path, source).symbols]
+    pairs = ((path, sources.get(f"{commit}:{path}")) for path in paths)
+    return [symbol for path, source in pairs if source is not None for symbol in outline(path, source).symbols]
 
 
-def changed_since(index: Index, one: Staleness, commit: str) -> bool:
-    """Whether any of what became of an anchor's symbol was done after this commit."""
-    places = [one.anchor, *([one.now] if one.now else [])]
-    known = _symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
-    there = ((place, [symbol for symbol in known if symbol.path == place.path]) for place in places)
-    then = next((found for place, symbols in there if (found := _in_place(place, symbols))), None)
-    if then is None or one.now is None:
-        return then is not None or one.now is not None
-    return compare(then, one.now.symbol) not in (Change.FRESH, Change.COSMETIC)
+def changed_since(index: Index, verdict: Staleness, commit: str) -> bool:
+    """Whether the symbol of a judged anchor changed after this commit."""
+    places = [verdict.anchor, *([verdict.now] if verdict.now else [])]
+    old_symbols = _load_symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
+    by_place = ((place, [symbol for symbol in old_symbols if symbol.path == place.path]) for place in places)
+    old_symbol = next((symbol for place, symbols in by_place if (symbol := _find_in_place(place, symbols))), None)
+    if old_symbol is None or verdict.now is None:
+        return old_symbol is not None or verdict.now is not None
+    return compare(old_symbol, verdict.now.symbol) not in (Change.FRESH, Change.COSMETIC)
 
 
 def compare(old: Symbol, new: Symbol) -> Change:
-    """How the content differs, wherever it is and whatever it is called."""
-    then, now = old.fingerprint, new.fingerprint
-    if then.raw == now.raw and (not then.body or then.docs == now.docs):
+    """Classify how the content differs, whatever the place and the name."""
+    before, after = old.fingerprint, new.fingerprint
+    if before.raw == after.raw and (not before.body or before.docs == after.docs):
         return Change.FRESH
-    if not then.body:  # written by another version of the program, so that only the bytes can be compared
+    if not before.body:  # an anchor by another version of the program: only the bytes can be compared
         return Change.BODY_MAJOR
-    if old.family != new.family or then.signature != now.signature:
+    if old.family != new.family or before.signature != after.signature:
         return Change.SIGNATURE
-    if then.body != now.body:
-        return Change.BODY_MINOR if similarity(then.sketch, now.sketch) >= MINOR else Change.BODY_MAJOR
-    if then.members != now.members:
-        return Change.MEMBERS if similarity(then.sketch, now.sketch) >= REWRITTEN else Change.BODY_MAJOR
-    return Change.DOCS if then.docs != now.docs else Change.COSMETIC
+    if before.body != after.body:
+        return Change.BODY_MINOR if similarity(before.sketch, after.sketch) >= MINOR_SIMILARITY else Change.BODY_MAJOR
+    if before.members != after.members:
+        return Change.MEMBERS if similarity(before.sketch, after.sketch) >= REWRITE_SIMILARITY else Change.BODY_MAJOR
+    return Change.DOCS if before.docs != after.docs else Change.COSMETIC
 
 
 def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness:
-    """What became of an anchor, given the symbol it leads to today, if any, and the commit checked out."""
+    """The staleness of an anchor, given its symbol of today, if any, and the checked-out commit."""
     old = anchor.symbol
     if new is None:
-        text = f"gone: {anchor.label} is no longer there{_since(anchor)}"
+        text = f"gone: {anchor.label} is no longer there{_since_commit(anchor)}"
         return Staleness(anchor=anchor, change=Change.GONE, edit=Change.GONE, text=text, now=None)
     edit = compare(old, new)
-    change = _journey(old, new) or edit
-    text = _signature(old, new) if edit is Change.SIGNATURE else _SAID[edit]
+    change = _classify_move(old, new) or edit
+    text = _describe_signature(old, new) if edit is Change.SIGNATURE else _CHANGE_TEXTS[edit]
     if "{share}" in text:
-        text = text.format(share=_share(old, new))
+        text = text.format(share=_describe_share(old, new))
     if change is not edit:
         text = f"{change} to {new.label}" + ("" if edit in (Change.FRESH, Change.COSMETIC) else f"; {text}")
     if change is not Change.FRESH:
-        text += _since(anchor)
+        text += _since_commit(anchor)
     return Staleness(anchor=anchor, change=change, edit=edit, text=text, now=Anchor.of(new, commit))
 
 
-def _since(anchor: Anchor) -> str:
+def _since_commit(anchor: Anchor) -> str:
     return f" since {anchor.commit[:9]}" if anchor.commit else ""
 
 
-def _journey(old: Symbol, new: Symbol) -> Change | None:
-    """Whether it is called otherwise or stands elsewhere; a new name outweighs a new place."""
+def _classify_move(old: Symbol, new: Symbol) -> Change | None:
+    """Whether the symbol was renamed or moved; a new name outweighs a new place."""
     if (old.path, old.qualified) == (new.path, new.qualified):
         return None
     if old.kind == FILE:
-        same_folder = old.path.rpartition("/")[0] == new.path.rpartition("/")[0]
-        return Change.RENAMED if same_folder else Change.MOVED
+        is_same_folder = old.path.rpartition("/")[0] == new.path.rpartition("/")[0]
+        return Change.RENAMED if is_same_folder else Change.MOVED
     return Change.RENAMED if old.name != new.name else Change.MOVED
 
 
-def _share(old: Symbol, new: Symbol) -> str:
+def _describe_share(old: Symbol, new: Symbol) -> str:
     if not old.fingerprint.sketch:
-        return "how much is not known"
-    kept = similarity(old.fingerprint.sketch, new.fingerprint.sketch)
-    return f"about {max(1, round(100 * (1 - kept)))} % of it"
+        return "share unknown"
+    unchanged_share = similarity(old.fingerprint.sketch, new.fingerprint.sketch)
+    return f"about {max(1, round(100 * (1 - unchanged_share)))} % of it"
 
 
-def _signature(old: Symbol, new: Symbol) -> str:
+def _describe_signature(old: Symbol, new: Symbol) -> str:
     if old.family != new.family:
         return f"signature changed: was a {old.kind}, is a {new.kind}"
-    head, _, before = old.signature.partition(old.name)
-    new_head, _, after = new.signature.partition(new.name)
-    if head != new_head or not (before and after):
-        before, after = old.signature, new.signature
+    # Only what follows the name is shown, unless the part before it changed too.
+    old_head, _, old_tail = old.signature.partition(old.name)
+    new_head, _, new_tail = new.signature.partition(new.name)
+    if old_head != new_head or not (old_tail and new_tail):
+        old_tail, new_tail = old.signature, new.signature
     text = "signature changed"
-    if before != after:
-        text += f": {_short(before)} → {_short(after)}"
+    if old_tail != new_tail:
+        text += f": {_truncate(old_tail)} → {_truncate(new_tail)}"
     if old.fingerprint.body != new.fingerprint.body:
-        text += f"; body changed too ({_share(old, new)})"
+        text += f"; body changed too ({_describe_share(old, new)})"
     return text
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_SIGNATURE_LENGTH else text[: _MAX_SIGNATURE_LENGTH - 1] + "…"

@@ -1,38 +1,38 @@
-"""Which files agents touched together, from what was observed of their sessions."""
+"""Weigh files that agents touched in the same sessions."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from hivemind.model.code import Related, SharedSession
 
-READ = 0.5
-"""What reading a file counts, beside 1 for editing it."""
+READ_WEIGHT = 0.5
+"""Weight of reading a file; editing it counts 1. Set by hand, like the half-life, for lack of data to measure on."""
 
-HALF_LIFE = 20
-"""Sessions after which a session counts half."""
+HALF_LIFE_SESSIONS = 20
+"""Number of sessions after which an older session counts half."""
 
 
 def weights(sessions: Sequence[SharedSession], seeds: Collection[str]) -> dict[str, float]:
-    """How much each file was touched together with a seed, or as a seed with others, in sessions given newest first."""
-    found: dict[str, float] = defaultdict(float)
-    for place, session in enumerate(sessions):
-        counts = dict.fromkeys(session.read, READ) | dict.fromkeys(session.edited, 1.0)
-        every, of_seeds = sum(counts.values()), sum(count for path, count in counts.items() if path in seeds)
-        # A session that went through the whole tree says little about any two files.
-        share = 2 ** (-place / HALF_LIFE) / max(len(counts) - 1, 1)
+    """How much each file was touched together with a seed, or as a seed with others; the newest session comes first."""
+    totals: dict[str, float] = defaultdict(float)
+    for age, session in enumerate(sessions):
+        counts = dict.fromkeys(session.read, READ_WEIGHT) | dict.fromkeys(session.edited, 1.0)
+        session_total, seed_total = sum(counts.values()), sum(count for path, count in counts.items() if path in seeds)
+        # The weight is divided among the files: a session that went through the whole tree says little about any two.
+        share = 2 ** (-age / HALF_LIFE_SESSIONS) / max(len(counts) - 1, 1)
         for path, count in counts.items():
-            found[path] += (every - count if path in seeds else of_seeds) * count * share
-    return {path: weight for path, weight in found.items() if weight > 0}
+            totals[path] += (session_total - count if path in seeds else seed_total) * count * share
+    return {path: weight for path, weight in totals.items() if weight > 0}
 
 
 def reason(sessions: Sequence[SharedSession], path: str) -> str:
-    """How a file was touched together with others, in a person's words; nothing of what was said in a session."""
+    """A sentence on how often a file was touched together with others, without any content of the sessions."""
     count = sum(path in session.edited or path in session.read for session in sessions)
     verb = "edited" if any(path in session.edited for session in sessions) else "read"
     return f"touched together in {f'{count} sessions' if count > 1 else 'a session'}: {verb}"
 
 
 def related(sessions: Sequence[SharedSession], seeds: Collection[str], limit: int) -> tuple[Related, ...]:
-    """The files that were touched together with seeds, the seeds among them."""
-    ranked = sorted(weights(sessions, seeds).items(), key=lambda item: (-item[1], item[0]))[:limit]
-    return tuple(Related(path=path, weight=weight, why=(reason(sessions, path),)) for path, weight in ranked)
+    """The files that were touched together with seeds, including the seeds."""
+    ranking = sorted(weights(sessions, seeds).items(), key=lambda item: (-item[1], item[0]))[:limit]
+    return tuple(Related(path=path, weight=weight, why=(reason(sessions, path),)) for path, weight in ranking)

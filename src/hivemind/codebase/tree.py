@@ -1,6 +1,6 @@
-"""The files of a working tree, read with bounds and never from outside its root.
+"""List, stat and read the files of a working tree, with limits and never outside of its root.
 
-The root is given resolved, since it is asked for thousands of times.
+The caller resolves the root once, because these functions run thousands of times.
 """
 
 import os
@@ -11,34 +11,34 @@ from typing import NamedTuple
 from hivemind.codebase import git
 
 MAX_FILES = 100_000
-"""Files beyond this are not indexed; their anchors still work."""
+"""Files beyond this number are not indexed; anchors in them still work."""
 
-MAX_READ = 8_000_000
-"""Larger files are known by their ends and their size."""
+MAX_READ_BYTES = 8_000_000
+"""Of larger files only the beginning, the end and the size are read."""
 
-_END = 64_000
-_SKIPPED = frozenset(
+_END_BYTES = 64_000
+_SKIPPED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", "target", "dist", "build"}
 )
 
 
 class Stamp(NamedTuple):
-    """What the file system says about a file; while it stays, so does the content."""
+    """Size, time and inode of a file; as long as they stay the same, so does the content."""
 
     size: int
     mtime_ns: int
     inode: int
 
 
-def files(root: Path) -> list[str]:
-    """The files worth indexing: what git lists, or without git all but hidden and derived folders."""
-    listed = git.listed(root)
-    found = sorted(path for path in (_walk(root) if listed is None else listed) if is_text(path))
-    return found[:MAX_FILES]
+def list_files(root: Path) -> list[str]:
+    """The files to index: those that git lists, or without git all but hidden and generated folders."""
+    git_paths = git.list_files(root)
+    paths = sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
+    return paths[:MAX_FILES]
 
 
 def is_text(path: str) -> bool:
-    """Whether a path can be written down; the few that are no Unicode are left alone."""
+    """Whether a path is valid Unicode; the few others are ignored, because the database cannot store them."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -47,54 +47,55 @@ def is_text(path: str) -> bool:
 
 
 def stamp(root: Path, path: str) -> Stamp | None:
-    """The stamp of a regular file, which is not opened; none for anything else."""
+    """The stamp of a regular file, without opening it; None for anything else."""
     try:
-        seen = os.lstat(f"{root}{os.sep}{path}")
+        status = os.lstat(f"{root}{os.sep}{path}")
     except (OSError, ValueError):
         return None
-    return Stamp(seen.st_size, seen.st_mtime_ns, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
+    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def read(root: Path, path: str) -> tuple[Stamp, bytes] | None:
-    """A regular file inside the root with its content, or with what stands for that if it is huge."""
-    place = _inside(root, path)
-    if place is None:
+    """The stamp and content of a regular file inside the root; of a huge file only its ends and size."""
+    target = _resolve_inside(root, path)
+    if target is None:
         return None
     try:
-        # Without O_NONBLOCK a named pipe would keep us waiting for ever.
-        handle = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        # Without O_NONBLOCK, opening a named pipe would wait forever.
+        handle = os.open(target, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
-    seen = os.fstat(handle)
-    if not stat.S_ISREG(seen.st_mode):
+    # Of the open file, not of the path, which may have been replaced in between.
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
         os.close(handle)
         return None
-    found = Stamp(seen.st_size, seen.st_mtime_ns, seen.st_ino)
+    file_stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
     with os.fdopen(handle, "rb") as file:
-        if seen.st_size <= MAX_READ:
-            return found, file.read(MAX_READ)
-        start = file.read(_END)
-        file.seek(-_END, os.SEEK_END)
-        return found, b"\0%d\0" % seen.st_size + start + file.read(_END)
+        if status.st_size <= MAX_READ_BYTES:
+            return file_stamp, file.read(MAX_READ_BYTES)
+        start = file.read(_END_BYTES)
+        file.seek(-_END_BYTES, os.SEEK_END)
+        return file_stamp, b"\0%d\0" % status.st_size + start + file.read(_END_BYTES)
 
 
-def _inside(root: Path, path: str) -> str | None:
-    """Where a relative path leads, if that is inside the (resolved) root after all links are followed."""
+def _resolve_inside(root: Path, path: str) -> str | None:
+    """The real path of a relative path; None if it is outside of the (resolved) root, also by symbolic links."""
     base = str(root)
     try:
-        place = os.path.realpath(f"{base}{os.sep}{path}")
+        target = os.path.realpath(f"{base}{os.sep}{path}")
     except (OSError, ValueError):
         return None
-    return place if place.startswith(base.rstrip(os.sep) + os.sep) else None
+    return target if target.startswith(base.rstrip(os.sep) + os.sep) else None
 
 
 def _walk(root: Path) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     for folder, folders, names in os.walk(root, followlinks=False):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith("."))
         relative = os.path.relpath(folder, root).replace(os.sep, "/")
         prefix = "" if relative == "." else relative + "/"
-        found.extend(prefix + name for name in names)
-        if len(found) > MAX_FILES:
+        paths.extend(prefix + name for name in names)
+        if len(paths) > MAX_FILES:
             break
-    return found
+    return paths

@@ -1,19 +1,21 @@
-"""How people write code in running text: what looks like a link, a path or a name."""
+"""Find links, paths and names of code in running text."""
 
 import re
 from collections.abc import Iterator
 
 MAX_TEXT = 20_000
+"""Characters of a text that are searched."""
+
 MIN_NAME = 3
 
 _SCOPE = re.compile(r"::|#|->")
-_QUOTED = re.compile(r"`([^`\n]{2,200})`")
-_IN_QUOTES = re.compile(r"[A-Za-z_$][\w.$]*(?:::\w+)*")
+_BACKTICKS = re.compile(r"`([^`\n]{2,200})`")
+_QUALIFIED_NAME = re.compile(r"[A-Za-z_$][\w.$]*(?:::\w+)*")
 _LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
 _PATH = re.compile(
     r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
 )
-_CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
 _CODELIKE = re.compile(
     r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
 )
@@ -25,44 +27,44 @@ _PLACES = (
 )
 
 
-def called_places(text: str) -> list[str]:
-    """What a text calls a module, package, folder or file."""
+def find_place_names(text: str) -> list[str]:
+    """Names that a text calls a module, package, folder or file: `the auth module`."""
     return [name for pattern in _PLACES for name in pattern.findall(text, 0, MAX_TEXT)]
 
 
-def addresses(text: str) -> list[str]:
-    """What is written like a path, a link or a dotted name."""
+def find_addresses(text: str) -> list[str]:
+    """Paths, links and dotted names in a text."""
     dotted_names = [name for name in _CODELIKE.findall(text, 0, MAX_TEXT) if "." in name]
-    return [*dict.fromkeys((*links(text), *paths(text), *dotted_names))]
+    return [*dict.fromkeys((*find_links(text), *find_paths(text), *dotted_names))]
 
 
 def like_code(text: str) -> bool:
-    """Whether anything in a text is written as code is; if not, it names none."""
-    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_QUOTED, _LINK, _PATH, _CALLED, _CODELIKE))
+    """Whether a text contains anything written like code; if not, it names no symbol."""
+    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
 
 
-def links(text: str) -> list[str]:
-    """What is written `path::symbol`."""
+def find_links(text: str) -> list[str]:
+    """Links in a text: `path::symbol`."""
     return _LINK.findall(text, 0, MAX_TEXT)
 
 
-def paths(text: str) -> list[str]:
-    """What is written like a file, perhaps with lines."""
+def find_paths(text: str) -> list[str]:
+    """File paths in a text, some with lines: `auth/service.py:10-20`."""
     return _PATH.findall(text, 0, MAX_TEXT)
 
 
-def names(text: str) -> Iterator[str]:
-    """Words that are written like code."""
+def find_names(text: str) -> Iterator[str]:
+    """Yield names in a text that are written like code: quoted, called, dotted or in a code-like case."""
     text = text[:MAX_TEXT]
-    seen = set()
-    quoted = (word for span in _QUOTED.findall(text) for word in _IN_QUOTES.findall(span))
-    for name in (*quoted, *_CALLED.findall(text), *_CODELIKE.findall(text)):
-        plain = dotted(name)
-        if plain not in seen and len(plain) >= MIN_NAME:
-            seen.add(plain)
-            yield plain
+    unique_names = set()
+    quoted_words = (word for snippet in _BACKTICKS.findall(text) for word in _QUALIFIED_NAME.findall(snippet))
+    for name in (*quoted_words, *_CALL.findall(text), *_CODELIKE.findall(text)):
+        dotted_name = to_dotted(name)
+        if dotted_name not in unique_names and len(dotted_name) >= MIN_NAME:
+            unique_names.add(dotted_name)
+            yield dotted_name
 
 
-def dotted(name: str) -> str:
-    """A qualified name as we write it."""
+def to_dotted(name: str) -> str:
+    """A qualified name with dots as separators, as the index stores it."""
     return _SCOPE.sub(".", name).removesuffix("()").strip(". ")
