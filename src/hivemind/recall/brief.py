@@ -101,7 +101,8 @@ def on_prompt(
     word_matches = search.find_candidates(db, query, None)
     hits = [hit for hit in _load_sure_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
     words = terms(query.text)
-    # Loading the model takes as long as everything else, so most prompts are answered without it.
+    # A bug is seldom described twice in the same words, so meaning is tried next. Loading the model takes as long as
+    # everything else, so it is not loaded for prompts that share no words with any memory.
     if not hits and any(_count_shared_words(words, candidate) >= FEWEST_SHARED_WORDS for candidate in word_matches):
         meaning = load_model()
         meaning_matches = _find_by_meaning(db, query, words, meaning) if meaning else []
@@ -112,6 +113,7 @@ def on_prompt(
 def _load_sure_hits(
     db: Database, query: Query, candidates: Sequence[search.Candidate], excluded_ids: Container[str]
 ) -> Iterator[Hit]:
+    # Callers have their own rules for what answers a prompt: nobody asked, so when unsure, say nothing.
     hits = load_hits(db, query, rank(candidates, query, is_answered=True))
     return (hit for hit in hits if hit.is_sure and hit.memory.id not in excluded_ids)
 
@@ -147,6 +149,7 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
     for title in ORDER:
         section = [hit for hit in hits if _section(hit, asked) == title]
         if title != ABOUT:
+            # The order of age is the same in each session, unlike that of scores: prompt caches stay valid.
             section.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
         lines += [f"## {title}", *map(render_entry, put_newer_first(section))] if section else []
     more = f"{frame.more} more that did not fit" if frame.more else "More"

@@ -26,6 +26,7 @@ def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     selection_pairs: list[set[tuple[str, str]]] = []
     tokens_left = max_tokens
     for hit in hits:
+        # Counted as rendered: quoting adds characters to each line, and labels may be long.
         cost = tokens(quoted(hit.passage)) + tokens(" · ".join(hit.labels)) + LABEL_TOKENS
         pairs = _word_pairs(hit.passage)
         if cost > tokens_left or any(_is_duplicate(pairs, other) for other in selection_pairs):

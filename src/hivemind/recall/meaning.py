@@ -69,6 +69,7 @@ class QueryVector(Thread):
 
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
         """Wait for the vector and return the cosines of the closest visible passages and of those in ``also``."""
+        # Waits only here, after the caller has searched the words.
         self.join()
         if self._vector is None:
             assert self._failure is not None

@@ -39,6 +39,7 @@ class Endpoint:
 
     def __init__(self, address: str) -> None:
         self._url, _, self._model = address.partition("#")
+        # The whole address, so that a change of server or model makes vectors anew.
         self.name = address
         self.dimension = len(self._request(["dimension"])[0])
 
@@ -57,6 +58,7 @@ class Endpoint:
         request = Request(f"{self._url.rstrip('/')}/embeddings", data=body, headers=headers)
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                # Rows carry an index, and some servers return them in another order.
                 rows = sorted(json.load(response)["data"], key=lambda row: int(row["index"]))
                 return [row["embedding"] for row in rows]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -71,6 +73,7 @@ class OnnxFolder:
         if not model.exists() or not tokenizer.exists():
             raise Unavailable(f"{folder} must contain model.onnx and tokenizer.json; add both or change the setting")
         try:
+            # Optional packages, which the type checker and most installations do not have.
             runtime: Any = importlib.import_module("onnxruntime")
             tokenizers: Any = importlib.import_module("tokenizers")
         except ImportError:

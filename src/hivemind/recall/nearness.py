@@ -37,12 +37,14 @@ def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict
 
 def keep(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:
     """Store the vectors of passages, rounded to signed bytes with one scale each."""
+    # Bytes take a quarter of the room of floats.
     scales = np.maximum(np.abs(rows).max(axis=1), 1e-9) / 127
     numbers = np.rint(rows / scales[:, None]).astype(np.int8)
     byte_vectors = [
         Vector(passage, float(scale), row.tobytes())
         for passage, scale, row in zip(passages, scales, numbers, strict=True)
     ]
+    # One transaction, so that a passage is never without both its vector and its mark as waiting for one.
     with db.transaction():
         db.index.keep(model, byte_vectors)
         for passage in passages:

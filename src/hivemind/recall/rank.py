@@ -88,6 +88,7 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
         for place in page:
             memory = loaded_memories.get(place.candidate.passage.memory_id)
+            # With as_of, a memory may not have existed yet, or not have been current.
             if memory is None:
                 continue
             is_sure = place.is_sure or (is_answered and _is_named(memory, words))
@@ -128,7 +129,7 @@ def _score(candidate: Candidate, most_words: float, query: Query, window: Window
     score = WORDS_WEIGHT * words
     if candidate.meaning is not None:
         score += (1 - WORDS_WEIGHT) * _rescale(candidate.meaning)
-    # A factor below one would raise a negative score.
+    # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(candidate, query, window):
             score *= factor

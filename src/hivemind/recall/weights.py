@@ -51,6 +51,7 @@ class Weights:
         """Open the file after verifying its checksum."""
         if not path.is_file():
             raise Unavailable(f"the embedding model is not at {path}; {REMEDY}")
+        # Verified before anything in it is parsed.
         content = np.memmap(path, np.uint8, "r")
         if hashlib.sha256(content.data).hexdigest() != sha256:
             raise Unavailable(f"the embedding model at {path} does not match its published checksum; {REMEDY}")

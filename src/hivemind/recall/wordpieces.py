@@ -25,6 +25,7 @@ class WordPieces:
         """Take merges as "left right", in the order in which they are applied."""
         self._vocabulary = vocabulary
         self._merge_ranks = dict(zip(merges, range(len(merges)), strict=True))
+        # Not a decorator on the method, which would keep every instance alive.
         self._word_ids = lru_cache(CACHED_WORDS)(self._merge)
 
     def ids(self, text: str, limit: int) -> list[int]:
@@ -71,6 +72,7 @@ def _join(pieces: list[str], ranks: list[int], rank: int) -> list[str]:
 
 def _spell_bytes(word: str) -> str:
     """Return one visible character for each byte of the word, as the vocabulary spells them."""
+    # Half a surrogate pair cannot be encoded; it is read as a question mark.
     return word.encode("utf-8", "replace").decode("latin-1").translate(_VISIBLE)
 
 
@@ -92,6 +94,7 @@ def _find_stand_in(character: str) -> str:
         case "Z":
             return "\t"
         case _:
+            # NEL is a control character by category, and white space for the model's tokeniser.
             return "\t" if character == "\x85" else "!"
 
 
