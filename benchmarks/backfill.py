@@ -1,7 +1,7 @@
-"""How quickly the past is taken in: CPU time per megabyte of transcripts, beside parsing the same files as JSON.
+"""Measure the import of transcripts: CPU time per megabyte, compared with parsing the same files as JSON.
 
 python -m benchmarks.backfill FOLDER     FOLDER is laid out like a user's home: .claude/projects/…
-python -m benchmarks.backfill            sessions made up for the purpose
+python -m benchmarks.backfill            generated sessions
 """
 
 import json
@@ -20,22 +20,22 @@ SESSIONS, STEPS = 20, 150
 
 
 def main() -> None:
-    """Print the cost of parsing, of reading, and of taking in, with and without what was known before."""
+    """Print the cost of parsing, reading and importing, and of importing the same files again."""
     with tempfile.TemporaryDirectory() as temporary:
-        place = Path(temporary)
-        home = Path(sys.argv[1]) if len(sys.argv) > 1 else made_up(place / "user")
-        found = backfill.transcripts(home, agents.NAMES, None)
-        megabytes = sum(one.size for one in found) / 1e6
-        settings = Settings(home=place / "home", person="benchmark")
+        root = Path(temporary)
+        home = Path(sys.argv[1]) if len(sys.argv) > 1 else make_sessions(root / "user")
+        transcripts = backfill.transcripts(home, agents.NAMES, None)
+        megabytes = sum(transcript.size for transcript in transcripts) / 1e6
+        settings = Settings(home=root / "home", person="benchmark")
         writer = Writer(actor="benchmark", channel=Channel.PERSON)
-        with Hivemind.open(directory=place, settings=settings, writer=writer) as mind:
+        with Hivemind.open(directory=root, settings=settings, writer=writer) as mind:
             work = {
-                "json.loads": lambda: parse(found),
-                "read": lambda: sum(1 for _ in backfill.observations(found, lambda session: False)),
+                "json.loads": lambda: parse(transcripts),
+                "read": lambda: sum(1 for _ in backfill.observations(transcripts, lambda session: False)),
                 "backfill": lambda: mind.backfill(home=home),
                 "again": lambda: mind.backfill(home=home),
             }
-            print(f"{len(found)} transcripts, {megabytes:.1f} MB")
+            print(f"{len(transcripts)} transcripts, {megabytes:.1f} MB")
             print(f"{'':12} {'CPU s':>8} {'MB/s':>8} {'× json':>8}")
             anchor = 0.0
             for name, call in work.items():
@@ -45,18 +45,18 @@ def main() -> None:
             print(f"{mind.stats().observations:,} observations, store {mind.stats().bytes / 1e6:.1f} MB")
 
 
-def parse(found: list[backfill.Transcript]) -> int:
-    """The least that can be done with transcripts: each line as JSON."""
+def parse(transcripts: list[backfill.Transcript]) -> int:
+    """Parse each line as JSON, the least that any import must do, and return the number of lines."""
     lines = 0
-    for one in found:
-        if one.path.suffix == ".jsonl":
-            with one.path.open(encoding="utf-8", errors="replace") as file:
+    for transcript in transcripts:
+        if transcript.path.suffix == ".jsonl":
+            with transcript.path.open(encoding="utf-8", errors="replace") as file:
                 lines += sum(bool(json.loads(line)) for line in file if line.startswith("{"))
     return lines
 
 
-def made_up(home: Path) -> Path:
-    """Sessions in Claude Code's format: prompts, replies, and commands with outputs of a few kilobytes."""
+def make_sessions(home: Path) -> Path:
+    """Write sessions in Claude Code's format: replies, and commands with outputs of a few kilobytes."""
     folder = home / ".claude" / "projects" / "-repo"
     folder.mkdir(parents=True)
     output = "".join(f"tests/test_api.py::test_{number} PASSED in 0.0{number % 9} s\n" for number in range(60))
@@ -67,9 +67,9 @@ def made_up(home: Path) -> Path:
                 own_id = f"s{session}-{step}"
                 use = {"type": "tool_use", "id": own_id, "name": "Bash", "input": {"command": f"make check-{step}"}}
                 result = {"type": "tool_result", "tool_use_id": own_id, "content": output}
-                said = [{"type": "text", "text": f"Step {step}: the check comes next."}, use]
+                content = [{"type": "text", "text": f"Step {step}: the check comes next."}, use]
                 lines = [
-                    {"type": "assistant", "message": {"role": "assistant", "content": said}, **common},
+                    {"type": "assistant", "message": {"role": "assistant", "content": content}, **common},
                     {"type": "user", "message": {"role": "user", "content": [result]}, **common},
                 ]
                 file.writelines(f"{json.dumps(line)}\n" for line in lines)

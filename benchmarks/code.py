@@ -1,8 +1,8 @@
-"""What the code layer costs and how well it judges.
+"""Measure what the code index costs and how well it detects stale memories.
 
-python -m benchmarks.code index                 Django's sdist from PyPI, beside universal-ctags if installed
-python -m benchmarks.code history REPOSITORY    staleness over real commits of a repository with history
-python -m benchmarks.code sample REPOSITORY     renames, moves and losses to be labelled by hand, as lines
+python -m benchmarks.code index                 Django's sdist from PyPI, compared with universal-ctags if installed
+python -m benchmarks.code history REPOSITORY    staleness over the real commits of a repository
+python -m benchmarks.code sample REPOSITORY     a sample of renames, moves and losses to label by hand, one per line
 python -m benchmarks.code score LABELS...       precision and recall from labelled lines
 """
 
@@ -33,7 +33,8 @@ from hivemind.model.code import BROKEN, FILE, Anchor, Change, Staleness, Symbol
 
 DJANGO = "Django==5.2.*"
 _Result = TypeVar("_Result")
-PROSE = frozenset({"key", "table", "section", FILE})
+NOT_CODE = frozenset({"key", "table", "section", FILE})
+"""Kinds of symbols in configuration and documents, which are not counted."""
 
 
 def main() -> None:
@@ -54,12 +55,12 @@ def main() -> None:
 
 
 def measure_index() -> None:
-    """A full index, single saved files and ten anchors on Django's source distribution."""
+    """Measure a full index, single saved files and ten anchors on Django's source distribution."""
     with tempfile.TemporaryDirectory() as folder:
         root = download(Path(folder))
         ctags = ctags_seconds(root)
         with Index.open(root, Path(folder) / "cache") as index:
-            seconds, files = timed(index.refresh)
+            seconds, files = measure_cpu(index.refresh)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             size = index.path.stat().st_size
@@ -69,14 +70,14 @@ def measure_index() -> None:
             beside = f"{ctags:.1f} s of CPU; we take {seconds / ctags:.1f} x" if ctags else "not installed"
             print(f"universal-ctags  {beside}, with edges, fingerprints and a database")
             print(f"resident         {memory:.0f} MB; disk {size / 1e6:.1f} MB, {size / symbols:.0f} B/symbol")
-            again, _ = timed(index.refresh)
+            again, _ = measure_cpu(index.refresh)
             print(f"nothing changed  {again * 1000:.0f} ms")
             report("one saved file", list(saved_files(index)))
             report("ten anchors", list(ten_anchors(index)))
 
 
 def download(folder: Path) -> Path:
-    """Django's sources, by pip."""
+    """Download Django's sources with pip."""
     command = [
         sys.executable,
         "-m",
@@ -98,7 +99,7 @@ def download(folder: Path) -> Path:
 
 
 def ctags_seconds(root: Path) -> float | None:
-    """The CPU time universal-ctags takes for the same tree."""
+    """Return the CPU time that universal-ctags takes for the same tree; none if it is not installed."""
     if shutil.which("ctags") is None:
         return None
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -109,34 +110,34 @@ def ctags_seconds(root: Path) -> float | None:
 
 
 def saved_files(index: Index) -> Iterator[float]:
-    """CPU time from a saved file to committed rows, for files drawn at random."""
-    chosen = random.Random(8).sample([path for path in index.paths() if path.endswith(".py")], 200)
-    for path in chosen:
-        place = index.root / path
-        place.write_text(place.read_text() + f"\n\ndef added_{len(path)}(value):\n    return value + {len(path)}\n")
-        yield timed(partial(index.update, [path]))[0]
+    """Yield the CPU time from a saved file to committed rows, for random files."""
+    paths = random.Random(8).sample([path for path in index.paths() if path.endswith(".py")], 200)
+    for path in paths:
+        file = index.root / path
+        file.write_text(file.read_text() + f"\n\ndef added_{len(path)}(value):\n    return value + {len(path)}\n")
+        yield measure_cpu(partial(index.update, [path]))[0]
 
 
 def ten_anchors(index: Index) -> Iterator[float]:
-    """CPU time to judge ten anchors, nothing having changed."""
+    """Yield the CPU time to judge ten anchors when nothing has changed."""
     draw = random.Random(8)
     paths = [path for path in index.paths() if path.endswith(".py")]
     for _ in range(50):
         symbols = [draw.choice(index.symbols_of(path)) for path in draw.sample(paths, 10)]
         anchors = [Anchor.of(symbol) for symbol in symbols]
-        yield timed(partial(judge, index, anchors))[0]
+        yield measure_cpu(partial(judge, index, anchors))[0]
 
 
 def measure_history(repository: Path, commits: int) -> None:
-    """How many memories each rule would put in doubt, were there one on every symbol."""
+    """Count the memories that each rule would mark as stale, if every symbol had one."""
     root = repository.resolve()
     tally: Counter[str] = Counter()
     costs: list[float] = []
-    for commit in recent(root, commits):
-        for judged in touched(root, commit, costs):
+    for commit in list_commits(root, commits):
+        for result in judge_commit(root, commit, costs):
             tally["file rule"] += 1
-            tally[judged.change] += 1
-            tally["must verify"] += judged.must_verify
+            tally[result.change] += 1
+            tally["must verify"] += result.must_verify
     print(f"{repository.name}: {len(costs)} commits that touch code")
     print(f"  file rule flags  {tally['file rule']}; of these must be verified {tally['must verify']}")
     print(f"  file rule / ours {tally['file rule'] / max(1, tally['must verify']):.0f} x")
@@ -145,121 +146,131 @@ def measure_history(repository: Path, commits: int) -> None:
     print_distance(root, 100)
 
 
-def touched(root: Path, commit: str, costs: list[float]) -> Iterator[Staleness]:
-    """Every symbol of the files a commit touched; the old side is not charged, an index holds it."""
+def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Staleness]:
+    """Judge every symbol of the files a commit touched; parsing the old side is not timed, an index has it already."""
     paths, moves = git.changed(root, f"{commit}^", commit)
-    known = [path for path in dict.fromkeys(paths) if language_of(path)]
-    if not known or len(known) > 300:
+    code_paths = [path for path in dict.fromkeys(paths) if language_of(path)]
+    if not code_paths or len(code_paths) > 300:
         return
-    sources = git.contents(root, [f"{side}:{path}" for path in known for side in (f"{commit}^", commit)])
-    old = [*outlined(sources, f"{commit}^", known)]
+    sources = git.contents(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
+    old = [*list_symbols(sources, f"{commit}^", code_paths)]
     broken = {symbol.path for symbol in old if symbol.kind == FILE and symbol.signature == BROKEN}
     prints = [symbol.fingerprint for symbol in old if symbol.path not in broken]
 
     def work() -> list[tuple[Symbol, Symbol | None]]:
         new = [
             symbol
-            for path in known
+            for path in code_paths
             if (source := sources.get(f"{commit}:{path}")) is not None
             for symbol in outline(path, source, prints).symbols
         ]
         return [*match(old, new, moves)]
 
-    seconds, pairs = timed(work)
+    seconds, pairs = measure_cpu(work)
     costs.append(seconds)
     for before, after in pairs:
-        if before.kind not in PROSE:
+        if before.kind not in NOT_CODE:
             yield staleness(Anchor.of(before, f"{commit}^"), after, commit)
 
 
-def outlined(sources: dict[str, bytes], commit: str, paths: Sequence[str]) -> Iterator[Symbol]:
+def list_symbols(sources: dict[str, bytes], commit: str, paths: Sequence[str]) -> Iterator[Symbol]:
     for path in paths:
         if (source := sources.get(f"{commit}:{path}")) is not None:
             yield from outline(path, source).symbols
 
 
 def print_distance(root: Path, distance: int) -> None:
-    """What share of memories each rule doubts so many commits later."""
+    """Print the share of memories that each rule marks as stale ``distance`` commits later."""
     then = f"HEAD~{distance}"
-    listed = git.run(root, "ls-tree", "-r", "-z", "--name-only", then).decode("utf-8", "replace").split("\0")
-    paths = [path for path in listed if language_of(path)]
-    everything = [*outlined(git.contents(root, [f"{then}:{path}" for path in paths]), then, paths)]
-    symbols = [symbol for symbol in everything if symbol.kind not in PROSE]
+    tree_paths = git.run(root, "ls-tree", "-r", "-z", "--name-only", then).decode("utf-8", "replace").split("\0")
+    paths = [path for path in tree_paths if language_of(path)]
+    everything = [*list_symbols(git.contents(root, [f"{then}:{path}" for path in paths]), then, paths)]
+    symbols = [symbol for symbol in everything if symbol.kind not in NOT_CODE]
     touched_paths, moves = git.changed(root, then)
     changed = set(touched_paths)
-    known = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
-    sources = git.contents(root, [f"{side}:{path}" for path in known for side in (then, "HEAD")])
-    old, new = ([*outlined(sources, side, known)] for side in (then, "HEAD"))
-    judged = (staleness(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
-    changes = [one for one in judged if one.change is not Change.FRESH and one.anchor.kind not in PROSE]
+    code_paths = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
+    sources = git.contents(root, [f"{side}:{path}" for path in code_paths for side in (then, "HEAD")])
+    old, new = ([*list_symbols(sources, side, code_paths)] for side in (then, "HEAD"))
+    results = (staleness(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
+    changes = [result for result in results if result.change is not Change.FRESH and result.anchor.kind not in NOT_CODE]
     by_file = sum(symbol.path in changed for symbol in symbols)
-    by_symbol = sum(one.must_verify for one in changes)
-    moved = {
-        (one.anchor.label, one.anchor.ordinal) for one in changes if not one.now or one.now.line != one.anchor.line
+    by_symbol = sum(result.must_verify for result in changes)
+    moved_symbols = {
+        (result.anchor.label, result.anchor.ordinal)
+        for result in changes
+        if not result.now or result.now.line != result.anchor.line
     }
-    here = {symbol.key: symbol.line for path in changed for symbol in outlined_now(root, path)}
+    here = {symbol.key: symbol.line for path in changed for symbol in list_symbols_now(root, path)}
     by_line = sum(here.get(symbol.key, symbol.line) != symbol.line for symbol in symbols if symbol.path in changed)
     total = len(symbols)
     print(f"  {distance} commits on, of {total}: file rule {by_file / total:.1%}, ours {by_symbol / total:.1%}")
-    print(f"  path:line citations broken {max(by_line, len(moved)) / total:.1%}")
+    print(f"  path:line citations broken {max(by_line, len(moved_symbols)) / total:.1%}")
 
 
-def outlined_now(root: Path, path: str) -> Iterator[Symbol]:
+def list_symbols_now(root: Path, path: str) -> Iterator[Symbol]:
     for source in git.contents(root, [f"HEAD:{path}"]).values():
         yield from outline(path, source).symbols
 
 
 def print_sample(repository: Path, commits: int) -> None:
-    """At most two followed and two lost symbols of a commit, in random order, with room for a label."""
+    """Print at most two followed and two lost symbols per commit, in random order, with a column for the label."""
     root, draw = repository.resolve(), random.Random(50)
-    drawn: dict[str, list[Staleness]] = {"followed": [], "lost": []}
-    for commit in recent(root, commits):
-        found: dict[str, list[Staleness]] = defaultdict(list)
-        for one in touched(root, commit, []):
-            if one.change is Change.GONE:
-                found["lost"].append(one)
-            elif one.change in (Change.RENAMED, Change.MOVED):
-                found["followed"].append(one)
-        for what, ones in found.items():
-            drawn[what] += draw.sample(ones, min(2, len(ones)))
-    for what, ones in drawn.items():
-        for one in draw.sample(ones, min(25, len(ones))):
-            target = one.now.label if one.now else "-"
-            fields = (repository.name, one.anchor.commit.rstrip("^")[:12], what, one.anchor.label, target)
-            print("\t".join((*fields, f"of {len(ones)}", "?")))
+    sample: dict[str, list[Staleness]] = {"followed": [], "lost": []}
+    for commit in list_commits(root, commits):
+        candidates: dict[str, list[Staleness]] = defaultdict(list)
+        for result in judge_commit(root, commit, []):
+            if result.change is Change.GONE:
+                candidates["lost"].append(result)
+            elif result.change in (Change.RENAMED, Change.MOVED):
+                candidates["followed"].append(result)
+        for what, group in candidates.items():
+            sample[what] += draw.sample(group, min(2, len(group)))
+    for what, group in sample.items():
+        for result in draw.sample(group, min(25, len(group))):
+            target = result.now.label if result.now else "-"
+            fields = (repository.name, result.anchor.commit.rstrip("^")[:12], what, result.anchor.label, target)
+            print("\t".join((*fields, f"of {len(group)}", "?")))
 
 
 def print_score(labels: Sequence[Path]) -> None:
-    """Labels are right, wrong or unsure for what was followed; gone, missed or unsure for what was lost."""
-    right = followed = missed = found = 0.0
+    """Print precision and recall.
+
+    Labels are right, wrong or unsure for followed symbols, and gone, missed or unsure for lost ones.
+    """
+    right = total = estimated_missed = estimated_found = 0.0
     for path in labels:
         rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
         for repository in dict.fromkeys(row[0] for row in rows):
-            kept = [row for row in rows if row[0] == repository and row[2] == "followed"]
-            lost = [row for row in rows if row[0] == repository and row[2] == "lost"]
-            right += sum(row[6] == "right" for row in kept)
-            followed += len(kept)
-            # A sample stands for all that it was drawn from.
-            found += int(kept[0][5].split()[1]) * sum(row[6] == "right" for row in kept) / len(kept)
-            if lost:
-                missed += int(lost[0][5].split()[1]) * sum(row[6] == "missed" for row in lost) / len(lost)
-    print(f"precision (strict) {right / followed:.1%} of {followed:.0f}; recall {found / (found + missed):.1%}")
+            followed_rows = [row for row in rows if row[0] == repository and row[2] == "followed"]
+            lost_rows = [row for row in rows if row[0] == repository and row[2] == "lost"]
+            right += sum(row[6] == "right" for row in followed_rows)
+            total += len(followed_rows)
+            # Each sample is scaled to the number of symbols it was taken from.
+            estimated_found += _scale(followed_rows, "right")
+            estimated_missed += _scale(lost_rows, "missed") if lost_rows else 0
+    recall = estimated_found / (estimated_found + estimated_missed)
+    print(f"precision (strict) {right / total:.1%} of {total:.0f}; recall {recall:.1%}")
 
 
-def recent(root: Path, commits: int) -> list[str]:
+def _scale(rows: Sequence[Sequence[str]], label: str) -> float:
+    population = int(rows[0][5].split()[1])
+    return population * sum(row[6] == label for row in rows) / len(rows)
+
+
+def list_commits(root: Path, commits: int) -> list[str]:
     return git.run(root, "log", "--no-merges", "--format=%H", f"-n{commits}", "HEAD^").decode().split()
 
 
-def timed(work: Callable[[], _Result]) -> tuple[float, _Result]:
+def measure_cpu(work: Callable[[], _Result]) -> tuple[float, _Result]:
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
 
 
 def report(what: str, seconds: Sequence[float]) -> None:
-    ranked = sorted(seconds)
-    p50, p95 = statistics.median(ranked), ranked[int(len(ranked) * 0.95)]
-    print(f"{what:<16} p50 {p50 * 1000:.1f} ms, p95 {p95 * 1000:.1f} ms of CPU ({len(ranked)} times)")
+    values = sorted(seconds)
+    p50, p95 = statistics.median(values), values[int(len(values) * 0.95)]
+    print(f"{what:<16} p50 {p50 * 1000:.1f} ms, p95 {p95 * 1000:.1f} ms of CPU ({len(values)} times)")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Made-up memories: sentences over a vocabulary with the frequencies of real text."""
+"""Generate memories: sentences over a vocabulary with the word frequencies of real text."""
 
 import random
 from itertools import accumulate
@@ -8,7 +8,7 @@ NAMES = "api auth build cache client config deploy error hook index job key log 
 
 
 def vocabulary(size: int = 20_000) -> list[str]:
-    """Words that look like words, the common ones from software."""
+    """Return invented words; the most frequent ones are real words from software."""
     chance = random.Random(42)
     words = dict.fromkeys(NAMES.split())
     while len(words) < size:
@@ -17,8 +17,8 @@ def vocabulary(size: int = 20_000) -> list[str]:
 
 
 def sentences(chance: random.Random, count: int, words_each: int = 20) -> list[str]:
-    """Sentences in which the n-th word comes 1/n as often as the first."""
+    """Return sentences in which the n-th word occurs about 1/n as often as the first, as in natural text (Zipf)."""
     words = vocabulary()
     weights = list(accumulate(1 / (place + 10) for place in range(len(words))))
-    drawn = chance.choices(words, cum_weights=weights, k=count * words_each)
-    return [" ".join(drawn[start : start + words_each]) for start in range(0, count * words_each, words_each)]
+    stream = chance.choices(words, cum_weights=weights, k=count * words_each)
+    return [" ".join(stream[start : start + words_each]) for start in range(0, count * words_each, words_each)]

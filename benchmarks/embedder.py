@@ -1,4 +1,4 @@
-"""What meaning costs: start, one question, many passages, memory; each beside an anchor of the same run.
+"""Measure the embedding model: start, one question, many passages, memory; each beside a baseline of the same run.
 
 python -m benchmarks.embedder
 """
@@ -33,14 +33,14 @@ EMBED = "from hivemind.recall.embedder import default; default().embed(['how do 
 
 
 def main() -> None:
-    """Print every figure with its anchor and budget."""
+    """Print every figure with its baseline and budget."""
     print(f"{'what':<44}{'CPU ms':>9}{'x anchor':>10}  anchor, budget")
     start()
     before = resident_megabytes()
     embedder = default()
     anchor = median_cpu(partial(multiply_as_much, 8))
-    line("bare products of 8 pieces", anchor, anchor, "")
-    for name, text in (("question of 8 pieces", SHORT), ("question of 31 pieces", LONG)):
+    line("bare products of 8 tokens", anchor, anchor, "")
+    for name, text in (("question of 8 tokens", SHORT), ("question of 31 tokens", LONG)):
         line(name, median_cpu(partial(embedder.embed, [text])), anchor, "bare products, part of recall's 5 ms")
     passages(embedder)
     after = resident_megabytes()
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def start() -> None:
-    """A fresh process each time."""
+    """Measure imports and the first vector, each in new processes."""
     bare = cpu_of(BARE)
     line("bare python", bare, bare, "")
     for name, program in (("import numpy", NUMPY), ("import the embedder", MODULES), ("first vector", EMBED)):
@@ -58,12 +58,12 @@ def start() -> None:
 
 
 def passages(embedder: Embedder) -> None:
-    """Passages of about 200 pieces, as an import brings them."""
+    """Measure passages of about 200 tokens, as an import has them."""
     texts = sentences(random.Random(1), PASSAGES, words_each=70)
     together, _ = cpu_and_wall(partial(embedder.embed, texts))
     anchor = median_cpu(partial(multiply_as_much, 200), rounds=5)
     line(
-        "passage of 200 pieces",
+        "passage of 200 tokens",
         together / PASSAGES,
         anchor,
         f"bare products; {1000 * PASSAGES / together:.0f} a second",
@@ -71,7 +71,7 @@ def passages(embedder: Embedder) -> None:
 
 
 def multiply_as_much(rows: int) -> None:
-    """The six layers' matrix products and nothing else, each matrix whole."""
+    """Compute only the matrix products of the six layers, without cutting matrices into blocks."""
     for _ in range(6):
         for matrix in MATRICES:
             np.ones((rows, len(matrix)), np.float32) @ matrix
@@ -81,13 +81,13 @@ MATRICES = [np.ones(shape, np.float32) for shape in ((384, 1152), (384, 384), (3
 
 
 def median_cpu(work: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """After a first round that is not counted."""
+    """Return the median CPU milliseconds of a call, after a first round that is not counted."""
     work()
     return quantiles([cpu_and_wall(work)[0] for _ in range(rounds)])[0]
 
 
 def resident_megabytes() -> float:
-    """What the process holds now, where the system says so; else the most it ever held."""
+    """Return the resident memory now where the system reports it, else its peak."""
     status = Path("/proc/self/statm")
     if status.exists():
         return int(status.read_text().split()[1]) * resource.getpagesize() / 1e6
@@ -95,7 +95,7 @@ def resident_megabytes() -> float:
 
 
 def line(name: str, cpu: float, anchor: float, remark: str) -> None:
-    """One figure."""
+    """Print one figure."""
     print(f"{name:<44}{cpu:>9.2f}{cpu / anchor:>10.1f}  {remark}", flush=True)
 
 

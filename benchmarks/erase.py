@@ -1,4 +1,4 @@
-"""What an erasure with proof costs as the store grows, beside a plain DELETE of a row in the same run.
+"""Measure an erasure with proof as the store grows, compared with a plain DELETE of a row in the same run.
 
 python -m benchmarks.erase [--largest 100000] [--save]
 """
@@ -26,10 +26,10 @@ SAMPLE = 40
 def main() -> None:
     """Print the cost of an erasure at each size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=int, default=100_000)
-    parser.add_argument("--save", action="store_true", help="keep the figures in evals/results")
-    asked = parser.parse_args()
-    largest, figures = asked.largest, {}
+    parser.add_argument("--largest", type=int, default=100_000, help="largest number of memories")
+    parser.add_argument("--save", action="store_true", help="save the figures to evals/results")
+    options = parser.parse_args()
+    largest, figures = options.largest, {}
     texts = sentences(random.Random(1), largest)
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -43,20 +43,20 @@ def main() -> None:
             for goal in (goal for goal in (1_000, 10_000, 100_000) if goal <= largest):
                 mind.remember_all(Claim(text=text) for text in texts[size:goal])
                 size = goal
-                doomed = [memory.id for memory in mind.list(limit=SAMPLE)]
-                costs = [cpu_and_wall(partial(mind.erase, one)) for one in doomed]
+                memory_ids = [memory.id for memory in mind.list(limit=SAMPLE)]
+                costs = [cpu_and_wall(partial(mind.erase, memory_id)) for memory_id in memory_ids]
                 p50, p95 = quantiles([wall for _, wall in costs])
                 cpu, _ = quantiles([cpu for cpu, _ in costs])
                 print(f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{mind.stats().bytes / 1e6:>8.0f}", flush=True)
                 figures[f"{size:,}"] = {"p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "plain DELETE p50 ms": anchor[0]}
-    if asked.save:
+    if options.save:
         results.save(
             "erase", data="made-up sentences", configuration="one erasure with proof at a time", figures=figures
         )
 
 
 def plain_delete(path: Path, texts: list[str]) -> tuple[float, float]:
-    """One durable DELETE at a time and nothing else."""
+    """Return the times of single durable DELETEs."""
     connection = apsw.Connection(str(path))
     list(connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (text TEXT)"))
     connection.executemany("INSERT INTO t VALUES (?)", [(text,) for text in texts])

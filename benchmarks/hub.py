@@ -1,10 +1,10 @@
-"""Pushes and recalls per second of a hub on Postgres, beside SQLite in the same run.
+"""Measure pushes and recalls per second of a hub on Postgres, and of SQLite in the same run.
 
     python -m benchmarks.hub [--largest 100000] [--teams 1] [--sqlite]
 
-Starts a Postgres of its own, with its disk writes as durable as anybody's. Texts and their vectors are made up and
-loaded in bulk; the question's own vector is made by the real model. With more teams, each has as many. Client and
-server share the machine, so that the CPU of both is told beside the time.
+Starts its own Postgres with durable writes. Texts and their vectors are generated and loaded in bulk; the question's
+vector is made by the real model. With --teams, each team gets as many memories. Client and server share the machine,
+so the CPU time of both is printed beside the elapsed time.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
-from benchmarks.recall import Drawn
+from benchmarks.recall import RandomVectors
 from hivemind import Hivemind, Scope
 from hivemind.hub.postgres import connected
 from hivemind.hub.store import Hub, HubStore
@@ -63,11 +63,11 @@ COUNTS = "INSERT INTO word_counts (term, doc) SELECT word, ndoc FROM ts_stat('SE
 
 
 def main() -> None:
-    """Fill step by step, and measure at each size."""
+    """Fill a database of each size and measure it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=int, default=100_000)
-    parser.add_argument("--teams", type=int, default=1)
-    parser.add_argument("--sqlite", action="store_true", help="measure SQLite, too; filling it takes minutes")
+    parser.add_argument("--largest", type=int, default=100_000, help="largest number of memories per team")
+    parser.add_argument("--teams", type=int, default=1, help="number of teams that share the database")
+    parser.add_argument("--sqlite", action="store_true", help="also measure SQLite; filling it takes minutes")
     options = parser.parse_args()
     print(
         f"{'engine':>9}{'memories':>10}{'what':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'a second':>10}", flush=True
@@ -78,30 +78,30 @@ def main() -> None:
             with Hub.open(address) as hub:
                 stores = [hub.team(hub.found(f"team {number}")) for number in range(options.teams)]
                 fill(address, stores, size)
-                measure("postgres", size, minded(stores[0], folder), server)
+                measure("postgres", size, open_memory(stores[0], folder), server)
                 for store in stores:
                     store.close()
             if options.sqlite:
-                mind = minded(Store.open(Path(folder) / str(size)), folder)
+                mind = open_memory(Store.open(Path(folder) / str(size)), folder)
                 chance = random.Random(3)
                 for _ in range(0, size, PAGE):
-                    said = sentences(chance, min(PAGE, size))
-                    mind.remember_all(Claim(text=text, scope=Scope.TEAM) for text in said)
+                    texts = sentences(chance, min(PAGE, size))
+                    mind.remember_all(Claim(text=text, scope=Scope.TEAM) for text in texts)
                 mind.catch_up()
                 measure("sqlite", size, mind)
                 mind.close()
 
 
-def minded(store: Store, folder: str) -> Hivemind:
-    """A team's memory with made-up vectors."""
+def open_memory(store: Store, folder: str) -> Hivemind:
+    """Open a team's memory with random vectors."""
     settings = Settings(home=Path(folder), person="ada")
     mind = Hivemind.at_hub(store, HERE, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON))
-    mind._model.meaning = Meaning(Drawn())
+    mind._model.meaning = Meaning(RandomVectors())
     return mind
 
 
 def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
-    """Rows as remembering would leave them, but for the log; the graph is built at the end."""
+    """Insert rows as remembering would, but without the log; the vector index is built at the end, which is faster."""
     chance, numbers = random.Random(3), np.random.default_rng(5)
     with connected(address) as owner:
         graph = owner.execute("SELECT pg_get_indexdef('hivemind.vectors_near'::regclass)").fetchone()
@@ -111,10 +111,10 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
             db = store.db
             for start in range(0, size, PAGE):
                 with db.transaction():
-                    said = sentences(chance, min(PAGE, size - start))
-                    kept = db.execute(ROWS, said, HERE)
-                    db.many(WORDS, kept)
-                    rows = numbers.standard_normal((len(kept), 384)).astype(np.float32)
+                    texts = sentences(chance, min(PAGE, size - start))
+                    passages = db.execute(ROWS, texts, HERE)
+                    db.many(WORDS, passages)
+                    rows = numbers.standard_normal((len(passages), 384)).astype(np.float32)
                     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
                     small = np.rint(unit * 127 / 0.2).clip(-127, 127).astype(np.int8)
                     name, where = "granite-embedding-30m-english", place("team", HERE)
@@ -122,31 +122,33 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
                         "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
                         (
                             (key, name, 0.2 / 127, row.tobytes(), where, str(vector.round(4).tolist()))
-                            for (key, _), row, vector in zip(kept, small, unit, strict=True)
+                            for (key, _), row, vector in zip(passages, small, unit, strict=True)
                         ),
                     )
             with db.transaction():
                 db.execute(COUNTS)
-        begun = time.perf_counter()
+        graph_start = time.perf_counter()
         owner.execute(graph[0])
         owner.execute("VACUUM ANALYZE")
-        seconds = time.perf_counter() - begun
-        held = owner.execute("SELECT pg_database_size(current_database())").fetchone()
-        assert held is not None
+        seconds = time.perf_counter() - graph_start
+        database_size = owner.execute("SELECT pg_database_size(current_database())").fetchone()
+        assert database_size is not None
         count = len(stores) * size
-        print(f"# {count:,} vectors: graph in {seconds:.0f} s, {held[0] / count:,.0f} bytes a memory", flush=True)
+        print(
+            f"# {count:,} vectors: graph in {seconds:.0f} s, {database_size[0] / count:,.0f} bytes a memory", flush=True
+        )
 
 
 def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
-    """Print a row for each thing that a hub does all day."""
+    """Print a row for recall, push and embedding."""
     chance = random.Random(size)
-    asked = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
-    said = sentences(chance, QUESTIONS)
-    mind.recall(asked[0])
+    questions = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
+    texts = sentences(chance, QUESTIONS)
+    mind.recall(questions[0])
     for what, works in (
-        ("recall", [partial(mind.recall, question) for question in asked]),
-        ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in said]),
-        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
+        ("recall", [partial(mind.recall, question) for question in questions]),
+        ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in texts]),
+        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in questions]),  # type: ignore[union-attr]
     ):
         before = cpu(server)
         walls = []
@@ -154,19 +156,19 @@ def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
             start = time.perf_counter()
             work()
             walls.append((time.perf_counter() - start) * 1000)
-        used = (cpu(server) - before) / len(works)
+        cpu_each = (cpu(server) - before) / len(works)
         p50, p95 = quantiles(walls)
-        print(f"{engine:>9}{size:>10,}{what:>10}{p50:>9.1f}{p95:>9.1f}{used:>9.1f}{1000 / p50:>10.0f}", flush=True)
+        print(f"{engine:>9}{size:>10,}{what:>10}{p50:>9.1f}{p95:>9.1f}{cpu_each:>9.1f}{1000 / p50:>10.0f}", flush=True)
 
 
 def cpu(server: str) -> float:
-    """CPU milliseconds so far: ours, and those of the server's processes if there is one."""
+    """Return the CPU milliseconds used so far by this process, and by the server's processes if there is one."""
     ours = time.process_time() * 1000
     if not server:
         return ours
     postmaster = (Path(server) / "data" / "postmaster.pid").read_text().split()[0]
     stats = [file.read_text().rpartition(")")[2].split() for file in Path("/proc").glob("[0-9]*/stat")]
-    ticks = sum(int(one[11]) + int(one[12]) for one in stats if one[1] == postmaster)
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields in stats if fields[1] == postmaster)
     return ours + ticks * 1000 / os.sysconf("SC_CLK_TCK")
 
 

@@ -1,4 +1,4 @@
-"""What an installation takes: room on disk, memory of a server, and what importing costs beside bare Python.
+"""Measure an installation: disk space, memory of a server, and CPU time of imports compared with bare Python.
 
 python -m benchmarks.install [--save]
 """
@@ -33,11 +33,11 @@ def main() -> None:
     """Print sizes and CPU milliseconds."""
     with tempfile.TemporaryDirectory() as place:
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
-        empty = Counter(_sizes(Path(place)))
+        empty = Counter(_measure_packages(Path(place)))
         install = [f"{place}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(ROOT)]
         subprocess.run(install, check=True)
-        sizes = Counter(_sizes(Path(place))) - empty
-        tools, schema, resident = _served(f"{place}/bin/python", Path(place))
+        sizes = Counter(_measure_packages(Path(place))) - empty
+        tools, schema, resident = _measure_server(f"{place}/bin/python", Path(place))
     print(f"{'on disk':<38}{'MB':>8}  budget")
     print(f"{'all':<38}{sizes.total() / 1e6:>8.1f}  {BUDGET_MEGABYTES} MB")
     for name, size in sizes.most_common(8):
@@ -57,9 +57,9 @@ def main() -> None:
         print(f"{module:<38}{cost:>8.1f}{cost / bare:>8.1f}")
 
 
-def _served(python: str, home: Path) -> tuple[int, int, float]:
-    """How many tools a server has, the bytes that describe them, and its megabytes once it has answered a question."""
-    asked: list[tuple[str, dict[str, object]]] = [
+def _measure_server(python: str, home: Path) -> tuple[int, int, float]:
+    """Return the number of a server's tools, the bytes of their schema, and its MB of memory after a question."""
+    requests: list[tuple[str, dict[str, object]]] = [
         ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench"}}),
         ("tools/call", {"name": "remember", "arguments": {"text": "Deploys run on Fridays"}}),
         ("tools/call", {"name": "recall", "arguments": {"query": "when do deploys run?"}}),
@@ -72,7 +72,7 @@ def _served(python: str, home: Path) -> tuple[int, int, float]:
     with server:
         assert server.stdin
         assert server.stdout
-        for method, params in asked:
+        for method, params in requests:
             server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
             server.stdin.flush()
             reply = json.loads(server.stdout.readline())
@@ -83,16 +83,16 @@ def _served(python: str, home: Path) -> tuple[int, int, float]:
     return len(tools), size, int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
 
-def _sizes(place: Path) -> dict[str, int]:
-    """Bytes by distribution, compiled files included; what belongs to none is not ours."""
-    libraries = [str(one) for one in place.glob("lib*/python*/site-packages")]
+def _measure_packages(place: Path) -> dict[str, int]:
+    """Return bytes by distribution, compiled files included; other files are not part of the installation."""
+    libraries = [str(folder) for folder in place.glob("lib*/python*/site-packages")]
     return {
-        one.name: sum(_size(Path(str(file.locate()))) for file in one.files or ())
-        for one in distributions(path=libraries)
+        distribution.name: sum(_file_size(Path(str(file.locate()))) for file in distribution.files or ())
+        for distribution in distributions(path=libraries)
     }
 
 
-def _size(file: Path) -> int:
+def _file_size(file: Path) -> int:
     return file.stat().st_size if file.is_file() else 0
 
 

@@ -1,4 +1,4 @@
-"""Ways to measure on a shared machine: CPU time, medians, and ratios to an anchor of the same run."""
+"""Measure on a shared machine: CPU time, medians, and ratios to a baseline of the same run."""
 
 import os
 import statistics
@@ -8,24 +8,24 @@ import time
 from collections.abc import Callable, Sequence
 
 BARE = [sys.executable, "-I", "-S", "-c", "pass"]
-"""The least a Python process can cost; everything that starts one is compared with it."""
+"""The cheapest Python process; the baseline for everything that starts one."""
 
 
 def cpu_of(
     command: Sequence[str], *, runs: int = 11, stdin: bytes = b"", environ: dict[str, str] | None = None
 ) -> float:
-    """Median CPU milliseconds of a whole process, after a first one that compiles what was never run."""
+    """Return the median CPU milliseconds of a process, after a first one that writes the bytecode."""
     return statistics.median([cpu_once(command, stdin, environ) for _ in range(runs + 1)][1:])
 
 
 def cpu_once(command: Sequence[str], stdin: bytes, environ: dict[str, str] | None) -> float:
-    """CPU milliseconds of one process."""
+    """Return the CPU milliseconds of one process."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Where bytecode may not be kept, every process compiles all that it imports; an installation has it.
+        # With this variable every process would compile all that it imports, unlike an installation.
         env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | (environ or {}),
     )
     assert process.stdin is not None
@@ -34,18 +34,18 @@ def cpu_once(command: Sequence[str], stdin: bytes, environ: dict[str, str] | Non
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+        raise SystemExit(f"{' '.join(command)} failed with exit code {process.returncode}")
     return (usage.ru_utime + usage.ru_stime) * 1000
 
 
 def cpu_and_wall(work: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall milliseconds of a call."""
+    """Return the CPU and wall milliseconds of a call."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return (time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000
 
 
 def quantiles(values: Sequence[float]) -> tuple[float, float]:
-    """Median and 95th percentile."""
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
+    """Return the median and the 95th percentile."""
+    ascending = sorted(values)
+    return ascending[len(ascending) // 2], ascending[min(len(ascending) - 1, int(len(ascending) * 0.95))]

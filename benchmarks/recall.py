@@ -1,10 +1,10 @@
-"""What a warm recall costs as the store grows, with scope filters on, while another process writes.
+"""Measure a warm recall as the store grows, with scope filters on, while another process writes.
 
     python -m benchmarks.recall [--largest 100000]
 
-Texts are made up and so are their vectors (embedding a million would take hours and changes nothing about search);
-the question's own vector is made by the real model, and its cost is part of the time. Each question is seven words of
-a memory that is there, so that recall has something to rank, render and give a receipt for.
+Texts are generated and their vectors are random (embedding a million takes hours and changes nothing about search); the
+question's vector is made by the real model, and its cost is part of the time. Each question is seven words of a stored
+memory, so that recall has something to rank, render and write a receipt for.
 """
 
 import argparse
@@ -39,17 +39,17 @@ PAGE = 5_000
 WRITE_ON = """
 import sys, time
 from pathlib import Path
-from benchmarks.recall import opened
-with opened(Path(sys.argv[1]), "writer") as mind:
+from benchmarks.recall import open_memory
+with open_memory(Path(sys.argv[1]), "writer") as mind:
     for number in range(100_000):
         mind.remember(f"written meanwhile, number {number}")
         time.sleep(1)
 """
-"""A recall embeds what was just written: more often than this and it is the writer that is measured."""
+"""Once a second: a recall embeds what was just written, so a faster writer would be part of the measurement."""
 
 
-class Drawn:
-    """Vectors of texts by chance, as near to each other as those of unrelated texts; of questions by the model."""
+class RandomVectors:
+    """Random vectors for texts, as close to each other as those of unrelated texts; real ones for questions."""
 
     def __init__(self) -> None:
         self._real = embedder.default()
@@ -58,7 +58,7 @@ class Drawn:
         self._middle = self._real.embed(sentences(random.Random(4), 32)).mean(axis=0)
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of unit length each."""
+        """Return one row of unit length for each text; a single text is a question."""
         if len(texts) == 1:
             return self._real.embed(texts)
         apart = self._chance.standard_normal((len(texts), self.dimension)).astype(np.float32)
@@ -67,8 +67,8 @@ class Drawn:
         return unit
 
 
-def opened(home: Path, name: str) -> Hivemind:
-    """The store, seen from a directory of that name: each is a repository of its own."""
+def open_memory(home: Path, name: str) -> Hivemind:
+    """Open the store from a directory of that name; each directory is its own repository."""
     directory = home / name
     directory.mkdir(exist_ok=True)
     writer = Writer(actor=name, channel=Channel.PERSON)
@@ -76,58 +76,58 @@ def opened(home: Path, name: str) -> Hivemind:
 
 
 def main() -> None:
-    """Fill the store step by step, and ask at each size."""
+    """Fill the store step by step, and measure at each size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=int, default=100_000)
-    parser.add_argument("--save", action="store_true", help="keep the figures in evals/results")
-    asked = parser.parse_args()
-    chance, model, rows = random.Random(3), Drawn(), {}
+    parser.add_argument("--largest", type=int, default=100_000, help="largest number of memories")
+    parser.add_argument("--save", action="store_true", help="save the figures to evals/results")
+    options = parser.parse_args()
+    chance, model, rows = random.Random(3), RandomVectors(), {}
     print(f"{'memories':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'less embedding':>16}{'budget':>8}{'MB':>8}")
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        with opened(home, "here") as here, opened(home, "there") as there:
+        with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
                 mind._model.meaning = Meaning(model)
             size = 0
-            for goal in (goal for goal in SIZES if goal <= asked.largest):
+            for goal in (goal for goal in SIZES if goal <= options.largest):
                 fill(here, there, chance, goal - size)
                 size = goal
                 rows[f"{size:,}"] = ask(here, home, model, size)
-                if asked.save:
-                    held = "made-up sentences of twenty words"
+                if options.save:
+                    data = "made-up sentences of twenty words"
                     results.save(
-                        "recall", data=held, configuration="as installed, another process writing", figures=rows
+                        "recall", data=data, configuration="as installed, another process writing", figures=rows
                     )
 
 
 def fill(here: Hivemind, there: Hivemind, chance: random.Random, count: int) -> None:
-    """Nine of ten memories in the repository that asks, the rest elsewhere."""
+    """Store nine of ten memories in the repository that asks, the others elsewhere."""
     for start in range(0, count, PAGE):
         texts = sentences(chance, min(PAGE, count - start))
-        cut = len(texts) * 9 // 10
-        here.remember_all(Claim(text=text) for text in texts[:cut])
-        there.remember_all(Claim(text=text) for text in texts[cut:])
+        split = len(texts) * 9 // 10
+        here.remember_all(Claim(text=text) for text in texts[:split])
+        there.remember_all(Claim(text=text) for text in texts[split:])
         here.catch_up()
 
 
-def ask(mind: Hivemind, home: Path, model: Drawn, size: int) -> dict[str, float]:
-    """Print one row."""
-    known = [memory.text.split() for memory in mind.list(limit=QUESTIONS)]
-    asked = [" ".join(random.Random(place).sample(words, 7)) for place, words in enumerate(known)]
-    anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in asked)
-    other = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
+def ask(mind: Hivemind, home: Path, model: RandomVectors, size: int) -> dict[str, float]:
+    """Measure recalls at one size, and print and return the figures."""
+    memories = [memory.text.split() for memory in mind.list(limit=QUESTIONS)]
+    questions = [" ".join(random.Random(place).sample(words, 7)) for place, words in enumerate(memories)]
+    anchor = statistics.median(cpu_and_wall(partial(model.embed, [question]))[0] for question in questions)
+    writer = subprocess.Popen([sys.executable, "-c", WRITE_ON, str(home)])
     time.sleep(1)
-    answered = sum(bool(mind.recall(question).answers) for question in asked)
-    costs = [cpu_and_wall(partial(mind.recall, question)) for question in asked]
-    other.kill()
-    other.wait()
+    answer_count = sum(bool(mind.recall(question).answers) for question in questions)
+    costs = [cpu_and_wall(partial(mind.recall, question)) for question in questions]
+    writer.kill()
+    writer.wait()
     p50, p95 = quantiles([wall for _, wall in costs])
     cpu, _ = quantiles([cpu for cpu, _ in costs])
     megabytes = mind.stats().bytes / 1e6
     budget = BUDGETS.get(size, "")
     print(
         f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu - anchor:>16.1f}{budget:>8}{megabytes:>8.0f}"
-        f"   {answered} of {len(asked)} answered",
+        f"   {answer_count} of {len(questions)} answered",
         flush=True,
     )
     return {"p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "CPU ms less the vector": cpu - anchor, "MB": megabytes}

@@ -1,10 +1,10 @@
-"""How well `related` finds the other files of a real commit from one of them.
+"""Measure how well `related` finds the other files of a real commit from one of them.
 
 python -m benchmarks.related REPOSITORY [--commits 200]
 
-Each commit of 2 to 10 files is asked about in the tree before it, with the history before it: from each of its files
-in turn, the share of the others that are among the first ten. What the commit itself adds cannot be found and is left
-out. Beside it what common history alone would find, and what lies in the same folder.
+For each commit of 2 to 10 files, in the tree and with the history before it: from each of its files in turn, the share
+of the others among the first ten results. Files that the commit adds cannot be found and are left out. The baseline is
+the files of the same folder.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from hivemind.codebase.index import Index
 FEWEST, MOST, SHOWN = 2, 10, 10
 
 
-class Asked(NamedTuple):
-    """One commit, in the tree before it."""
+class PastCommit(NamedTuple):
+    """A commit, with an index of the tree before it."""
 
     commit: str
     files: list[str]
-    known: Index
+    tree_index: Index
 
 
 def main() -> None:
@@ -37,49 +37,56 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--commits", type=int, default=200)
     options = parser.parse_args()
-    found, folder, costs = [], [], []
-    for asked in walk(options.repository.resolve(), options.commits):
+    shares_found, shares_in_folder, costs = [], [], []
+    for commit in walk(options.repository.resolve(), options.commits):
         shares = []
-        for seed in asked.files:
+        for seed in commit.files:
             start = time.process_time()
-            answer = related(asked.known, [seed], SHOWN)
+            answer = related(commit.tree_index, [seed], SHOWN)
             costs.append((time.process_time() - start) * 1000)
-            shares.append(share([one.path for one in answer], asked.files, seed))
-        found.append(statistics.mean(shares))
-        folder.append(statistics.mean(share(beside(asked.known, seed), asked.files, seed) for seed in asked.files))
+            shares.append(share([file.path for file in answer], commit.files, seed))
+        shares_found.append(statistics.mean(shares))
+        shares_in_folder.append(
+            statistics.mean(share(list_folder(commit.tree_index, seed), commit.files, seed) for seed in commit.files)
+        )
     p50, p95 = quantiles(costs)
-    print(f"{options.repository.name}: {len(found)} commits of {FEWEST} to {MOST} files")
-    print(f"  recall@{SHOWN} {statistics.mean(found):.3f}; same folder alone {statistics.mean(folder):.3f}")
+    print(f"{options.repository.name}: {len(shares_found)} commits of {FEWEST} to {MOST} files")
+    found_mean, folder_mean = statistics.mean(shares_found), statistics.mean(shares_in_folder)
+    print(f"  recall@{SHOWN} {found_mean:.3f}; same folder alone {folder_mean:.3f}")
     print(f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms of CPU for one answer")
 
 
-def walk(root: Path, commits: int) -> Iterator[Asked]:
-    """The last commits that fit, oldest first, each with an index of the tree before it."""
-    chosen = [one for one in git.commits(root, limit=20 * commits) if FEWEST <= len(one.files) <= MOST][:commits]
+def walk(root: Path, commits: int) -> Iterator[PastCommit]:
+    """Yield the last commits of the right size, oldest first, each with an index of the tree before it."""
+    commits_in_range = [
+        commit for commit in git.commits(root, limit=20 * commits) if FEWEST <= len(commit.files) <= MOST
+    ][:commits]
     with tempfile.TemporaryDirectory() as place:
         tree = Path(place) / "tree"
         at = ["git", "-c", "advice.detachedHead=false", "-C"]
-        subprocess.run([*at, root, "worktree", "add", "-q", "--detach", tree, f"{chosen[-1].id}^"], check=True)
+        subprocess.run(
+            [*at, root, "worktree", "add", "-q", "--detach", tree, f"{commits_in_range[-1].id}^"], check=True
+        )
         try:
             with Index.open(tree, Path(place)) as index:
-                for commit in reversed(chosen):
+                for commit in reversed(commits_in_range):
                     subprocess.run([*at, tree, "checkout", "-qf", f"{commit.id}^"], check=True)
                     index.refresh()
-                    known = set(index.paths())
-                    files = [path for path in commit.files if path in known]
+                    tree_paths = set(index.paths())
+                    files = [path for path in commit.files if path in tree_paths]
                     if len(files) >= FEWEST:
-                        yield Asked(commit.id, files, index)
+                        yield PastCommit(commit.id, files, index)
         finally:
             subprocess.run([*at, root, "worktree", "remove", "--force", tree], check=True)
 
 
-def share(found: Sequence[str], files: Sequence[str], seed: str) -> float:
-    """How much of a commit's other files was found."""
-    others = set(files) - {seed}
-    return len(others & set(found)) / len(others)
+def share(result: Sequence[str], files: Sequence[str], seed: str) -> float:
+    """Return the share of a commit's other files that was found."""
+    expected_files = set(files) - {seed}
+    return len(expected_files & set(result)) / len(expected_files)
 
 
-def beside(index: Index, seed: str) -> list[str]:
+def list_folder(index: Index, seed: str) -> list[str]:
     folder = seed.rpartition("/")[0]
     return [path for path in index.paths() if path.rpartition("/")[0] == folder and path != seed][:SHOWN]
 

@@ -1,4 +1,4 @@
-"""What one durable write costs as the store grows, beside a bare SQLite insert in the same run.
+"""Measure one durable write as the store grows, compared with a bare SQLite insert in the same run.
 
 python -m benchmarks.remember [--largest 100000] [--save]
 """
@@ -26,10 +26,10 @@ SAMPLE = 200
 def main() -> None:
     """Print the cost of a write at each size."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--largest", type=int, default=100_000)
-    parser.add_argument("--save", action="store_true", help="keep the figures in evals/results")
-    asked = parser.parse_args()
-    largest, figures = asked.largest, {}
+    parser.add_argument("--largest", type=int, default=100_000, help="largest number of memories")
+    parser.add_argument("--save", action="store_true", help="save the figures to evals/results")
+    options = parser.parse_args()
+    largest, figures = options.largest, {}
     texts = sentences(random.Random(1), largest + 10 * SAMPLE)
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -53,12 +53,12 @@ def main() -> None:
                 figures[f"{size:,}"] = {
                     "p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "x bare insert": p50 / anchor[0], "bytes each": each
                 }  # fmt: skip
-    if asked.save:
+    if options.save:
         results.save("remember", data="made-up sentences", configuration="one durable write at a time", figures=figures)
 
 
 def bare_insert(path: Path, texts: list[str]) -> tuple[float, float, float]:
-    """One durable row at a time and nothing else: the floor of the disk."""
+    """Return the times of single durable inserts: no write can be faster on this disk."""
     connection = apsw.Connection(str(path))
     list(connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (text TEXT)"))
     insert = "INSERT INTO t VALUES (?)"

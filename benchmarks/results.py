@@ -1,4 +1,4 @@
-"""Results that are kept: what was measured, with which data, version, configuration, machine and command."""
+"""Save results: figures with the data, version, configuration, machine and command that produced them."""
 
 import json
 import os
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "evals" / "results"
 def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str = "") -> Path:
     """Write ``evals/results/NAME.json``, from which ``python -m evals.scorecard`` makes its page."""
     file = FOLDER / f"{name}.json"
-    held = {
+    record = {
         "data": data,
         "version": f"{__version__} at {_commit()}",
         "configuration": configuration,
@@ -28,26 +28,26 @@ def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str
         "figures": figures,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n")
+    file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return file
 
 
 def machine() -> str:
-    """The kind of machine, not which one."""
+    """Describe the kind of machine, without its name."""
     return (
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}"
     )
 
 
 def _commit() -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=FOLDER.parent, capture_output=True, text=True, check=True
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def command() -> str:
-    """How this was called, without paths of this machine."""
+    """Return the command line, without paths of this machine."""
     module = getattr(sys.modules["__main__"].__spec__, "name", "").removesuffix(".__main__")
-    told = [one if not Path(one).is_absolute() else "DATA" for one in sys.argv[1:]]
-    return shlex.join(["python", "-m", module, *told])
+    arguments = [argument if not Path(argument).is_absolute() else "DATA" for argument in sys.argv[1:]]
+    return shlex.join(["python", "-m", module, *arguments])

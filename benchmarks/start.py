@@ -1,4 +1,4 @@
-"""What a process of ours costs to start, beside bare Python in the same run.
+"""Measure what our processes cost to start, compared with bare Python in the same run.
 
 python -m benchmarks.start [--save]
 """
@@ -71,7 +71,7 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
 
 
 def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[float]:
-    """Sessions that start in a tree of 500 files with 100 memories about it, each after others changed 50 of them."""
+    """Yield the cost of session starts after 50 files changed, in a tree of 500 files with 100 memories about it."""
     root = home / "tree"
     root.mkdir()
     for number in range(500):
@@ -81,8 +81,8 @@ def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[f
     with Hivemind.open(directory=root, settings=settings) as mind:
         mind.index()
         for number in range(100):
-            said = f"Rule {number}: rows of {number * number} are counted {'abcdefghij'[number % 10] * 6}"
-            mind.remember(said, kind=Kind.CONVENTION, links=[f"m{number}.py::count_{number}"])
+            text = f"Rule {number}: rows of {number * number} are counted {'abcdefghij'[number % 10] * 6}"
+            mind.remember(text, kind=Kind.CONVENTION, links=[f"m{number}.py::count_{number}"])
     start = START.replace(b'"/"', json.dumps(str(root)).encode())
     for morning in range(1, times + 1):
         for number in range(50):

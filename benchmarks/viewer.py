@@ -1,9 +1,9 @@
-"""What the viewer's first page and its search cost as the store grows, over HTTP, as a person waits for them.
+"""Measure the viewer's pages and search over HTTP, as a person waits for them.
 
     python -m benchmarks.viewer [--memories 100000]
 
-The anchor is the same server answering a page that asks the memory nothing. Texts and their vectors are made up, as
-in ``benchmarks.recall``; the question's own vector is made by the real model.
+The baseline is a page of the same server that does not read the store. Texts and their vectors are generated, as in
+``benchmarks.recall``; the question's vector is made by the real model.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from starlette.requests import Request
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
-from benchmarks.recall import Drawn, fill, opened
+from benchmarks.recall import RandomVectors, fill, open_memory
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
@@ -40,31 +40,31 @@ Opening = Callable[[Request], AbstractContextManager[Hivemind]]
 
 
 def main() -> None:
-    """Fill a store, then ask for each page again and again."""
+    """Fill a store, then request each page several times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--memories", type=int, default=100_000)
-    wanted = parser.parse_args().memories
+    parser.add_argument("--memories", type=int, default=100_000, help="number of memories in the store")
+    memory_count = parser.parse_args().memories
     chance = random.Random(3)
-    model = Drawn()
+    model = RandomVectors()
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        with opened(home, "here") as here, opened(home, "there") as there:
+        with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
                 mind._model.meaning = Meaning(model)
-            fill(here, there, chance, wanted)
-            asked = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
-            for question in asked:
+            fill(here, there, chance, memory_count)
+            questions = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
+            for question in questions:
                 here.recall(question)
 
         def fresh() -> Hivemind:
-            mind = opened(home, "here")
+            mind = open_memory(home, "here")
             mind._model.meaning = Meaning(model)
             return mind
 
         paths = {name: [path] * ROUNDS for name, path in PAGES.items()}
-        paths["Search, a question"] = [f"/search?part=1&q={quote_plus(question)}" for question in asked]
+        paths["Search, a question"] = [f"/search?part=1&q={quote_plus(question)}" for question in questions]
         warm = Warm(fresh)
-        print(f"{wanted:,} memories")
+        print(f"{memory_count:,} memories")
         show("held open between requests", home, paths, warm)
         warm.close()
         show("opened for each request", home, paths, lambda request: fresh())
@@ -76,7 +76,7 @@ def show(
     paths: dict[str, list[str]],
     open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
 ) -> None:
-    """A line for each page: what it cost, and how many anchors that is."""
+    """Print a line for each page: its cost, also as a multiple of the baseline page."""
     links = Links()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -86,13 +86,13 @@ def show(
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        cookie = _asked(port, "/login", f"code={links.new()}")[1]
-        anchor = statistics.median(cpu_and_wall(partial(_asked, port, ANCHOR, "", cookie))[0] for _ in range(50))
+        cookie = _request(port, "/login", f"code={links.new()}")[1]
+        anchor = statistics.median(cpu_and_wall(partial(_request, port, ANCHOR, "", cookie))[0] for _ in range(50))
         print(f"\n{title}; anchor, a page without memory: {anchor:.1f} ms CPU")
         print(f"{'page':<22}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'anchors':>9}")
         for name, addresses in paths.items():
-            _asked(port, addresses[0], "", cookie)
-            costs = [cpu_and_wall(partial(_asked, port, path, "", cookie)) for path in addresses]
+            _request(port, addresses[0], "", cookie)
+            costs = [cpu_and_wall(partial(_request, port, path, "", cookie)) for path in addresses]
             p50, p95 = quantiles([wall for _, wall in costs])
             cpu, _ = quantiles([cpu for cpu, _ in costs])
             print(f"{name:<22}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu / anchor:>9.1f}", flush=True)
@@ -100,16 +100,16 @@ def show(
         thread.join()
 
 
-def _asked(port: int, path: str, form: str = "", cookie: str = "") -> tuple[bytes, str]:
+def _request(port: int, path: str, form: str = "", cookie: str = "") -> tuple[bytes, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     headers = {"Cookie": cookie, "Origin": f"http://127.0.0.1:{port}"}
     connection.request("POST" if form else "GET", path, form or None, headers)
-    answer = connection.getresponse()
-    held = answer.read()
-    if answer.status >= 400:
-        raise SystemExit(f"{path} ended with {answer.status}")
+    response = connection.getresponse()
+    body = response.read()
+    if response.status >= 400:
+        raise SystemExit(f"{path} failed with status {response.status}")
     connection.close()
-    return held, (answer.getheader("set-cookie") or "").partition(";")[0]
+    return body, (response.getheader("set-cookie") or "").partition(";")[0]
 
 
 if __name__ == "__main__":

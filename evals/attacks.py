@@ -1,9 +1,9 @@
-"""Attacks the memory by every way in, and counts what was tried and what came of it.
+"""Run the attack tests: prompt injections through every input, counted by what was tried and what got through.
 
-python -m evals.attacks [FILE]        a file of JSON objects, a line each, with a text that wants to be obeyed
+python -m evals.attacks [FILE]        a file with one JSON object per line, each with an injection as its text
 
-Without a file the suite's own samples are tried. The suite also smuggles invisible characters and escape codes, reads
-hostile repositories and feeds nonsense to every parser.
+Without a file, the tests use their own samples. They also try invisible characters, escape codes, hostile repositories
+and malformed input to every parser.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from evals import suites
 def main() -> None:
     """Run the suite with the texts of the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("file", nargs="?", type=Path, help="injections, one JSON object per line")
     file = parser.parse_args().file
     more = {"HIVEMIND_INJECTIONS": str(file.resolve())} if file else {}
     sys.exit(suites.run("tests/attacks", "tests/hub/test_poisoning.py", more=more))

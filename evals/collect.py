@@ -1,4 +1,4 @@
-"""Measures what the scorecard shows and no benchmark saves by itself: the harness, the governance suite, staleness.
+"""Save the scorecard's results that no benchmark saves itself: the scripted agent, the governance tests, staleness.
 
 python -m evals.collect
 """
@@ -24,51 +24,51 @@ GROUPS = {
     "deletion walk": "erasing or erased_content or forgetting or erasures",
     "isolation": "in_no_other or elsewhere_is_looked_at or does_not_inherit or named_store",
 }
-"""Which tests of the suites stand for what, by their names."""
+"""The tests of each group, as pytest expressions on their names."""
 
 
 def main() -> None:
-    """Run them one after the other."""
-    helps()
-    governed()
-    staleness()
+    """Run all three."""
+    measure_scripted_agent()
+    measure_governance()
+    measure_staleness()
 
 
-def helps() -> None:
-    """Whether memory helps the scripted agent."""
+def measure_scripted_agent() -> None:
+    """Save how well the scripted agent does with and without memory."""
     command = ["hivemind", "eval", "--conditions", CONDITIONS]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", *command, "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    totals = json.loads(done.stdout)["totals"]
+    totals = json.loads(process.stdout)["totals"]
     results.save(
         "eval", data="five tasks in a repository built by the harness", configuration="scripted agent, as installed",
         figures=totals, made_by=" ".join(command),
     )  # fmt: skip
 
 
-def governed() -> None:
-    """How many tests of the governance suite hold, by what they are about."""
+def measure_governance() -> None:
+    """Save how many governance tests pass, by group."""
     figures = {}
     for group, words in GROUPS.items():
         with tempfile.TemporaryDirectory() as directory:
             report = Path(directory) / "report.xml"
             suites.run("-k", words, f"--junitxml={report}", *SUITES, stdout=subprocess.DEVNULL)
             suite = ET.parse(report).getroot()[0]
-        ran, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-        figures[group] = {"held": ran - failed, "of": ran}
+        total, failures = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        figures[group] = {"held": total - failures, "of": total}
     results.save(
         "governance", data="built by the tests", configuration="tests of our suites, counted", figures=figures,
         made_by="python -m evals.collect",
     )  # fmt: skip
 
 
-def staleness() -> None:
-    """How often a followed symbol is the right one, and how many renames are found."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+def measure_staleness() -> None:
+    """Save the precision of followed symbols and the recall of renames."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         print_score([suites.ROOT / "benchmarks" / "code_labels.tsv"])
-    precision, recall = (float(one) for one in re.findall(r"([\d.]+)%", said.getvalue()))
+    precision, recall = (float(percentage) for percentage in re.findall(r"([\d.]+)%", output.getvalue()))
     results.save(
         "staleness", data="108 labelled symbols of four repositories", configuration="as installed",
         figures={"precision %": precision, "recall %": recall},

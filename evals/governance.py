@@ -1,4 +1,4 @@
-"""Runs the acceptance suite of memory governance and prints its matrix and counts.
+"""Run the acceptance tests of memory governance and print their matrix and counts.
 
 python -m evals.governance [--erasures 500]
 """
@@ -12,9 +12,9 @@ SUITES = ("tests/journeys/test_governance.py", "tests/governance")
 
 
 def main() -> None:
-    """Run the suite with as many random erasures as asked."""
+    """Run the tests with the given number of random erasures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--erasures", type=int, default=500)
+    parser.add_argument("--erasures", type=int, default=500, help="how many random erasures to try")
     erasures = str(parser.parse_args().erasures)
     sys.exit(suites.run("-s", "-rA", *SUITES, more={"HIVEMIND_ERASURES": erasures}))
 

@@ -1,4 +1,4 @@
-"""What others reach: their published figures, and ours of them where we measured; each with its source and date."""
+"""Figures of other products, published or measured by us, each with its source and date."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ PEERS = ("agentmemory", "claude-mem", "vexp", "basic-memory", "mem0")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure of somebody else's."""
+    """A figure of another product."""
 
     says: str
     source: str
@@ -66,4 +66,4 @@ FIGURES: dict[str, dict[str, Figure]] = {
     },
     "helps": {"vexp": Figure(says="cost −58 %, tool calls −90 %", source=_VEXP_COST)},
 }
-"""What is missing here was looked for and not found: it is shown as not published."""
+"""A figure that is missing here was searched for and not found; the page shows it as not published."""

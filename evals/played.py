@@ -1,13 +1,13 @@
-"""The tasks of ``hivemind eval``, worked on by real clients whose model's part is played by the scripted agent.
+"""Run the tasks of ``hivemind eval`` with real clients, with the scripted agent in place of their model.
 
-python -m evals.played --npm DIR                        all that ``hivemind eval`` connects, one after the other
+python -m evals.played --npm DIR                        all clients that ``hivemind eval`` supports, one after the other
 python -m evals.played --npm DIR claude-code codex      some of them
-python -m evals.played --npm DIR --save                 and keep the figures for the scorecard
+python -m evals.played --npm DIR --save                 and save the figures for the scorecard
 
-A client from npm is run by its own command, as ``hivemind eval --agent`` runs any: hooks, server, file of notes,
-permissions and shell are its own. Only the thinking is ours: the policy goes by what reached the model in requests,
-and does nothing but call the client's tools. So this shows that what was told arrives in a real client in a form that
-can be obeyed, not what a model would make of it.
+A client from npm is run by its own command, as by ``hivemind eval --agent``, with its own hooks, server, notes file,
+permissions and shell. Only the model is replaced: a script decides by what reached the model in requests, and only
+calls the client's tools. This shows that memories arrive in a real client in a usable form, not what a model does with
+them.
 """
 
 import argparse
@@ -26,187 +26,196 @@ from typing import Any
 from benchmarks import results
 from evals.clients import trial
 from evals.clients.agents import CLIENTS, Client
-from evals.clients.dialects import Dialect, Said
-from evals.clients.model import NO_TOOL, Model, Step, running
+from evals.clients.dialects import Dialect, Reply
+from evals.clients.model import NO_TOOL, Model, Step, serve
 from hivemind.entrypoints.eval.memory import Nothing
 from hivemind.entrypoints.eval.running import KNOWN_BY_COMMAND, SHOWN_ID, Run, run_all, totals
 from hivemind.entrypoints.eval.scripted import Desk, Note, notes_in, work
 from hivemind.entrypoints.eval.tasks import TASKS
 
-MARK = "printf '\\n--%s--\\n'"
-"""Stands around what a command says, because clients add words of their own; the command itself does not match it."""
-COUNTED = (
+PRINT_MARK = "printf '\\n--%s--\\n'"
+"""Printed around the output of a command, because clients add their own words; the command itself does not match."""
+TOTALS = (
     "tasks", "success", "reads", "searches", "memory_tokens", "stale_mistakes", "without_receipt", "deletions_broken",
     "harm", "seconds",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A run, and what only the model's side can tell of it."""
+class PlayedRun:
+    """A run, with what only the model's side knows about it."""
 
     run: Run
-    briefed: bool
-    """Notes stood in the first request, put there by the client."""
+    has_brief: bool
+    """Whether the client put notes into the first request."""
     recalls: int
-    """Times its recall tool answered with notes."""
+    """How often its recall tool returned notes."""
 
 
-class Turn(Exception):
-    """The policy waits for a call that the client has not made yet."""
+class CallNeeded(Exception):
+    """The script needs the result of a call that the client has not made yet."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
 
 
-class Heard(Nothing):
-    """What the client told its model before the first call, wherever it took that from."""
+class ClientContext(Nothing):
+    """Everything the client sent to its model before the first call."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def begin(self, prompt: str) -> str:
-        """All of it, its own instructions too."""
+        """Return all of it, including the client's own instructions."""
         return self._text
 
 
 @dataclass(slots=True, kw_only=True)
-class Played(Desk):
-    """A desk whose tools are a client's: calls are made by it, and what came back stands in its next request."""
+class ClientDesk(Desk):
+    """Tools of a client: the client makes the calls, and their output is in its next request."""
 
     client: Client
-    came: Sequence[str]
-    """What came back from the calls so far."""
-    alone: bool
-    """There is no tool to recall with."""
+    outputs: Sequence[str]
+    """The outputs of the calls so far."""
+    has_no_recall: bool
+    """Whether the client has no tool to recall with."""
     calls: int = 0
     recalls: int = 0
 
     def read(self, path: str) -> str:
-        """A file."""
+        """Read a file."""
         self.reads.append(path)
         return self.shell(f"cat {path}")[1]
 
     def search(self, pattern: str) -> list[tuple[str, str]]:
-        """Lines of the package that match: file and line."""
+        """Return the lines of the package that match, with their files."""
         self.searches.append(pattern)
-        _, said = self.shell(f"grep -EH {shlex.quote(pattern)} shop/*.py")
-        found = [(path, line) for path, _, line in (one.partition(":") for one in said.splitlines())]
-        # Some clients put a grep of their own in the place of the system's, and theirs keeps no order.
-        return sorted(found, key=lambda one: one[0])
+        _, output = self.shell(f"grep -EH {shlex.quote(pattern)} shop/*.py")
+        matches = [(path, text) for path, _, text in (line.partition(":") for line in output.splitlines())]
+        # Some clients replace the system's grep with their own, which does not sort files.
+        return sorted(matches, key=lambda match: match[0])
 
     def history(self, word: str) -> str:
-        """The newest commit whose message has a word, with what it changed."""
+        """Return the newest commit whose message contains a word, with its changes."""
         self.searches.append(f"git log {word}")
         return self.shell(f"git --no-pager log -1 --patch --format='%h %s' --grep={word}")[1]
 
     def run(self, command: str) -> tuple[bool, str]:
-        """Whether a command went well, and what it said."""
+        """Return whether a command succeeded, and its output."""
         return self.shell(re.sub(r"^python\b", "python3", command))
 
     def write(self, path: str, text: str) -> None:
-        """Change a file."""
+        """Write a file."""
         self.written.append(text)
         self.shell(f"printf %s {shlex.quote(text)} > {path}")
 
     def recall(self, question: str) -> list[Note]:
-        """What our server tells the client; nothing where it has none."""
-        if self.alone:
+        """Recall through the client's connection to our server; empty where it has none."""
+        if self.has_no_recall:
             return []
-        answer = self._called(Step(tool="recall", arguments={"query": question}))
+        answer = self._call(Step(tool="recall", arguments={"query": question}))
         self.recalls += bool(SHOWN_ID.search(answer))
         return notes_in(answer)
 
     def shell(self, command: str) -> tuple[bool, str]:
-        """Whether a command of the client's shell went well, and what it said."""
+        """Run a command in the client's shell; return whether it succeeded, and its output."""
         number = self.calls
-        said = self._called(self.client.shell(f"{{ {MARK} {number}\n{command}\n}} 2>&1; {MARK} $?"))
-        found = re.search(rf"--{number}--\n(.*)\n--(\d+)--", said.replace("\r", ""), re.DOTALL)
-        return (found[2] == "0", found[1]) if found else (False, said)
+        output = self._call(self.client.shell(f"{{ {PRINT_MARK} {number}\n{command}\n}} 2>&1; {PRINT_MARK} $?"))
+        match = re.search(rf"--{number}--\n(.*)\n--(\d+)--", output.replace("\r", ""), re.DOTALL)
+        return (match[2] == "0", match[1]) if match else (False, output)
 
-    def _called(self, step: Step) -> str:
-        if self.calls == len(self.came):
-            raise Turn(step)
-        self.given.append(self.came[self.calls])
+    def _call(self, step: Step) -> str:
+        if self.calls == len(self.outputs):
+            raise CallNeeded(step)
+        self.given.append(self.outputs[self.calls])
         self.calls += 1
         return self.given[-1]
 
 
 @dataclass(slots=True, kw_only=True)
 class Player(Model):
-    """A model that does what the scripted agent would do at the client's desk."""
+    """A model that makes the calls the scripted agent would make with the client's tools."""
 
     client: Client
     prompt: str = ""
-    heard: dict[int, list[str]] = field(default_factory=dict)
-    """All texts of the first request after so many calls."""
-    alone: bool = False
-    desk: Played | None = None
+    texts_by_call: dict[int, list[str]] = field(default_factory=dict)
+    """All texts of the first request after each number of calls."""
+    has_no_recall: bool = False
+    desk: ClientDesk | None = None
 
     def expect(self, prompt: str) -> None:
-        """A conversation about this comes next."""
+        """Prepare for a conversation about this prompt."""
         self.begin(())
         self.prompt, self.marker = prompt, json.dumps(prompt.partition("\n")[0], ensure_ascii=False)[1:-1]
-        self.heard, self.alone, self.desk = {}, False, None
+        self.texts_by_call, self.has_no_recall, self.desk = {}, False, None
 
-    def say(self, body: dict[str, Any], dialect: Dialect) -> Said:
-        """The policy's next call; it goes on alone where there turns out to be no memory to ask."""
-        said = Model.say(self, body, dialect)
-        if said.text == NO_TOOL.format("recall"):
-            self.alone = True
-            said = Model.say(self, body, dialect)
-        return said
+    def say(self, body: dict[str, Any], dialect: Dialect) -> Reply:
+        """Return the script's next call; it continues without memory where the client has no recall tool."""
+        reply = Model.say(self, body, dialect)
+        if reply.text == NO_TOOL.format("recall"):
+            self.has_no_recall = True
+            reply = Model.say(self, body, dialect)
+        return reply
 
-    def step(self, taken: int, body: dict[str, Any]) -> Step | None:
-        """The policy, played from the beginning up to the first call that has not been made yet."""
-        self.heard.setdefault(taken, list(_texts({name: part for name, part in body.items() if name != "tools"})))
-        came = ["\n".join(self._new(number)) for number in range(1, taken + 1)]
-        heard = Heard("\n".join(self.heard[0]))
-        self.desk = Played(root=Path(), memory=heard, client=self.client, came=came, alone=self.alone)
+    def step(self, call_count: int, body: dict[str, Any]) -> Step | None:
+        """Replay the script from the beginning up to the first call that has not been made yet."""
+        self.texts_by_call.setdefault(
+            call_count, list(_list_texts({name: part for name, part in body.items() if name != "tools"}))
+        )
+        outputs = ["\n".join(self._new(number)) for number in range(1, call_count + 1)]
+        context = ClientContext("\n".join(self.texts_by_call[0]))
+        self.desk = ClientDesk(
+            root=Path(), memory=context, client=self.client, outputs=outputs, has_no_recall=self.has_no_recall
+        )
         try:
             self.desk.root = Path(self.desk.shell("pwd")[1].strip())
             work(self.desk, self.prompt)
-        except Turn as turn:
+        except CallNeeded as turn:
             return turn.step
         except (IndexError, ValueError) as error:
-            print(f"the policy is at a loss: {error!r}", file=sys.stderr)
+            print(f"the script failed: {error!r}", file=sys.stderr)
         return None
 
-    def seen(self, run: Run) -> Seen:
-        """A run that is over, as it looked from here; the next one is about the same."""
-        desk, first = self.desk, "\n".join(self.heard.get(0, ()))
+    def describe(self, run: Run) -> PlayedRun:
+        """Describe a finished run from the model's side, and prepare for the next one with the same prompt."""
+        desk, first = self.desk, "\n".join(self.texts_by_call.get(0, ()))
         self.expect(self.prompt)
         if desk is None:
-            return Seen(run=run, briefed=False, recalls=0)
-        shown = {one for text in desk.given for one in SHOWN_ID.findall(text)}
-        erased = TASKS[run.task].erased_value
-        is_gone = run.deletion_honoured and not any(erased in text for text in desk.given)
+            return PlayedRun(run=run, has_brief=False, recalls=0)
+        memory_ids = {memory_id for text in desk.given for memory_id in SHOWN_ID.findall(text)}
+        erased_value = TASKS[run.task].erased_value
+        is_gone = run.deletion_honoured and not any(erased_value in text for text in desk.given)
         run = replace(
             run, reads=tuple(desk.reads), searches=tuple(desk.searches),
-            receipts=shown <= set(run.told) if shown else None, deletion_honoured=is_gone if erased else None,
+            receipts=memory_ids <= set(run.told) if memory_ids else None,
+            deletion_honoured=is_gone if erased_value else None,
         )  # fmt: skip
-        return Seen(run=run, briefed=bool(SHOWN_ID.search(first)) or "# Notes\n" in first, recalls=desk.recalls)
+        return PlayedRun(run=run, has_brief=bool(SHOWN_ID.search(first)) or "# Notes\n" in first, recalls=desk.recalls)
 
     def _new(self, number: int) -> list[str]:
-        return [text for text in self.heard[number] if text not in self.heard[number - 1]]
+        return [text for text in self.texts_by_call[number] if text not in self.texts_by_call[number - 1]]
 
 
 def main() -> None:
-    """Run the clients that were named, print what came of it, and keep it if asked."""
-    connected = [name for name in CLIENTS if name in KNOWN_BY_COMMAND.values()]
+    """Run the clients named on the command line, print the results, and save them if asked."""
+    clients = [name for name in CLIENTS if name in KNOWN_BY_COMMAND.values()]
     parser = argparse.ArgumentParser(prog="python -m evals.played")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(connected))
-    parser.add_argument("--npm", type=Path, required=True, help="where npm installs, kept for the next time")
-    parser.add_argument("--conditions", default="none,file,hivemind,superseded,contradictory,broken")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(clients))
+    parser.add_argument("--npm", type=Path, required=True, help="folder for npm packages, reused by later runs")
+    parser.add_argument(
+        "--conditions",
+        default="none,file,hivemind,superseded,contradictory,broken",
+        help="conditions, separated by commas",
+    )
     parser.add_argument("--save", action="store_true", help="write evals/results/played.json")
-    given = parser.parse_args()
-    names, figures = given.names or connected, {}
+    options = parser.parse_args()
+    names, figures = options.names or clients, {}
     for name in names:
-        trial.installed(given.npm, name, CLIENTS[name].package)
-        figures[name] = summed(play(name, given.npm, list(TASKS), given.conditions.split(",")))
+        trial.install_package(options.npm, name, CLIENTS[name].package)
+        figures[name] = summarise(play(name, options.npm, list(TASKS), options.conditions.split(",")))
         for condition, sums in figures[name].items():
             print(f"{name:<12} {condition:<14} {json.dumps(sums)}", flush=True)
-    if given.save:
+    if options.save:
         packages = ", ".join(CLIENTS[name].package for name in names)
         results.save(
             "played", data="five tasks in a repository built by the harness", figures=figures,
@@ -214,47 +223,49 @@ def main() -> None:
         )  # fmt: skip
 
 
-def play(name: str, npm: Path, tasks: Sequence[str], conditions: Sequence[str]) -> list[Seen]:
-    """All tasks in all conditions, by one client with a home of its own."""
-    client, seen = CLIENTS[name], list[Seen]()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as top, running(Player("", client=client)) as player:
-        ground = trial.Ground(npm=npm, home=Path(top), project=Path(tempfile.gettempdir()).resolve(), memory=Path(top))
-        client.setup(ground.home, ground.project, player.address)
-        agent = shlex.join([*client.command("{prompt}", player.address), *client.trusting])
-        with _environ(ground.environ(name) | client.environ(player.address)):
+def play(name: str, npm: Path, tasks: Sequence[str], conditions: Sequence[str]) -> list[PlayedRun]:
+    """Run tasks in conditions with one client in its own home."""
+    client, runs = CLIENTS[name], list[PlayedRun]()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as top, serve(Player("", client=client)) as player:
+        sandbox = trial.Sandbox(
+            npm=npm, home=Path(top), project=Path(tempfile.gettempdir()).resolve(), memory=Path(top)
+        )
+        client.setup(sandbox.home, sandbox.project, player.address)
+        agent = shlex.join([*client.command("{prompt}", player.address), *client.trust_options])
+        with _environ(sandbox.environ(name) | client.environ(player.address)):
             for task in tasks:
                 player.expect(TASKS[task].prompt)
-                run_all([task], conditions, agent, lambda run: seen.append(player.seen(run)))
-    return seen
+                run_all([task], conditions, agent, lambda run: runs.append(player.describe(run)))
+    return runs
 
 
-def summed(seen: Sequence[Seen]) -> dict[str, dict[str, Any]]:
-    """The sums for each condition, with those of the model's side."""
+def summarise(runs: Sequence[PlayedRun]) -> dict[str, dict[str, Any]]:
+    """Return the totals of each condition, with those of the model's side."""
     return {
-        condition: {name: sums[name] for name in COUNTED}
+        condition: {name: sums[name] for name in TOTALS}
         | {
-            "briefed": sum(one.briefed for one in seen if one.run.condition == condition),
-            "recalls": sum(one.recalls for one in seen if one.run.condition == condition),
+            "briefed": sum(run.has_brief for run in runs if run.run.condition == condition),
+            "recalls": sum(run.recalls for run in runs if run.run.condition == condition),
         }
-        for condition, sums in totals([one.run for one in seen]).items()
+        for condition, sums in totals([run.run for run in runs]).items()
     }
 
 
-def _texts(held: Any) -> Iterator[str]:
-    """All strings in a request."""
-    if isinstance(held, str):
-        yield held
-    elif isinstance(held, dict | list):
-        for part in held.values() if isinstance(held, dict) else held:
-            yield from _texts(part)
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield all strings in a request."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _list_texts(part)
 
 
 @contextmanager
-def _environ(wanted: dict[str, str]) -> Iterator[None]:
-    """Nothing of ours leaks into what the harness starts."""
+def _environ(environ: dict[str, str]) -> Iterator[None]:
+    """Replace the whole environment, so that nothing leaks into what the harness starts."""
     before = dict(os.environ)
     os.environ.clear()
-    os.environ.update(wanted)
+    os.environ.update(environ)
     try:
         yield
     finally:

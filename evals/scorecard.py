@@ -23,7 +23,7 @@ Figures = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line: what is measured, where our figure comes from, and what we aimed at."""
+    """One row: what is measured, which result it comes from, and its target."""
 
     key: str
     what: str
@@ -33,10 +33,10 @@ class Row:
 
 
 def _retrieval(measure: str) -> Callable[[Figures], str]:
-    """Ours, and beside it plain FTS5 and vectors alone in the same run."""
+    """Show our figure with plain FTS5 and vectors alone in the same run."""
 
     def says(figures: Figures) -> str:
-        ours, words, vectors = (figures[one][measure] for one in ("hivemind", "words only", "meaning only"))
+        ours, words, vectors = (figures[system][measure] for system in ("hivemind", "words only", "meaning only"))
         return f"{ours:.3f} (FTS5 {words:.3f}, vectors {vectors:.3f})"
 
     return says
@@ -54,24 +54,24 @@ def _of(group: str) -> Callable[[Figures], str]:
     return lambda figures: f"{figures[group]['held']} of {figures[group]['of']} checks hold"
 
 
-def _done(condition: str) -> Callable[[Figures], str]:
+def _tasks(condition: str) -> Callable[[Figures], str]:
     def says(figures: Figures) -> str:
-        one, cold = figures[condition], figures["none"]
-        harm = f", {one['harm']} harmed" if one["harm"] else ""
-        return f"{one['success']} of {one['tasks']} (cold {cold['success']}){harm}; {one['tokens_in']:,} tokens in"
+        totals, cold = figures[condition], figures["none"]
+        harm = f", {totals['harm']} harmed" if totals["harm"] else ""
+        return f"{totals['success']} of {totals['tasks']} (cold {cold['success']}){harm}; {totals['tokens_in']:,} tokens in"
 
     return says
 
 
-def _played(client: str) -> Callable[[Figures], str]:
+def _client_tasks(client: str) -> Callable[[Figures], str]:
     def says(figures: Figures) -> str:
         if client not in figures:
             return "not measured"
-        right = {condition: one["success"] for condition, one in figures[client].items()}
+        right = {condition: totals["success"] for condition, totals in figures[client].items()}
         warm = figures[client]["hivemind"]
-        others = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
+        other_conditions = ", ".join(f"{name} {right[name]}" for name in ("superseded", "contradictory", "broken"))
         return (
-            f"{warm['success']} of {warm['tasks']} (cold {right['none']}, notes file {right['file']}; {others});"
+            f"{warm['success']} of {warm['tasks']} (cold {right['none']}, notes file {right['file']}; {other_conditions});"
             f" notes in {warm['briefed']} of {warm['tasks']} first requests"
         )
 
@@ -101,27 +101,27 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="corrections", what="correction matrix", result="governance", says=_of("correction matrix"), aim="all"),
         Row(key="deletion", what="deletion walk", result="governance", says=_of("deletion walk"), aim="all"),
         Row(key="isolation", what="isolation", result="governance", says=_of("isolation"), aim="all"),
-        Row(key="staleness", what="staleness: symbols followed rightly, renames found", result="staleness", says=lambda one: f"{one['precision %']} %, {one['recall %']} %"),
+        Row(key="staleness", what="staleness: symbols followed rightly, renames found", result="staleness", says=lambda figures: f"{figures['precision %']} %, {figures['recall %']} %"),
     ),
     "Does it help an agent?": (
-        Row(key="helps", what="scripted agent, five tasks", result="eval", says=_done("hivemind"), aim="5"),
-        Row(key="helps file", what="the same with a plain file of notes", result="eval", says=_done("file")),
-        Row(key="helps superseded", what="an old value, superseded", result="eval", says=_done("superseded"), aim="5"),
-        Row(key="helps contradictory", what="a contradicting value by an agent", result="eval", says=_done("contradictory"), aim="5"),
-        Row(key="helps adjacent", what="only notes about something near by", result="eval", says=_done("adjacent"), aim="as cold"),
-        Row(key="helps broken", what="broken on purpose", result="eval", says=_done("broken"), aim="as cold"),
-        Row(key="played claude-code", what="Claude Code from npm, the script in its model's place", result="played", says=_played("claude-code"), aim="5"),
-        Row(key="played codex", what="Codex from npm, the script in its model's place", result="played", says=_played("codex"), aim="5"),
-        Row(key="played gemini", what="Gemini CLI from npm, the script in its model's place", result="played", says=_played("gemini"), aim="5"),
-        Row(key="played opencode", what="OpenCode from npm, the script in its model's place", result="played", says=_played("opencode"), aim="5"),
-        Row(key="played copilot", what="Copilot CLI from npm, the script in its model's place", result="played", says=_played("copilot"), aim="5"),
-        Row(key="played qwen", what="Qwen Code from npm, the script in its model's place", result="played", says=_played("qwen"), aim="5"),
+        Row(key="helps", what="scripted agent, five tasks", result="eval", says=_tasks("hivemind"), aim="5"),
+        Row(key="helps file", what="the same with a plain file of notes", result="eval", says=_tasks("file")),
+        Row(key="helps superseded", what="an old value, superseded", result="eval", says=_tasks("superseded"), aim="5"),
+        Row(key="helps contradictory", what="a contradicting value by an agent", result="eval", says=_tasks("contradictory"), aim="5"),
+        Row(key="helps adjacent", what="only notes about something near by", result="eval", says=_tasks("adjacent"), aim="as cold"),
+        Row(key="helps broken", what="broken on purpose", result="eval", says=_tasks("broken"), aim="as cold"),
+        Row(key="played claude-code", what="Claude Code from npm, the script in its model's place", result="played", says=_client_tasks("claude-code"), aim="5"),
+        Row(key="played codex", what="Codex from npm, the script in its model's place", result="played", says=_client_tasks("codex"), aim="5"),
+        Row(key="played gemini", what="Gemini CLI from npm, the script in its model's place", result="played", says=_client_tasks("gemini"), aim="5"),
+        Row(key="played opencode", what="OpenCode from npm, the script in its model's place", result="played", says=_client_tasks("opencode"), aim="5"),
+        Row(key="played copilot", what="Copilot CLI from npm, the script in its model's place", result="played", says=_client_tasks("copilot"), aim="5"),
+        Row(key="played qwen", what="Qwen Code from npm, the script in its model's place", result="played", says=_client_tasks("qwen"), aim="5"),
     ),
     "Cost": (
-        Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda one: f"{one['hook, one tool use of 4 kB']:.0f} ms, {one['hook, one tool use of 4 kB'] / one['bare python']:.1f} × bare Python", aim="3 × bare"),
-        Row(key="brief", what="brief at session start, CPU", result="start", says=lambda one: f"{one['hook, session start with the brief']:.0f} ms", aim="400 ms"),
-        Row(key="recall cold", what="recall from the command line, cold, CPU", result="start", says=lambda one: f"{one['hivemind recall, by meaning']:.0f} ms", aim="500 ms"),
-        Row(key="mcp ready", what="server ready, tools listed, CPU", result="start", says=lambda one: f"{one['hivemind mcp, tools listed']:.0f} ms", aim="200 ms"),
+        Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda figures: f"{figures['hook, one tool use of 4 kB']:.0f} ms, {figures['hook, one tool use of 4 kB'] / figures['bare python']:.1f} × bare Python", aim="3 × bare"),
+        Row(key="brief", what="brief at session start, CPU", result="start", says=lambda figures: f"{figures['hook, session start with the brief']:.0f} ms", aim="400 ms"),
+        Row(key="recall cold", what="recall from the command line, cold, CPU", result="start", says=lambda figures: f"{figures['hivemind recall, by meaning']:.0f} ms", aim="500 ms"),
+        Row(key="mcp ready", what="server ready, tools listed, CPU", result="start", says=lambda figures: f"{figures['hivemind mcp, tools listed']:.0f} ms", aim="200 ms"),
         Row(key="recall tokens", what="tokens a recall renders, LoCoMo and BEAM", result="retrieval-locomo", says=_own("tokens per query", "{:.0f} on LoCoMo")),
     ),
     "Latency": (
@@ -135,9 +135,9 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="lag", what="from writing to readable, LoCoMo", result="retrieval-locomo", says=_own("write to readable, ms", "{:.0f} ms")),
     ),
     "Footprint and install": (
-        Row(key="install", what="installed", result="install", says=lambda one: f"{one['MB']:.0f} MB in {one['packages']:.0f} packages", aim="250 MB"),
-        Row(key="resident", what="server, model loaded", result="install", says=lambda one: f"{one['server resident MB']:.0f} MB", aim="200 MB"),
-        Row(key="tools", what="tools and their schema", result="install", says=lambda one: f"{one['tools']:.0f}, {one['schema bytes'] / 1000:.1f} kB", aim="8, 5 kB"),
+        Row(key="install", what="installed", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="250 MB"),
+        Row(key="resident", what="server, model loaded", result="install", says=lambda figures: f"{figures['server resident MB']:.0f} MB", aim="200 MB"),
+        Row(key="tools", what="tools and their schema", result="install", says=lambda figures: f"{figures['tools']:.0f}, {figures['schema bytes'] / 1000:.1f} kB", aim="8, 5 kB"),
         Row(key="bytes", what="bytes for each memory of twenty words", result="remember", says=_at("10,000", "bytes each", "{:,.0f}")),
     ),
 }  # fmt: skip
@@ -162,16 +162,16 @@ gains is not known. Checks are tests of our own suite, counted. Times were taken
 
 
 def main() -> None:
-    """Write the page, or say that it is not what the results say."""
-    page = rendered(RESULTS)
+    """Write the page, or with --check fail if it does not match the results."""
+    page = render_page(RESULTS)
     if "--check" not in sys.argv:
         PAGE.write_text(page)
     elif not PAGE.exists() or PAGE.read_text() != page:
-        sys.exit("docs/scorecard.md is not what the results say; run python -m evals.scorecard")
+        sys.exit("docs/scorecard.md does not match the results; run python -m evals.scorecard")
 
 
-def rendered(folder: Path) -> str:
-    """The page for the results in a folder."""
+def render_page(folder: Path) -> str:
+    """Render the page for the results in a folder."""
     results = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
     sources: dict[str, int] = {}
     parts = [HEAD]
@@ -179,30 +179,30 @@ def rendered(folder: Path) -> str:
         parts.append(
             f"## {title}\n\n| | Hivemind | aim | {' | '.join(PEERS)} | made by |\n|{'---|' * (len(PEERS) + 4)}\n"
         )
-        parts[-1] += "".join(_line(row, results, sources) for row in rows)
+        parts[-1] += "".join(_render_row(row, results, sources) for row in rows)
     parts.append("## Sources\n\n" + "".join(f"{number}. {source}\n" for source, number in sources.items()))
     parts.append(
         "## How ours were made\n\n| result | data | configuration | version | machine | date |\n|---|---|---|---|---|---|\n"
     )
-    parts[-1] += "".join(_made(name, one) for name, one in results.items())
+    parts[-1] += "".join(_describe_result(name, result) for name, result in results.items())
     return "\n".join(parts)
 
 
-def _line(row: Row, results: Mapping[str, Any], sources: dict[str, int]) -> str:
-    held = results.get(row.result)
-    ours = row.says(held["figures"]) if held else "not measured"
-    command = f"`{held['command']}`" if held else ""
-    return f"| {row.what} | {ours} | {row.aim} | {' | '.join(_others(row.key, sources))} | {command} |\n"
+def _render_row(row: Row, results: Mapping[str, Any], sources: dict[str, int]) -> str:
+    result = results.get(row.result)
+    ours = row.says(result["figures"]) if result else "not measured"
+    command = f"`{result['command']}`" if result else ""
+    return f"| {row.what} | {ours} | {row.aim} | {' | '.join(_list_peers(row.key, sources))} | {command} |\n"
 
 
-def _others(key: str, sources: dict[str, int]) -> Iterator[str]:
+def _list_peers(key: str, sources: dict[str, int]) -> Iterator[str]:
     for peer in PEERS:
         figure = FIGURES.get(key, {}).get(peer)
         yield f"{figure.says} [{sources.setdefault(figure.source, len(sources) + 1)}]" if figure else NOT_PUBLISHED
 
 
-def _made(name: str, one: Mapping[str, Any]) -> str:
-    fields = (one[field] for field in ("data", "configuration", "version", "machine", "date"))
+def _describe_result(name: str, result: Mapping[str, Any]) -> str:
+    fields = (result[field] for field in ("data", "configuration", "version", "machine", "date"))
     return f"| [{name}](../evals/results/{name}.json) | {' | '.join(fields)} |\n"
 
 

@@ -1,4 +1,4 @@
-"""Our own suites, run by a command that wants more of them than a normal run does."""
+"""Run our test suites with larger amounts than a normal test run."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 
 
-def run(*arguments: str, more: dict[str, str] | None = None, **how: Any) -> int:
-    """Let pytest run with these arguments, and more in its environment; return how it ended."""
+def run(*arguments: str, more: dict[str, str] | None = None, **options: Any) -> int:
+    """Run pytest with these arguments and additional environment variables, and return its exit code."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | (more or {}), check=False, **how).returncode
+    return subprocess.run(command, cwd=ROOT, env=os.environ | (more or {}), check=False, **options).returncode

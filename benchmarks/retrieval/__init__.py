@@ -1,1 +1,1 @@
-"""How well the right thing is found: public question sets through the public API, beside simpler ways."""
+"""Measure retrieval quality: public question sets through the public API, compared with simpler systems."""

@@ -1,31 +1,31 @@
-"""How good an order is; ``@k`` looks at exactly the first k."""
+"""Score a ranking; ``@k`` looks at exactly the first k."""
 
 import math
 from collections.abc import Sequence
 
 
-def recall(order: Sequence[str], wanted: Sequence[str], k: int) -> float:
-    """Which share of what was wanted is among the first k."""
-    return sum(one in order[:k] for one in wanted) / len(wanted)
+def recall(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
+    """Return the share of relevant texts among the first k."""
+    return sum(text_id in order[:k] for text_id in relevant) / len(relevant)
 
 
-def recall_all(order: Sequence[str], wanted: Sequence[str], k: int) -> float:
-    """Whether everything that was wanted is among the first k."""
-    return float(all(one in order[:k] for one in wanted))
+def recall_all(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
+    """Return 1 if all relevant texts are among the first k, else 0."""
+    return float(all(text_id in order[:k] for text_id in relevant))
 
 
-def recall_any(order: Sequence[str], wanted: Sequence[str], k: int) -> float:
-    """Whether anything that was wanted is among the first k."""
-    return float(any(one in order[:k] for one in wanted))
+def recall_any(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
+    """Return 1 if any relevant text is among the first k, else 0."""
+    return float(any(text_id in order[:k] for text_id in relevant))
 
 
-def ndcg(order: Sequence[str], wanted: Sequence[str], k: int) -> float:
-    """Gain discounted by the logarithm of the place, against the best order possible."""
-    gain = sum(1 / math.log2(place + 2) for place, one in enumerate(order[:k]) if one in wanted)
-    best = sum(1 / math.log2(place + 2) for place in range(min(len(wanted), k)))
+def ndcg(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
+    """Return the gain, discounted by the logarithm of the rank, relative to the best possible ranking."""
+    gain = sum(1 / math.log2(place + 2) for place, text_id in enumerate(order[:k]) if text_id in relevant)
+    best = sum(1 / math.log2(place + 2) for place in range(min(len(relevant), k)))
     return gain / best
 
 
-def mrr(order: Sequence[str], wanted: Sequence[str]) -> float:
-    """One over the place of the first that was wanted."""
-    return next((1 / (place + 1) for place, one in enumerate(order) if one in wanted), 0.0)
+def mrr(order: Sequence[str], relevant: Sequence[str]) -> float:
+    """Return one over the rank of the first relevant text."""
+    return next((1 / (place + 1) for place, text_id in enumerate(order) if text_id in relevant), 0.0)

@@ -1,6 +1,6 @@
-"""Public question sets, read from a folder the user points at; nothing of them is shipped.
+"""Read public question sets from a folder that the user names; none is shipped.
 
-Each gives stores to fill and questions to ask of them. Where to get them, and under which licence, is in
+Each set yields stores to fill and questions to ask. Where to get them, and under which licence, is in
 docs/explanation/ranking.md.
 """
 
@@ -16,24 +16,24 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Something to be found."""
+    """A text to store and find."""
 
     id: str
     text: str
     session: str = ""
     date: str = ""
     hidden: str = ""
-    """Why it must not be found: ``elsewhere``, or ``retracted``."""
+    """Why it must not be found: ``elsewhere`` or ``retracted``; empty for an ordinary text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, and what should come back."""
+    """A question and the ids of the texts that answer it."""
 
     text: str
-    wanted: tuple[str, ...]
+    relevant: tuple[str, ...]
     is_answerable: bool = True
-    """Whether its store holds an answer at all."""
+    """Whether its store contains an answer at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,83 +45,93 @@ class Case:
 
 
 def longmemeval(data: Path) -> Iterator[Case]:
-    """LongMemEval-S: which of about fifty sessions hold the answer. A store for each question."""
+    """Yield LongMemEval-S: which of about fifty sessions contain the answer; one store per question."""
     for entry in _read_json(data / "longmemeval", "longmemeval_s_cleaned.json", "longmemeval_s_dev50.json.gz"):
-        # Its own session ids tell which hold the answer, so they are numbered anew.
+        # The original session ids give the answer away, so sessions get numbers instead.
         number = {own: f"s{place}" for place, own in enumerate(entry["haystack_session_ids"])}
         texts = tuple(
             Text(id=f"s{place}", text="\n".join(turn["content"] for turn in turns), date=read_date(date))
             for place, (turns, date) in enumerate(zip(entry["haystack_sessions"], entry["haystack_dates"], strict=True))
         )
-        wanted = tuple(dict.fromkeys(number[own] for own in entry["answer_session_ids"]))
+        relevant = tuple(dict.fromkeys(number[own] for own in entry["answer_session_ids"]))
         answerable = not entry["question_id"].endswith("_abs")
-        yield Case(texts=texts, questions=(Question(text=entry["question"], wanted=wanted, is_answerable=answerable),))
+        yield Case(
+            texts=texts, questions=(Question(text=entry["question"], relevant=relevant, is_answerable=answerable),)
+        )
 
 
 def locomo(data: Path) -> Iterator[Case]:
-    """LoCoMo: which turns of a conversation of months hold the evidence."""
+    """Yield LoCoMo: which turns of a conversation over months contain the evidence."""
     for sample in _read_json(data / "locomo", "locomo10.json", "locomo_dev3.json"):
         talk = sample["conversation"]
         texts = [
-            Text(id=turn["dia_id"], text=_turn(turn), session=name, date=read_date(talk.get(f"{name}_date_time", "")))
+            Text(
+                id=turn["dia_id"],
+                text=_format_turn(turn),
+                session=name,
+                date=read_date(talk.get(f"{name}_date_time", "")),
+            )
             for name in sorted((n for n in talk if re.fullmatch(r"session_\d+", n)), key=lambda n: int(n[8:]))
             for turn in talk[name]
         ]
-        known = {text.id for text in texts}
+        turn_ids = {text.id for text in texts}
         questions = [
-            Question(text=asked["question"], wanted=evidence)
-            for asked in sample["qa"]
-            if (evidence := _evidence(asked["evidence"], known))
+            Question(text=entry["question"], relevant=evidence)
+            for entry in sample["qa"]
+            if (evidence := _parse_evidence(entry["evidence"], turn_ids))
         ]
         yield Case(texts=tuple(texts), questions=tuple(questions))
 
 
 def beam(data: Path) -> Iterator[Case]:
-    """BEAM-100K: which messages of a long conversation hold the evidence."""
+    """Yield BEAM-100K: which messages of a long conversation contain the evidence."""
     for folder in sorted((data / "beam" / "100K").iterdir(), key=lambda path: int(path.name)):
         texts: list[Text] = []
         date = ""
         for batch in _read_json(folder, "chat.json"):
             for turn in (turn for group in batch["turns"] for turn in group):
                 date = turn.get("time_anchor") or date
-                said = re.sub(r"\s*->->.*$", "", turn["content"], flags=re.DOTALL)
+                text = re.sub(r"\s*->->.*$", "", turn["content"], flags=re.DOTALL)
                 session = str(batch["batch_number"])
-                texts.append(Text(id=str(turn["id"]), text=said, session=session, date=read_date(date)))
-        asked = (one for group in _read_json(folder, "probing_questions.json").values() for one in group)
+                texts.append(Text(id=str(turn["id"]), text=text, session=session, date=read_date(date)))
+        entries = (entry for group in _read_json(folder, "probing_questions.json").values() for entry in group)
         questions = [
-            Question(text=one["question"], wanted=wanted, is_answerable=bool(wanted))
-            for one in asked
-            for wanted in [tuple(dict.fromkeys(map(str, _leaves(one.get("source_chat_ids")))))]
+            Question(text=entry["question"], relevant=relevant, is_answerable=bool(relevant))
+            for entry in entries
+            for relevant in [tuple(dict.fromkeys(map(str, _list_leaves(entry.get("source_chat_ids")))))]
         ]
         yield Case(texts=tuple(texts), questions=tuple(questions))
 
 
 def swe(data: Path) -> Iterator[Case]:
-    """SWE-bench: which earlier fixes of the same repository touched the same file. A store for each issue."""
+    """Yield SWE-bench: which earlier fixes of the same repository touched the same file; one store per issue."""
     issues = {
-        one["instance_id"]: one for name in ("lite", "verified") for one in _lines(data / "swebench" / f"{name}.jsonl")
+        issue["instance_id"]: issue
+        for name in ("lite", "verified")
+        for issue in _read_lines(data / "swebench" / f"{name}.jsonl")
     }
     by_repo: dict[str, list[Any]] = {}
-    for issue in sorted(issues.values(), key=lambda one: (one["repo"], _moment(one), one["instance_id"])):
+    for issue in sorted(issues.values(), key=lambda issue: (issue["repo"], _parse_date(issue), issue["instance_id"])):
         by_repo.setdefault(issue["repo"], []).append(issue)
     for history in by_repo.values():
         for place, issue in enumerate(history):
-            earlier = [one for one in history[:place] if _moment(one) < _moment(issue)]
-            related = tuple(one["instance_id"] for one in earlier if set(one["gold_files"]) & set(issue["gold_files"]))
-            if related and len(earlier) >= 10:
+            earlier = [fix for fix in history[:place] if _parse_date(fix) < _parse_date(issue)]
+            relevant = tuple(fix["instance_id"] for fix in earlier if set(fix["gold_files"]) & set(issue["gold_files"]))
+            if relevant and len(earlier) >= 10:
                 texts = tuple(
-                    Text(id=one["instance_id"], text=_fix(one), date=read_date(one["base_date"])) for one in earlier
+                    Text(id=fix["instance_id"], text=_format_fix(fix), date=read_date(fix["base_date"]))
+                    for fix in earlier
                 )
-                yield Case(texts=texts, questions=(Question(text=issue["problem_statement"], wanted=related),))
+                yield Case(texts=texts, questions=(Question(text=issue["problem_statement"], relevant=relevant),))
 
 
 def cosqa(data: Path) -> Iterator[Case]:
-    """CoSQA: which of 6,267 Python functions a web question asks for."""
+    """Yield CoSQA: which of 6,267 Python functions a web question asks for."""
     functions = _read_json(data / "cosqa", "code_idx_map.txt")
-    asked = _read_json(data / "cosqa", "cosqa-retrieval-test-500.json", "cosqa-retrieval-dev-500.json")
+    entries = _read_json(data / "cosqa", "cosqa-retrieval-test-500.json", "cosqa-retrieval-dev-500.json")
     yield Case(
         texts=tuple(Text(id=str(number), text=code) for code, number in functions.items()),
-        questions=tuple(Question(text=one["doc"], wanted=(str(one["retrieval_idx"]),)) for one in asked),
+        questions=tuple(Question(text=entry["doc"], relevant=(str(entry["retrieval_idx"]),)) for entry in entries),
     )
 
 
@@ -129,54 +139,58 @@ SETS = {"longmemeval": longmemeval, "locomo": locomo, "beam": beam, "swe": swe, 
 
 
 def _read_json(folder: Path, *names: str) -> Any:
-    """The first of these files that is there."""
+    """Read the first of these files that exists."""
     for path in (folder / name for name in names):
         if path.exists():
             raw = path.read_bytes()
             return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    raise SystemExit(f"none of {', '.join(names)} is in {folder}")
+    raise SystemExit(
+        f"{folder} contains none of {', '.join(names)}; download the set first, see docs/explanation/ranking.md"
+    )
 
 
-def _lines(path: Path) -> Iterator[Any]:
+def _read_lines(path: Path) -> Iterator[Any]:
     return (json.loads(line) for line in path.read_text().splitlines())
 
 
-def _turn(turn: dict[str, str]) -> str:
-    shared = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-    return f"{turn['speaker']}: {turn['text']}{shared}"
+def _format_turn(turn: dict[str, str]) -> str:
+    caption = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+    return f"{turn['speaker']}: {turn['text']}{caption}"
 
 
-def _evidence(written: list[str], known: set[str]) -> tuple[str, ...]:
-    """Ids of turns; the set writes some as ``D8:6; D9:17`` or ``D30:05``."""
-    found = (f"D{int(a)}:{int(b)}" for one in written for a, b in re.findall(r"D:?\s*(\d+):0*(\d+)", one))
-    return tuple(dict.fromkeys(one for one in found if one in known))
+def _parse_evidence(references: list[str], turn_ids: set[str]) -> tuple[str, ...]:
+    """Return the ids of existing turns; the set writes some as ``D8:6; D9:17`` or ``D30:05``."""
+    turns = (
+        f"D{int(a)}:{int(b)}" for reference in references for a, b in re.findall(r"D:?\s*(\d+):0*(\d+)", reference)
+    )
+    return tuple(dict.fromkeys(turn for turn in turns if turn in turn_ids))
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _list_leaves(value: Any) -> Iterator[Any]:
     match value:
         case dict():
-            yield from (leaf for one in value.values() for leaf in _leaves(one))
+            yield from (leaf for child in value.values() for leaf in _list_leaves(child))
         case list():
-            yield from (leaf for one in value for leaf in _leaves(one))
+            yield from (leaf for child in value for leaf in _list_leaves(child))
         case None:
             return
         case _:
             yield value
 
 
-def _fix(issue: dict[str, Any]) -> str:
+def _format_fix(issue: dict[str, Any]) -> str:
     return f"{issue['problem_statement']}\nFiles changed: {' '.join(issue['gold_files'])}\n{issue['patch']}"
 
 
-def _moment(issue: dict[str, Any]) -> datetime:
+def _parse_date(issue: dict[str, Any]) -> datetime:
     try:
         return datetime.fromisoformat(issue["base_date"]).astimezone()
     except ValueError:
         return datetime.fromisoformat(issue["base_date"][:19] + "+00:00")
 
 
-def read_date(written: str) -> str:
-    """A date in any of the ways the sets write it; empty where it cannot be read."""
+def read_date(text: str) -> str:
+    """Parse a date in any of the sets' formats into ISO form; empty where that fails."""
     for form in (
         "%Y/%m/%d (%a) %H:%M",
         "%I:%M %p on %d %B, %Y",
@@ -185,7 +199,7 @@ def read_date(written: str) -> str:
         "%Y-%m-%dT%H:%M:%S%z",
     ):
         try:
-            return datetime.strptime(written, form).isoformat()  # noqa: DTZ007 - the sets give none
+            return datetime.strptime(text, form).isoformat()  # noqa: DTZ007 - the sets give none
         except ValueError:
             continue
     return ""

@@ -1,6 +1,6 @@
-"""Ways to search: Hivemind through its public API, and simpler ones to compare it with.
+"""The systems that are compared: Hivemind through its public API, and simpler ways to search.
 
-Each takes texts and gives a search: from a question to ids, best first.
+Each takes texts and returns a search function from a question to ids, best first.
 """
 
 import hashlib
@@ -38,94 +38,96 @@ Search = Callable[[str], list[str]]
 DEPTH = 100
 
 
-class Remembering:
-    """The model, which reads each text once, and each question anew: some sets fill many stores with the same texts."""
+class CachedEmbedder:
+    """The model with a cache for texts, since some sets fill many stores with the same ones; not for questions."""
 
     def __init__(self, file: str) -> None:
         self._real = embedder.default()
         self.name, self.dimension = self._real.name, self._real.dimension
-        self._known: dict[bytes, Floats] = {}
-        self._kept = apsw.Connection(file)
-        self._kept.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, numbers BLOB)")
+        self._vectors: dict[bytes, Floats] = {}
+        self._cache = apsw.Connection(file)
+        self._cache.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, numbers BLOB)")
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of unit length for each text, in the order given."""
+        """Return one row of unit length for each text, in the same order; a single text is a question."""
         if len(texts) == 1:
             return self._real.embed(texts)
         digests = [hashlib.sha256(f"{self.name}\0{text}".encode()).digest()[:16] for text in texts]
-        unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if not self._knows(digest)}
+        unknown = {digest: text for digest, text in zip(digests, texts, strict=True) if not self._is_known(digest)}
         for digest, row in zip(unknown, self._real.embed(list(unknown.values())), strict=True):
-            self._known[digest] = row
-            self._kept.execute("INSERT INTO vectors VALUES (?, ?)", (digest, row.astype(np.float32).tobytes()))
-        return np.stack([self._known[digest] for digest in digests])
+            self._vectors[digest] = row
+            self._cache.execute("INSERT INTO vectors VALUES (?, ?)", (digest, row.astype(np.float32).tobytes()))
+        return np.stack([self._vectors[digest] for digest in digests])
 
-    def _knows(self, digest: bytes) -> bool:
-        if digest not in self._known:
-            for (numbers,) in self._kept.execute("SELECT numbers FROM vectors WHERE text = ?", (digest,)):
-                self._known[digest] = np.frombuffer(numbers, np.float32)
-        return digest in self._known
+    def _is_known(self, digest: bytes) -> bool:
+        if digest not in self._vectors:
+            for (numbers,) in self._cache.execute("SELECT numbers FROM vectors WHERE text = ?", (digest,)):
+                self._vectors[digest] = np.frombuffer(numbers, np.float32)
+        return digest in self._vectors
 
 
 @cache
-def model() -> Remembering:
-    """The one model of a run; with HIVEMIND_BENCH_VECTORS naming a file, it knows what earlier runs have read."""
-    return Remembering(os.environ.get("HIVEMIND_BENCH_VECTORS", ":memory:"))
+def load_model() -> CachedEmbedder:
+    """Return the model of this run; HIVEMIND_BENCH_VECTORS names a file for vectors of earlier runs."""
+    return CachedEmbedder(os.environ.get("HIVEMIND_BENCH_VECTORS", ":memory:"))
 
 
 class Product:
-    """The product as it is installed: remember, then recall."""
+    """Hivemind as it is installed: remember, then recall."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
         home = Path(tempfile.mkdtemp(prefix="hivemind-bench-"))
-        self.mind = _opened(home, "here")
+        self.mind = _open_memory(home, "here")
         self._fill([(number, text) for number, text in enumerate(texts) if text.hidden != "elsewhere"], self.mind)
         if elsewhere := [(number, text) for number, text in enumerate(texts) if text.hidden == "elsewhere"]:
-            with _opened(home, "elsewhere") as other:
+            with _open_memory(home, "elsewhere") as other:
                 self._fill(elsewhere, other)
         self.mind.catch_up()
         self.bytes = self.mind.stats().bytes
-        """Before questions are asked, which leave receipts."""
+        """Taken before questions are asked, because each recall stores a receipt."""
         finalize(self, _discard, self.mind, home)
 
-    def _fill(self, numbered: Sequence[tuple[int, Text]], mind: Hivemind) -> None:
-        kept = mind.remember_all(
-            Claim(text=_acceptable(text.text), session_id=text.session, valid_from=text.date, tags=[f"id-{number}"])
-            for number, text in numbered
+    def _fill(self, texts: Sequence[tuple[int, Text]], mind: Hivemind) -> None:
+        memories = mind.remember_all(
+            Claim(text=_clean(text.text), session_id=text.session, valid_from=text.date, tags=[f"id-{number}"])
+            for number, text in texts
         )
-        for memory, (_, text) in zip(kept, numbered, strict=True):
+        for memory, (_, text) in zip(memories, texts, strict=True):
             if text.hidden == "retracted":
                 mind.retract(memory.id)
 
     def __call__(self, question: str) -> list[str]:
-        """As deep as the measures look."""
-        return self._ids(self.mind.recall(_acceptable(question), limit=DEPTH, max_tokens=10_000_000))
+        """Return as many ids as the measures look at."""
+        return self._ids(self.mind.recall(_clean(question), limit=DEPTH, max_tokens=10_000_000))
 
-    def rendered(self, question: str) -> tuple[list[str], int, bool]:
-        """What an agent is shown by default, its tokens, and whether it is said to be an answer."""
-        recall = self.mind.recall(_acceptable(question))
+    def render(self, question: str) -> tuple[list[str], int, bool]:
+        """Return the ids an agent sees by default, their tokens, and whether recall calls them an answer."""
+        recall = self.mind.recall(_clean(question))
         return self._ids(recall), tokens(recall.text), bool(recall.answers)
 
     def lag(self, text: str) -> float:
-        """Milliseconds from the call that writes to the end of the recall that shows it."""
+        """Return the milliseconds from the start of a write to the end of the recall that finds it."""
         start = time.perf_counter()
-        kept = self.mind.remember(text)
-        found = self.mind.recall(text)
-        spent = 1000 * (time.perf_counter() - start)
-        assert kept.id in [hit.memory.id for hit in found.hits], "what was written was not readable at once"
-        self.mind.retract(kept.id)
-        return spent
+        memory = self.mind.remember(text)
+        recall = self.mind.recall(text)
+        milliseconds = 1000 * (time.perf_counter() - start)
+        assert memory.id in [hit.memory.id for hit in recall.hits], (
+            "a memory was not readable right after it was written"
+        )
+        self.mind.retract(memory.id)
+        return milliseconds
 
-    def _ids(self, found: Recall) -> list[str]:
-        """In the order in which they were rendered, and only what was."""
-        places = [found.text.find(f"[{short(hit.memory.id)} · ") for hit in found.hits]
-        assert -1 not in places, "scored what was not rendered"
-        assert places == sorted(places), "scored in another order than rendered"
-        return [self._texts[int(hit.memory.tags[0].removeprefix("id-"))].id for hit in found.hits]
+    def _ids(self, recall: Recall) -> list[str]:
+        """Return the ids in the order in which they were rendered, and check that all were."""
+        places = [recall.text.find(f"[{short(hit.memory.id)} · ") for hit in recall.hits]
+        assert -1 not in places, "a hit was not rendered"
+        assert places == sorted(places), "hits were rendered in another order"
+        return [self._texts[int(hit.memory.tags[0].removeprefix("id-"))].id for hit in recall.hits]
 
 
 def words_only(texts: Sequence[Text]) -> Search:
-    """Plain FTS5: porter stems, any word of the question, BM25."""
+    """Search with plain FTS5: porter stems, any word of the question, BM25."""
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5 (text, tokenize = 'porter unicode61')")
     db.executemany(
@@ -133,34 +135,34 @@ def words_only(texts: Sequence[Text]) -> Search:
     )
 
     def search(question: str) -> list[str]:
-        asked = " OR ".join(f'"{term}"' for term in terms(question)) or '""'
-        rows = db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (asked, DEPTH))
+        expression = " OR ".join(f'"{term}"' for term in terms(question)) or '""'
+        rows = db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (expression, DEPTH))
         return [texts[int(row[0])].id for row in rows]
 
     return search
 
 
 def meaning_only(texts: Sequence[Text]) -> Search:
-    """The nearest passages by the same model, compared exactly."""
+    """Search by vectors of the same model alone, compared exactly."""
     owners, pieces = zip(
         *((place, piece) for place, text in enumerate(texts) for piece in passages(text.text)), strict=True
     )
-    vectors = model().embed(pieces)
+    vectors = load_model().embed(pieces)
 
     def search(question: str) -> list[str]:
-        near = vectors @ model().embed([question])[0]
+        near = vectors @ load_model().embed([question])[0]
         return list(dict.fromkeys(texts[owners[place]].id for place in np.argsort(-near)))[:DEPTH]
 
     return search
 
 
 def grep(texts: Sequence[Text]) -> Search:
-    """How many different words of the question a text contains."""
-    held = [text.text.lower() for text in texts]
+    """Rank texts by how many different words of the question they contain."""
+    lower_texts = [text.text.lower() for text in texts]
 
     def search(question: str) -> list[str]:
-        asked = terms(question)
-        hits = Counter({place: sum(term in text for term in asked) for place, text in enumerate(held)})
+        words = terms(question)
+        hits = Counter({place: sum(term in text for term in words) for place, text in enumerate(lower_texts)})
         return [texts[place].id for place, count in hits.most_common(DEPTH) if count]
 
     return search
@@ -175,14 +177,14 @@ SYSTEMS: dict[str, Callable[[Sequence[Text]], Search]] = {
 
 
 def factory(docs: Sequence[Any]) -> Callable[..., list[str]]:
-    """For harnesses that hand over documents with ``id``, ``text`` and ``meta`` and ask ``search(query, meta)``."""
+    """Return a ``search(query, meta)`` for harnesses that pass documents with ``id``, ``text`` and ``meta``."""
     sessions = [str(d.meta.get("session") or d.meta.get("batch") or d.meta.get("date") or "") for d in docs]
-    shared = Counter(sessions)
+    session_sizes = Counter(sessions)
     texts = [
         Text(
             id=d.id,
             text=d.text,
-            session=session if shared[session] > 1 else "",
+            session=session if session_sizes[session] > 1 else "",
             date=read_date(str(d.meta.get("date") or "")),
         )
         for d, session in zip(docs, sessions, strict=True)
@@ -191,18 +193,20 @@ def factory(docs: Sequence[Any]) -> Callable[..., list[str]]:
     return lambda question, meta=None: search(question)
 
 
-def _acceptable(text: str) -> str:
-    """What the product takes: no control characters, no more than a memory may hold."""
-    shown = re.sub("[\ufffd\x00]", " ", neutral(text))
-    return shown.encode("utf-8", "replace")[:LONGEST_TEXT].decode("utf-8", "ignore").strip() or "(empty)"
+def _clean(text: str) -> str:
+    """Return the text as the product accepts it: without control characters, and not too long."""
+    text_without_controls = re.sub("[\ufffd\x00]", " ", neutral(text))
+    return (
+        text_without_controls.encode("utf-8", "replace")[:LONGEST_TEXT].decode("utf-8", "ignore").strip() or "(empty)"
+    )
 
 
-def _opened(home: Path, name: str) -> Hivemind:
+def _open_memory(home: Path, name: str) -> Hivemind:
     directory = home / name
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind._model.meaning = Meaning(model())
+    mind._model.meaning = Meaning(load_model())
     return mind
 
 

@@ -1,1 +1,1 @@
-"""The real clients, offline, after nothing but ``hivemind install``: ``python -m evals.clients [NAME …]``."""
+"""Test real clients offline after a plain ``hivemind install``: ``python -m evals.clients [NAME …]``."""

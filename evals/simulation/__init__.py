@@ -1,1 +1,1 @@
-"""Devices and hubs in one thread, with everything that can go wrong between them, repeatable by its seed."""
+"""Simulate devices and hubs in one thread, with faults between them, repeatable by seed."""

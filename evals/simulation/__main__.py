@@ -1,7 +1,7 @@
-"""Devices and hubs on the real code, with everything that can go wrong between them.
+"""Simulate devices and hubs on the real code, with faults of the network, processes and clocks.
 
-python -m evals.simulation [--seeds 10000] [--first 0]   run seeds, and say what happened in them
-python -m evals.simulation --mutants [--seeds 200]       put bugs in, and say which seed noticed each
+python -m evals.simulation [--seeds 10000] [--first 0]   run seeds and count what happened
+python -m evals.simulation --mutants [--seeds 200]       add bugs and print the first seed that detects each
 """
 
 import argparse
@@ -10,30 +10,30 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 from evals.simulation.mutants import MUTANTS
-from evals.simulation.world import replaced, simulate
+from evals.simulation.world import patch, simulate
 
 CHUNK = 50
 MUST_HAPPEN = (
     "memory.erased", "memory.revised", "memory.approved", "entries.refused", "rival edits", "settled edits",
     "private words", "said again", "leases over", "crashes", "broken off: Unavailable", "broken off: Refused",
 )  # fmt: skip
-"""A run in which nothing happened proves nothing."""
+"""A run proves something only if each of these happened in it."""
 
 
 def run(first: int, last: int) -> tuple[dict[int, str], Counter[str]]:
-    """Run some seeds; return which broke a promise, and what happened in all of them."""
-    broken, happened = {}, Counter[str]()
+    """Run a range of seeds; return those that broke a promise, and counts of what happened."""
+    broken, counts = {}, Counter[str]()
     for seed in range(first, last):
-        problem, seen = simulate(seed)
-        happened += seen
+        problem, seed_counts = simulate(seed)
+        counts += seed_counts
         if problem:
             broken[seed] = problem
-    return broken, happened
+    return broken, counts
 
 
-def noticed(mutant: int, seeds: int) -> tuple[int, str]:
-    """The first seed in which a bug is noticed, and as what; none within these seeds is -1."""
-    with replaced(MUTANTS[mutant]()):
+def find_seed(mutant: int, seeds: int) -> tuple[int, str]:
+    """Return the first seed that detects a bug and the broken promise; -1 if none does."""
+    with patch(MUTANTS[mutant]()):
         for seed in range(seeds):
             problem, _ = simulate(seed)
             if problem:
@@ -42,34 +42,34 @@ def noticed(mutant: int, seeds: int) -> tuple[int, str]:
 
 
 def main() -> None:
-    """Do what the arguments say, on every processor there is."""
+    """Run seeds or mutants on all processors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--mutants", action="store_true")
-    parser.add_argument("--jobs", type=int, default=None)
-    given = parser.parse_args()
-    with ProcessPoolExecutor(given.jobs) as pool:
-        if given.mutants:
-            unnoticed = 0
-            found = pool.map(noticed, range(len(MUTANTS)), [given.seeds] * len(MUTANTS))
-            for mutant, (seed, problem) in zip(MUTANTS, found, strict=True):
-                unnoticed += seed < 0
+    parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--mutants", action="store_true", help="check that every added bug is detected")
+    parser.add_argument("--jobs", type=int, default=None, help="processes; default: one per processor")
+    options = parser.parse_args()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        if options.mutants:
+            missed_mutants = 0
+            results = pool.map(find_seed, range(len(MUTANTS)), [options.seeds] * len(MUTANTS))
+            for mutant, (seed, problem) in zip(MUTANTS, results, strict=True):
+                missed_mutants += seed < 0
                 print(f"{mutant.__name__:34} {seed:>4}  {problem[:90]}", flush=True)
-            sys.exit(unnoticed)
-        last = given.first + given.seeds
-        starts = range(given.first, last, CHUNK)
+            sys.exit(missed_mutants)
+        last = options.first + options.seeds
+        starts = range(options.first, last, CHUNK)
         broken: dict[int, str] = {}
-        happened: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for some_broken, some_happened in pool.map(run, starts, [min(start + CHUNK, last) for start in starts]):
             broken |= some_broken
-            happened += some_happened
-    for what, count in sorted(happened.items()):
+            counts += some_happened
+    for what, count in sorted(counts.items()):
         print(f"{count:>9,}  {what}")
     for seed, problem in broken.items():
         print(f"seed {seed}: {problem}")
-    missing = [what for what in MUST_HAPPEN if not happened[what]]
-    print(f"{given.seeds:,} seeds, {len(broken)} broke a promise; never happened: {', '.join(missing) or 'nothing'}")
+    missing = [what for what in MUST_HAPPEN if not counts[what]]
+    print(f"{options.seeds:,} seeds, {len(broken)} broke a promise; never happened: {', '.join(missing) or 'nothing'}")
     sys.exit(bool(broken or missing))
 
 

@@ -1,4 +1,4 @@
-"""A machine of the simulation: the real program on a store in memory that may stop between any two transactions."""
+"""A device of the simulation: the real program on a store in memory, which may crash between any two transactions."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -22,17 +22,17 @@ REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nonexistent/sim
 
 
 class Crash(Exception):
-    """The machine stopped here; what was not committed is lost."""
+    """The machine crashed; what was not committed is lost."""
 
 
 class Fragile(Sqlite):
-    """A database whose process may stop before, in and after each transaction."""
+    """A database whose process may crash before, in and after each transaction."""
 
     crashes: Callable[[], bool] = staticmethod(lambda: False)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """As ever, unless the machine stops."""
+        """Run a transaction, unless the machine crashes."""
         if self.connection.in_transaction:
             yield
             return
@@ -48,7 +48,7 @@ class Fragile(Sqlite):
 
 
 def fresh_store(chance: random.Random, room: Path) -> Store:
-    """An empty store in memory, like no other, with a folder in which there is nothing."""
+    """Create an empty store in memory with its own identity and an empty folder."""
     db = Fragile(apsw.Connection(":memory:"))
     db.connection.deserialize("main", _empty())
     db.connection.execute("PRAGMA foreign_keys = ON")
@@ -67,14 +67,14 @@ def _empty() -> bytes:
     return bytes(db.connection.serialize("main"))
 
 
-def held(store: Store) -> bytes:
-    """Every byte that a store keeps, free pages included."""
+def read_bytes(store: Store) -> bytes:
+    """Return every byte of a store, including free pages."""
     assert isinstance(store.db, Fragile)
     return bytes(store.db.connection.serialize("main"))
 
 
 class Machine:
-    """A person's or an agent's device, with a clock of its own."""
+    """A person's or an agent's device, with its own clock."""
 
     def __init__(
         self,
@@ -98,6 +98,6 @@ class Machine:
         self.published_tokens: set[str] = set()
 
     def clock(self) -> datetime:
-        """What this machine takes the time to be."""
+        """Return the time by this machine's clock."""
         self._ticks += 1
         return self._world_now() + self._skew + timedelta(microseconds=self._ticks)

@@ -1,4 +1,4 @@
-"""Bugs that a synchronisation may well have, each put into the real program; the simulation must notice every one."""
+"""Plausible bugs of synchronisation, each patched into the real program; the simulation must detect every one."""
 
 import dataclasses
 from collections.abc import Callable
@@ -27,12 +27,12 @@ def no_tombstones() -> list[Change]:
     return [(log, "_keep_body", keep_body)]
 
 
-def no_stones() -> list[Change]:
+def no_value_tombstones() -> list[Change]:
     """A value that was erased may be said again."""
     return [(tombstones, "apply", lambda db, event: None)]
 
 
-def stones_of_ones_own() -> list[Change]:
+def tombstone_keys_per_device() -> list[Change]:
     """Erased values are keyed by each device for itself, and mean nothing to the others."""
     return [(Store, "key_for", lambda store, scope: store.secret)]
 
@@ -117,13 +117,13 @@ def teams_mix() -> list[Change]:
     """A store talks to whichever hub answers."""
     real = shared.membership
 
-    def joined(store: Store, welcome: Any) -> Any:
-        known = real(store.db)
-        if known:
-            shared.note(store.db, dataclasses.replace(known, team=welcome.team))
+    def join(store: Store, welcome: Any) -> Any:
+        member = real(store.db)
+        if member:
+            shared.note(store.db, dataclasses.replace(member, team=welcome.team))
         return JOINED(store, welcome)
 
-    return [(sync, "_joined", joined)]
+    return [(sync, "_joined", join)]
 
 
 def gaps_pass() -> list[Change]:
@@ -144,10 +144,10 @@ def seals_are_not_looked_at() -> list[Change]:
 
 def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
-    known, reason_against = log.known, exchange._reason_against
+    find_known, reason_against = log.known, exchange._reason_against
 
     def reason(store: Store, member: Any, others: set[str], entry: wire.Entry) -> str:
-        return "" if known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
+        return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
 
     return [(log, "known", lambda db, ids: set()), (exchange, "_reason_against", reason)]
 
@@ -191,8 +191,8 @@ def news_of_refusals_is_lost() -> list[Change]:
 JOINED = sync._joined
 
 MUTANTS: tuple[Callable[[], list[Change]], ...] = (
-    no_tombstones, no_stones, stones_of_ones_own, bodies_stay, repeats_stay, last_writer_wins, approval_settles_all,
-    cursor_skips, acknowledged_before_applied, private_leaks, private_leaks_past_the_database,
+    no_tombstones, no_value_tombstones, tombstone_keys_per_device, bodies_stay, repeats_stay, last_writer_wins,
+    approval_settles_all, cursor_skips, acknowledged_before_applied, private_leaks, private_leaks_past_the_database,
     private_ids_leak, publishing_takes_all_along, teams_mix, gaps_pass, seals_are_not_looked_at,
     refusals_are_forgotten, refusals_have_no_effect, everybody_judges, refused_erasures_stay, no_lease,
     the_lease_takes_what_is_unsent, news_of_refusals_is_lost,

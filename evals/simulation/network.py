@@ -1,4 +1,4 @@
-"""The way between a device and a hub: it loses, repeats, delays, reorders and changes what it carries."""
+"""The network between devices and hubs: it loses, repeats, delays, reorders and corrupts messages."""
 
 import json
 import random
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass
 class Network:
-    """Faults by their odds, what was carried so far, and what is still on its way."""
+    """The odds of faults, the traffic so far, and the delayed requests."""
 
     chance: random.Random
     now: Callable[[], str]
@@ -28,11 +28,11 @@ class Network:
     delayed: list[Callable[[], object]] = field(default_factory=list)
 
     def odds(self, share: float = 1.0) -> bool:
-        """Whether a fault happens now."""
+        """Return whether a fault happens now."""
         return self.chance.random() < self.trouble * share
 
     def deliver_late(self) -> None:
-        """Let a repetition of some earlier request arrive at last."""
+        """Deliver a delayed copy of an earlier request."""
         if self.delayed:
             late = self.delayed.pop(self.chance.randrange(len(self.delayed)))
             try:
@@ -44,18 +44,18 @@ class Network:
 
 @dataclass
 class Line:
-    """One device's way to a hub."""
+    """The connection of one device to a hub."""
 
     network: Network
     machine: Machine
     hub: Store
 
     def hello(self, device: str) -> Welcome:
-        """Carry a greeting."""
-        return self._carried(lambda: exchange.hello(self.hub, device, self.machine.member))
+        """Send a greeting."""
+        return self._send(lambda: exchange.hello(self.hub, device, self.machine.member))
 
     def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
-        """Carry entries to the hub, in two parts and the second first when it so happens."""
+        """Send entries to the hub; sometimes the later ones arrive first, or a copy arrives late."""
 
         def deliver(part: Sequence[Entry]) -> Pushed:
             return exchange.push(self.hub, device, self._as_json(part), self.machine.member, self.network.now())
@@ -63,22 +63,22 @@ class Line:
         if self.network.odds():
             self.network.delayed.append(lambda: deliver(entries))
         if len(entries) > 1 and self.network.odds():
-            self._carried(lambda: deliver(entries[1:]))
-        return self._carried(lambda: deliver(entries))
+            self._send(lambda: deliver(entries[1:]))
+        return self._send(lambda: deliver(entries))
 
     def pull(self, device: str, after: int, limit: int) -> Page:
-        """Carry a question to the hub, and a page back; sometimes a page that was asked for long ago."""
+        """Request a page from the hub; sometimes an old page comes back."""
 
         def ask() -> Page:
             page = exchange.pull(self.hub, device, after, self.machine.member, self.network.now(), limit)
             return Page(after=page.after, entries=tuple(self._as_json(page.entries)), cursor=page.cursor, end=page.end)
 
-        page = self._carried(ask)
-        kept = self.network.pages.setdefault(device, [])
-        kept.append(page)
-        return self.network.chance.choice(kept) if self.network.odds(0.3) else page
+        page = self._send(ask)
+        pages = self.network.pages.setdefault(device, [])
+        pages.append(page)
+        return self.network.chance.choice(pages) if self.network.odds(0.3) else page
 
-    def _carried(self, request: Callable[[], Answer]) -> Answer:
+    def _send(self, request: Callable[[], Answer]) -> Answer:
         if self.machine.is_partitioned or self.network.odds():
             raise Unavailable("the request was lost")
         answer = request()
@@ -89,8 +89,8 @@ class Line:
         return answer
 
     def _as_json(self, entries: Sequence[Entry]) -> list[Entry]:
-        carried = json.dumps([packed(entry) for entry in entries])
-        self.network.wire.append(carried)
+        text = json.dumps([packed(entry) for entry in entries])
+        self.network.wire.append(text)
         if self.network.odds(0.5):
-            carried = carried.replace("holds", "hoIds")
-        return [unpacked(one) for one in json.loads(carried)]
+            text = text.replace("holds", "hoIds")
+        return [unpacked(entry) for entry in json.loads(text)]

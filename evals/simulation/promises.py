@@ -1,10 +1,10 @@
-"""What must hold once everybody has heard of everything."""
+"""What must hold once all devices have synchronised."""
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from evals.simulation.machines import Machine, held
+from evals.simulation.machines import Machine, read_bytes
 from hivemind.model.events import EntriesRefused, MemoryApproved, MemoryErased, MemoryRejected, MemoryRevised
 from hivemind.model.ids import EventId
 from hivemind.model.life import rolled_back
@@ -23,7 +23,7 @@ class Broken(Exception):
 
 
 def check(world: "World") -> None:
-    """Every promise, by the bytes, the rows and the wire."""
+    """Check every promise against bytes, rows and network traffic."""
     for name, hub in world.hubs.items():
         members = [machine for machine in world.machines if machine.team == name]
         stores = [hub, *(machine.store for machine in members)]
@@ -34,49 +34,51 @@ def check(world: "World") -> None:
         _nothing_comes_back(world, hub, members)
         _no_edit_is_lost(hub)
         _rights_hold(hub, members)
-        _promise(not any(one.erasures for one in shared.devices(hub.db)), "an erasure was not acknowledged")
+        _require(not any(device.erasures for device in shared.devices(hub.db)), "an erasure was not acknowledged")
     _nothing_private_travelled(world)
     _rebuilding_changes_nothing(world.chance.choice(world.machines).store)
 
 
 def was_held(machine: Machine, memory_id: str) -> bool:
-    """Whether the erasure known here names the values of the memory under a key that this device has."""
+    """Return whether the erasure on this device names the memory's values, with a key that the device has."""
     event = log.erasure_of(machine.store.db, memory_id, EVERYTHING)
     return event is not None and isinstance(event.fact, MemoryErased) and bool(event.fact.values)
 
 
-def _promise(kept: bool, otherwise: str) -> None:
-    if not kept:
+def _require(is_kept: bool, otherwise: str) -> None:
+    if not is_kept:
         raise Broken(otherwise)
 
 
 def _chains_verify(stores: list[Store]) -> None:
     for store in stores:
         broken = log.verify(store.db)
-        _promise(not broken, f"a chain does not verify: {broken[:1]}")
+        _require(not broken, f"a chain does not verify: {broken[:1]}")
 
 
 def _everything_arrived(hub: Store, members: list[Machine]) -> None:
-    """The hub has each device's chain whole, header by header, with every body that nobody took."""
-    refused = _refused(hub)
+    """Check that the hub has each device's whole chain, with every body that was not erased or refused."""
+    refused_ids = _list_refused(hub)
     for machine in members:
-        ours = {entry.header: entry.content for entry in _chain(machine.store, machine.store.chain)}
-        theirs = {entry.header: entry.content for entry in _chain(hub, machine.store.chain)}
-        _promise(ours == theirs, "the hub does not have what a device wrote")
-        erased = {header.about for header in theirs if header.fact == "memory.erased"}
+        ours = {entry.header: entry.content for entry in _read_chain(machine.store, machine.store.chain)}
+        theirs = {entry.header: entry.content for entry in _read_chain(hub, machine.store.chain)}
+        _require(ours == theirs, "the hub does not have what a device wrote")
+        erased_ids = {header.about for header in theirs if header.fact == "memory.erased"}
         for header, content in theirs.items():
-            explained = (
-                header.about in erased or log.erasure_of(hub.db, header.about, EVERYTHING) or header.id in refused
+            is_explained = (
+                header.about in erased_ids
+                or log.erasure_of(hub.db, header.about, EVERYTHING)
+                or header.id in refused_ids
             )
-            _promise(content is not None or bool(explained), "what a device wrote came without its content")
+            _require(content is not None or bool(is_explained), "what a device wrote came without its content")
 
 
-def _refused(hub: Store) -> set[str]:
+def _list_refused(hub: Store) -> set[str]:
     events = [event for _, event in log.read(hub.db, 0, 10_000)]
-    return {one for event in events if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies}
+    return {entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies}
 
 
-def _chain(store: Store, name: str) -> list[Entry]:
+def _read_chain(store: Store, name: str) -> list[Entry]:
     return shared.of_chain(store.db, name, 0, 10_000)
 
 
@@ -86,103 +88,103 @@ def _shared_memories(store: Store) -> list[Memory]:
 
 def _all_agree(hub: Store, members: list[Machine]) -> None:
     for machine in members:
-        _promise(_shared_memories(machine.store) == _shared_memories(hub), "devices do not agree about a memory")
+        _require(_shared_memories(machine.store) == _shared_memories(hub), "devices do not agree about a memory")
 
 
-def _no_foreign_event(stores: list[Store], known: set[str]) -> None:
+def _no_foreign_event(stores: list[Store], team_chains: set[str]) -> None:
     for store in stores:
         there = {entry.header.device for _, entry in shared.page(store.db, 0, 10_000)}
-        _promise(there <= known, "an entry of another team is here")
+        _require(there <= team_chains, "an entry of another team is here")
 
 
 def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> None:
-    """What the hub knows to be erased is nowhere: no row, no byte."""
-    refused = _refused(hub)
-    for memory, words in world.said.items():
+    """Check that no row and no byte is left of what the hub knows to be erased."""
+    refused_ids = _list_refused(hub)
+    for memory, words in world.words.items():
         if not log.erasure_of(hub.db, memory, EVERYTHING):
             continue
-        _promise(not _left(hub, memory, words), "the content of an erased memory is still on the hub")
+        _require(not _find_words(hub, memory, words), "the content of an erased memory is still on the hub")
         for machine in members:
-            own = machine.published_tokens
-            left = _left(machine.store, memory, [word for word in words if word not in own])
-            # Whoever let go of a text before, when a lease ended or the hub refused it, can no longer tell where it
-            # had been printed here.
-            unknown = machine.has_lapsed or all(world.entries.get(word) in refused for word in left)
-            quoted = unknown and not any(word in _shared_text(machine.store) for word in left)
-            _promise(not left or quoted, "the content of an erased memory is still on a device")
+            published_words = machine.published_tokens
+            leftover_words = _find_words(machine.store, memory, [word for word in words if word not in published_words])
+            # A device that dropped the text earlier, because a lease ended or the hub refused it, can no longer tell
+            # which of its observations repeat it.
+            may_be_quoted = machine.has_lapsed or all(world.entries.get(word) in refused_ids for word in leftover_words)
+            is_only_quoted = may_be_quoted and not any(word in _shared_text(machine.store) for word in leftover_words)
+            _require(not leftover_words or is_only_quoted, "the content of an erased memory is still on a device")
 
 
-def _left(store: Store, memory: str, words: Iterable[str]) -> list[str]:
-    _promise(not memories.get_all(store.db, [memory]), "an erased memory came back")
-    raw = held(store)
+def _find_words(store: Store, memory: str, words: Iterable[str]) -> list[str]:
+    _require(not memories.get_all(store.db, [memory]), "an erased memory came back")
+    raw = read_bytes(store)
     return [word for word in words if word.encode() in raw]
 
 
 def _shared_text(store: Store) -> str:
-    """What memories say and what travelled, without what was seen and asked here."""
+    """Return the texts of memories and shared entries, without local observations and questions."""
     own = [memory.text for memory in memories.each(store.db, EVERYTHING)]
     return " ".join([*own, *(entry.content or "" for _, entry in shared.page(store.db, 0, 10_000))])
 
 
 def _no_edit_is_lost(hub: Store) -> None:
-    """Each edit is part of what a memory says now, waits beside it, or somebody who had read it decided about it."""
+    """Check that each edit is in the memory, waits beside it, or was settled by somebody who had read it."""
     for memory in memories.each(hub.db, EVERYTHING):
         events = log.about(hub.db, memory.id)
-        away = rolled_back(events)
+        rolled_back_ids = rolled_back(events)
         edits = {event.id: event.fact for event in events if isinstance(event.fact, MemoryRevised)}
-        settled = {one for event in events for one in getattr(event.fact, "settles", ())}
-        accounted: set[str] = set()
-        tips: list[str] = [memory.head, *(rival.id for rival in memory.rivals), *settled]
+        settled_ids = {edit_id for event in events for edit_id in getattr(event.fact, "settles", ())}
+        accounted_ids: set[str] = set()
+        tips: list[str] = [memory.head, *(rival.id for rival in memory.rivals), *settled_ids]
         while tips:
             tip = tips.pop()
-            if tip in edits and tip not in accounted:
-                accounted.add(tip)
+            if tip in edits and tip not in accounted_ids:
+                accounted_ids.add(tip)
                 tips.append(edits[EventId(tip)].head)
-        _promise(set(edits) - away <= accounted, "an edit was lost in silence")
+        _require(set(edits) - rolled_back_ids <= accounted_ids, "an edit was lost in silence")
 
 
 def _rights_hold(hub: Store, members: list[Machine]) -> None:
-    """Verdicts came from reviewers, erasures from them or from the author, and nobody's word was changed on its way."""
+    """Check that verdicts came from reviewers, erasures from them or the author, and that no text was corrupted."""
     for machine in members:
-        for entry in _chain(hub, machine.store.chain):
+        for entry in _read_chain(hub, machine.store.chain):
             event = entry.event
             if event is None or machine.member.may_review:
                 continue
-            _promise(not isinstance(event.fact, MemoryApproved | MemoryRejected), "a verdict of no reviewer counts")
+            _require(not isinstance(event.fact, MemoryApproved | MemoryRejected), "a verdict of no reviewer counts")
             if isinstance(event.fact, MemoryErased):
                 is_author = shared.author(hub.db, event.about) == machine.member.person
-                _promise(is_author and not machine.member.is_agent, "an erasure by somebody else counts")
-            _promise("hoIds" not in (entry.content or ""), "what was changed on its way was believed")
+                _require(is_author and not machine.member.is_agent, "an erasure by somebody else counts")
+            _require("hoIds" not in (entry.content or ""), "what was changed on its way was believed")
 
 
 def _nothing_private_travelled(world: "World") -> None:
-    said = "".join(world.network.wire)
-    _promise(not any(word in said for word in world.private), "something private was on the wire")
+    traffic = "".join(world.network.wire)
+    _require(not any(word in traffic for word in world.private), "something private was on the wire")
 
 
 def _rebuilding_changes_nothing(store: Store) -> None:
-    before = _answers(store)
+    before = _read_answers(store)
     store.rebuild()
-    _promise(_answers(store) == before, "a rebuild changed an answer")
+    _require(_read_answers(store) == before, "a rebuild changed an answer")
 
 
-def _answers(store: Store) -> list[object]:
-    others = ("SELECT * FROM tombstones", "SELECT * FROM receipts", "SELECT * FROM observations ORDER BY id")
-    return [list(memories.each(store.db, EVERYTHING)), *(store.db.execute(table) for table in others)]
+def _read_answers(store: Store) -> list[object]:
+    queries = ("SELECT * FROM tombstones", "SELECT * FROM receipts", "SELECT * FROM observations ORDER BY id")
+    return [list(memories.each(store.db, EVERYTHING)), *(store.db.execute(table) for table in queries)]
 
 
-def seen(world: "World") -> Counter[str]:
-    """What happened in a run, so that a quiet one is not taken for a proof."""
+def count_events(world: "World") -> Counter[str]:
+    """Count what happened in a run, because a run in which nothing happened proves nothing."""
     hubs = world.hubs.values()
     facts = Counter(
         row[0] for hub in hubs for row in hub.db.execute("SELECT fact FROM events JOIN bodies USING (position)")
     )
     facts["private words"] = len(world.private)
-    facts["rival edits"] = sum(len(one.rivals) for hub in hubs for one in memories.each(hub.db, EVERYTHING))
+    facts["rival edits"] = sum(len(memory.rivals) for hub in hubs for memory in memories.each(hub.db, EVERYTHING))
     facts["settled edits"] = sum(
         "settles" in row[0] for hub in hubs for row in hub.db.execute("SELECT content FROM bodies")
     )
-    return facts + world.happened
+    return facts + world.counts
 
 
 EVERYTHING = Sight(repos=(), everywhere=True)

@@ -1,4 +1,4 @@
-"""A run: two teams at work on the real program, then peace, then the promises."""
+"""One simulation: two teams work with faults, synchronise without faults, and then the promises are checked."""
 
 import random
 from collections import Counter
@@ -34,11 +34,11 @@ PEOPLE = (
     ("dora", "B", Member(person="dora", role=Role.WRITER)),
 )
 SKEWS = (0, 0, -3, 2, 40)
-"""Days by which clocks are wrong."""
+"""Days by which clocks may be wrong."""
 
 
 class World:
-    """Two hubs, their devices, the network between them, and what was said so far."""
+    """Two hubs, their devices, the network between them, and the words written so far."""
 
     def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
@@ -53,45 +53,45 @@ class World:
         for store in (*self.hubs.values(), *(machine.store for machine in self.machines)):
             assert isinstance(store.db, Fragile)
             store.db.crashes = self._crashes
-        self.said: dict[str, dict[str, str]] = {}
-        """The words that only this memory has, by memory, each with the text it stands in."""
+        self.words: dict[str, dict[str, str]] = {}
+        """For each memory, the words that only it contains, each with the text around it."""
         self.entries: dict[str, str] = {}
-        """The entry of the log in which a word was said, where it was an edit."""
+        """For each word of an edit, the id of its log entry."""
         self.private: set[str] = set()
-        """Words and ids that must never travel."""
-        self.happened: Counter[str] = Counter()
+        """Words and ids that must never be sent."""
+        self.counts: Counter[str] = Counter()
         self.tokens = 0
 
     def run(self) -> None:
-        """Begin with something shared, work, make peace, and look whether everything was kept."""
+        """Share some memories, work with faults, synchronise without faults, and check the promises."""
         for machine in self.machines:
             self._remember(machine)
-        self._peace(rounds=2)
+        self._synchronise_all(rounds=2)
         self.network.trouble = self.chance.choice((0.01, 0.05, 0.15))
         for _ in range(STEPS):
             self._step(self.chance.choice(self.machines))
-        self._peace()
+        self._synchronise_all()
         promises.check(self)
 
     def word(self) -> str:
-        """A word that nobody has said before."""
+        """Return a new unique word."""
         self.tokens += 1
         return f"word{self.tokens:04d}{self.chance.randrange(1 << 24):06x}"
 
     def _crashes(self) -> bool:
         crashes = self.crash_odds > 0 and self.chance.random() < self.crash_odds
-        self.happened["crashes"] += crashes
+        self.counts["crashes"] += crashes
         return crashes
 
     def _step(self, machine: Machine) -> None:
         self.now += timedelta(minutes=self.chance.randrange(1, 400))
-        doings = {self._sync: 30, self._remember: 9, self._remember_privately: 5, self._revise: 24, self._tag: 3,
+        actions = {self._sync: 30, self._remember: 9, self._remember_privately: 5, self._revise: 24, self._tag: 3,
                   self._judge: 8, self._erase: 8, self._publish: 4, self._recall: 3, self._observe: 6,
-                  self._say_again: 8, self._weather: 4, self._be_away: 2, self._rebuild: 1}  # fmt: skip
-        doing = self.chance.choices(list(doings), list(doings.values()))[0]
+                  self._say_again: 8, self._toggle_partition: 4, self._pass_days: 2, self._rebuild: 1}  # fmt: skip
+        action = self.chance.choices(list(actions), list(actions.values()))[0]
         self._open(machine)
         with suppress(NotFound, InvalidInput, Refused):
-            doing(machine)
+            action(machine)
 
     # -- what people and agents do ---------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class World:
         word = self.word()
         subject = self.chance.choice(("", "", "deploy"))
         memory = machine.mind.remember(f"{word} holds for the team", scope=Scope.TEAM, subject=subject)
-        self.said.setdefault(memory.id, {})[word] = memory.text
+        self.words.setdefault(memory.id, {})[word] = memory.text
 
     def _remember_privately(self, machine: Machine) -> None:
         word, session = self.word(), self.word()
@@ -109,21 +109,21 @@ class World:
         self.private |= {word, session, memory.id}
 
     def _revise(self, machine: Machine) -> None:
-        memory = self._some(machine)
+        memory = self._pick_memory(machine)
         word = self.word()
-        revised = machine.mind.revise(memory.id, f"{word} holds instead")
+        edited_memory = machine.mind.revise(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
-            self.said.setdefault(memory.id, {})[word] = revised.text
-            written = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
-            self.entries[word] = next((one.header.id for one in written if word in (one.content or "")), "")
+            self.words.setdefault(memory.id, {})[word] = edited_memory.text
+            entries = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
+            self.entries[word] = next((entry.header.id for entry in entries if word in (entry.content or "")), "")
         else:
             self.private.add(word)
 
     def _tag(self, machine: Machine) -> None:
-        machine.mind.tag(self._some(machine).id, [self.chance.choice("abc")], remove=[self.chance.choice("xyz")])
+        machine.mind.tag(self._pick_memory(machine).id, [self.chance.choice("abc")], remove=[self.chance.choice("xyz")])
 
     def _judge(self, machine: Machine) -> None:
-        memory, mind = self._some(machine), machine.mind
+        memory, mind = self._pick_memory(machine), machine.mind
         match self.chance.choice(("approve", "over", "reject", "retract", "restore", "dispute")):
             case "approve":
                 mind.approve(memory.id)
@@ -136,12 +136,12 @@ class World:
             case "restore":
                 mind.restore(memory.id)
             case _:
-                mind.dispute(memory.id, self._some(machine).id)
+                mind.dispute(memory.id, self._pick_memory(machine).id)
 
     def _erase(self, machine: Machine) -> None:
-        memory = self._some(machine)
+        memory = self._pick_memory(machine)
         if memory.scope is Scope.TEAM and self.chance.random() < 0.5:
-            # A store that has not heard of its member's new role lets it pass, and the hub has to refuse.
+            # Bypass the device's own check, as with an outdated role: the hub has to refuse.
             erase.erase(machine.store, machine.mind._pen, erase.Targets(memories=(memory,)))
         else:
             machine.mind.erase(memory.id)
@@ -150,36 +150,39 @@ class World:
         own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
         if own and not machine.member.is_agent:
             memory = memories.get(machine.store.db, self.chance.choice(own)[0])
-            (published,) = machine.mind.publish([memory.id])
+            (publication,) = machine.mind.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
             machine.published_tokens.add(word)
-            self.said.setdefault(published.copy, {})[word] = published.text
+            self.words.setdefault(publication.copy, {})[word] = publication.text
 
     def _recall(self, machine: Machine) -> None:
-        machine.mind.recall(self._some(machine).text)
+        machine.mind.recall(self._pick_memory(machine).text)
 
     def _observe(self, machine: Machine) -> None:
-        """An agent prints what a memory says, in a session that stays here."""
+        """Let an agent print a memory's text in a session that stays on this device."""
         word = self.word()
         self.private.add(word)
         fact = ObservationMade(
-            agent="codex", session_id=f"{word}session", seen=Seen.REPLY, text=f"{word}: {self._some(machine).text}"
+            agent="codex",
+            session_id=f"{word}session",
+            seen=Seen.REPLY,
+            text=f"{word}: {self._pick_memory(machine).text}",
         )
         machine.store.record([machine.mind._pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
     def _say_again(self, machine: Machine) -> None:
-        """What was erased, and known here to be, stays out."""
+        """Try to store an erased value again, which must be refused where the erasure is known."""
         erasures = [
-            (memory, log.erasure_of(machine.store.db, memory, promises.EVERYTHING)) for memory in sorted(self.said)
+            (memory, log.erasure_of(machine.store.db, memory, promises.EVERYTHING)) for memory in sorted(self.words)
         ]
-        gone = [(memory, event.actor) for memory, event in erasures if event]
-        if gone:
-            by_others = [one for one in gone if one[1] != machine.member.person]
-            memory, _ = self.chance.choice(by_others or gone)
-            word, text = next(iter(self.said[memory].items()))
+        erased_memories = [(memory, event.actor) for memory, event in erasures if event]
+        if erased_memories:
+            by_others = [pair for pair in erased_memories if pair[1] != machine.member.person]
+            memory, _ = self.chance.choice(by_others or erased_memories)
+            word, text = next(iter(self.words[memory].items()))
             if promises.was_held(machine, memory) and word not in machine.published_tokens:
-                self.happened["said again"] += 1
+                self.counts["said again"] += 1
                 self._must_be_refused(machine, text)
 
     def _must_be_refused(self, machine: Machine, text: str) -> None:
@@ -194,7 +197,7 @@ class World:
     def _sync(self, machine: Machine) -> None:
         hub = self.hubs[machine.team]
         if self.network.odds(0.4):
-            # Somebody typed the address of another team's hub, with a token that holds there.
+            # A wrong address: another team's hub, with a token that is valid there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
             if shared.membership(machine.store.db) is None:
                 return
@@ -202,42 +205,42 @@ class World:
         try:
             machine.mind.sync(Line(self.network, machine, hub))
         except (Unavailable, Refused, InvalidInput, Crash) as error:
-            # The next time will do.
-            self.happened[f"broken off: {type(error).__name__}"] += 1
+            # The next synchronisation continues.
+            self.counts[f"broken off: {type(error).__name__}"] += 1
         finally:
             self.crash_odds = 0.0
 
-    def _weather(self, machine: Machine) -> None:
+    def _toggle_partition(self, machine: Machine) -> None:
         machine.is_partitioned = not machine.is_partitioned
         self.network.deliver_late()
 
-    def _be_away(self, machine: Machine) -> None:
+    def _pass_days(self, machine: Machine) -> None:
         self.now += timedelta(days=self.chance.choice((1, 5, 30, 70)))
 
     def _rebuild(self, machine: Machine) -> None:
         machine.store.rebuild()
 
     def _open(self, machine: Machine) -> None:
-        """What happens whenever the program is started."""
+        """Do what the program does at each start."""
         if machine.mind.let_lease_lapse():
-            self.happened["leases over"] += 1
+            self.counts["leases over"] += 1
             machine.has_lapsed = True
         member = shared.membership(machine.store.db)
         if member and member.synchronised_at and sync.lease_ends(member) < moments.written(machine.clock()):
             raise Broken("a device serves the team's memories after its lease")
 
-    def _some(self, machine: Machine) -> Memory:
-        """A memory that is known here; rather one of the team's that others look at too, or that is in dispute."""
-        known = machine.store.db.execute("SELECT id, scope = 'team', rivals <> '[]' FROM memories ORDER BY id")
-        if not known:
+    def _pick_memory(self, machine: Machine) -> Memory:
+        """Return a random memory of this device; to cause conflicts, often a shared or disputed one."""
+        rows = machine.store.db.execute("SELECT id, scope = 'team', rivals <> '[]' FROM memories ORDER BY id")
+        if not rows:
             raise NotFound("nothing is known here")
-        team = [row for row in known if row[1]][:4]
-        disputed = [row for row in known if row[2]]
-        chosen = self.chance.choice([known, team or known, disputed or team or known])
-        return memories.get(machine.store.db, self.chance.choice(chosen)[0])
+        team_rows = [row for row in rows if row[1]][:4]
+        disputed_rows = [row for row in rows if row[2]]
+        pool = self.chance.choice([rows, team_rows or rows, disputed_rows or team_rows or rows])
+        return memories.get(machine.store.db, self.chance.choice(pool)[0])
 
-    def _peace(self, rounds: int = 3) -> None:
-        """No more faults, and everybody asks until nothing is new."""
+    def _synchronise_all(self, rounds: int = 3) -> None:
+        """Deliver everything and let all devices synchronise without faults."""
         self.network.trouble = 0
         while self.network.delayed:
             self.network.deliver_late()
@@ -249,27 +252,27 @@ class World:
 
 
 def simulate(seed: int) -> tuple[str, Counter[str]]:
-    """Run the world of a seed; return which promise was broken, if one was, and what happened."""
+    """Run the simulation of a seed; return the broken promise, if any, and counts of what happened."""
     chance = random.Random(-seed - 1)
     dice = SimpleNamespace(
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
-    # The same ids for the same seed, and small pages.
+    # The same ids for the same seed; small pages, so that a pull takes several.
     changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]
-    with replaced(changes), TemporaryDirectory() as room:
+    with patch(changes), TemporaryDirectory() as room:
         world = World(seed, Path(room))
         try:
             world.run()
         except Broken as broken:
-            return str(broken), world.happened
+            return str(broken), world.counts
         except Exception as error:  # noqa: BLE001 whatever a seeded bug makes the program raise was noticed
-            return f"{type(error).__name__}: {error}", world.happened
-        return "", promises.seen(world)
+            return f"{type(error).__name__}: {error}", world.counts
+        return "", promises.count_events(world)
 
 
 @contextmanager
-def replaced(changes: list[tuple[object, str, object]]) -> Iterator[None]:
-    """Parts of the program with others in their place."""
+def patch(changes: list[tuple[object, str, object]]) -> Iterator[None]:
+    """Replace parts of the program for a while."""
     before = [(where, name, getattr(where, name)) for where, name, _ in changes]
     for where, name, part in changes:
         setattr(where, name, part)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from benchmarks.retrieval import scores
 from evals.peers import FIGURES, PEERS
-from evals.scorecard import PAGE, RESULTS, SECTIONS, rendered
+from evals.scorecard import PAGE, RESULTS, SECTIONS, render_page
 
 
 def test_the_page_is_what_the_results_say() -> None:
-    assert PAGE.read_text() == rendered(RESULTS)
+    assert PAGE.read_text() == render_page(RESULTS)
 
 
 def test_a_changed_result_changes_the_page(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_changed_result_changes_the_page(tmp_path: Path) -> None:
     (folder / "staleness.json").write_text(json.dumps(held))
 
     assert "12.3 %" not in PAGE.read_text()
-    assert "12.3 %" in rendered(folder)
+    assert "12.3 %" in render_page(folder)
 
 
 def test_every_result_names_its_data_version_configuration_machine_and_command() -> None:

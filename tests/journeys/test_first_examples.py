@@ -104,8 +104,8 @@ def test_every_session_starts_with_the_full_context() -> None:
 def test_the_first_request_of_a_real_client_has_the_full_context(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     name = "gemini"
     npm = Path(pytestconfig.cache.mkdir("clients"))
-    trial.installed(npm, name, CLIENTS[name].package)
-    ground = replace(trial.prepared(npm, tmp_path / "client"), home=tmp_path / "client" / "home")
+    trial.install_package(npm, name, CLIENTS[name].package)
+    ground = replace(trial.prepare(npm, tmp_path / "client"), home=tmp_path / "client" / "home")
     for text in CONTEXT:
         ground.hivemind("remember", text, "--scope", "team")
 

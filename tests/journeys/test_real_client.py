@@ -16,10 +16,10 @@ pytestmark = pytest.mark.xdist_group("clients")
 
 def test_memory_works_underneath_a_real_agent(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     npm = Path(pytestconfig.cache.mkdir("clients"))
-    trial.installed(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
-    person = trial.prepared(npm, tmp_path)
+    trial.install_package(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
+    person = trial.prepare(npm, tmp_path)
 
-    held = trial.held(LIGHTEST, CLIENTS[LIGHTEST], replace(person, home=tmp_path / LIGHTEST), before="a person")
+    held = trial.check_client(LIGHTEST, CLIENTS[LIGHTEST], replace(person, home=tmp_path / LIGHTEST), before="a person")
 
     assert len(held) == 8
     assert [what for what, is_so in held.items() if not is_so] == []
@@ -27,9 +27,9 @@ def test_memory_works_underneath_a_real_agent(pytestconfig: pytest.Config, tmp_p
 
 def test_a_real_agent_follows_a_convention_only_with_the_memory_that_knows_it(pytestconfig: pytest.Config) -> None:
     npm = Path(pytestconfig.cache.mkdir("clients"))
-    trial.installed(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
+    trial.install_package(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
 
     warm, broken = play(LIGHTEST, npm, ["convention"], ["hivemind", "broken"])
 
-    assert (warm.run.success, warm.briefed, warm.run.receipts) == (True, True, True)
-    assert (broken.run.success, broken.briefed, broken.run.receipts) == (False, False, None)
+    assert (warm.run.success, warm.has_brief, warm.run.receipts) == (True, True, True)
+    assert (broken.run.success, broken.has_brief, broken.run.receipts) == (False, False, None)

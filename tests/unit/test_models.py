@@ -63,5 +63,5 @@ def test_models_are_compared_on_memories_of_ones_own(address: str) -> None:
     compared = compare(f"{address}#small", texts)
 
     assert 0 < compared.found <= 1
-    with pytest.raises(InvalidInput, match="5 are needed"):
+    with pytest.raises(InvalidInput, match="needs at least 5 memories"):
         compare("", texts[:2])

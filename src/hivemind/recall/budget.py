@@ -1,4 +1,4 @@
-"""What fits."""
+"""Fit hits into a token budget."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,41 +9,42 @@ from hivemind.model.recall import Hit
 
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
-OVERHEAD = 24
-"""Tokens of the line that says where an entry comes from."""
-ALIKE = 0.85
-"""Share of common word pairs above which a second entry says nothing new."""
+LABEL_TOKENS = 24
+"""Tokens of the label in front of each entry: id, kind, origin, date, trust."""
+DUPLICATE_SHARE = 0.85
+"""The share of common word pairs above which a second entry says nothing new."""
 
 
 def tokens(text: str) -> int:
-    """How many tokens a text costs at most, by a cheap and cautious count."""
+    """Estimate how many tokens a text costs at most; fast, and too high rather than too low."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
-    """The best hits that fit; one too long is passed over for a shorter one after it."""
-    chosen: list[Hit] = []
-    said: list[set[tuple[str, str]]] = []
-    left = max_tokens
+    """Return the first hits that fit; one that is too long is skipped for a shorter one after it."""
+    selection: list[Hit] = []
+    selection_pairs: list[set[tuple[str, str]]] = []
+    tokens_left = max_tokens
     for hit in hits:
-        cost = tokens(quoted(hit.passage)) + tokens(" · ".join(hit.labels)) + OVERHEAD
-        pairs = _pairs(hit.passage)
-        if cost > left or any(_alike(pairs, other) for other in said):
+        # Counted as rendered: quoting adds characters to each line, and labels may be long.
+        cost = tokens(quoted(hit.passage)) + tokens(" · ".join(hit.labels)) + LABEL_TOKENS
+        pairs = _word_pairs(hit.passage)
+        if cost > tokens_left or any(_is_duplicate(pairs, other) for other in selection_pairs):
             continue
-        chosen.append(replace(hit, tokens=cost))
-        said.append(pairs)
-        left -= cost
-        if len(chosen) == limit:
+        selection.append(replace(hit, tokens=cost))
+        selection_pairs.append(pairs)
+        tokens_left -= cost
+        if len(selection) == limit:
             break
-    return tuple(chosen)
+    return tuple(selection)
 
 
-def _alike(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:
-    shared = len(one & other)
-    return shared >= ALIKE * (len(one) + len(other) - shared)
+def _is_duplicate(pairs: set[tuple[str, str]], other: set[tuple[str, str]]) -> bool:
+    common = len(pairs & other)
+    return common >= DUPLICATE_SHARE * (len(pairs) + len(other) - common)
 
 
-def _pairs(text: str) -> set[tuple[str, str]]:
-    """Neighbouring words; single words would not tell "red door, blue window" from the reverse."""
+def _word_pairs(text: str) -> set[tuple[str, str]]:
+    """Return neighbouring words; single words would not tell "red door, blue window" from the reverse."""
     words = ["", *text.lower().split()]
     return set(pairwise(words))

@@ -1,4 +1,4 @@
-"""How models do on somebody's own memories."""
+"""Compare embedding models on a person's own memories."""
 
 import time
 from collections.abc import Sequence
@@ -9,18 +9,19 @@ from hivemind.errors import InvalidInput
 from hivemind.model.reports import Compared
 from hivemind.recall import models
 
-FEWEST = 5
+FEWEST_MEMORIES = 5
 
 
-def compare(named: str, texts: Sequence[str]) -> Compared:
-    """Ask for each text by its first half, and see in which place it comes."""
-    if len(texts) < FEWEST:
-        raise InvalidInput(f"there are only {len(texts)} memories here; {FEWEST} are needed to compare models")
-    model = models.load(named)
+def compare(model_name: str, texts: Sequence[str]) -> Compared:
+    """Search for each text by its first half, and return the mean reciprocal rank at which it is found."""
+    if len(texts) < FEWEST_MEMORIES:
+        raise InvalidInput(f"comparing models needs at least {FEWEST_MEMORIES} memories; found {len(texts)} here")
+    model = models.load(model_name)
     start = time.process_time()
-    known = model.embed(texts)
+    text_vectors = model.embed(texts)
     milliseconds = (time.process_time() - start) * 1000 / len(texts)
-    asked = model.embed([text[: max(len(text) // 2, 1)] for text in texts])
-    near = asked @ known.T
-    places = (near >= np.diagonal(near)[:, None]).sum(axis=1)
-    return Compared(name=model.name, found=float((1 / places).mean()), milliseconds=milliseconds)
+    query_vectors = model.embed([text[: max(len(text) // 2, 1)] for text in texts])
+    cosines = query_vectors @ text_vectors.T
+    # Texts with the same cosine as the right one count as better, so that ties do not flatter a model.
+    ranks = (cosines >= np.diagonal(cosines)[:, None]).sum(axis=1)
+    return Compared(name=model.name, found=float((1 / ranks).mean()), milliseconds=milliseconds)

@@ -1,4 +1,4 @@
-"""Whether what is about code still fits the code at hand: marked and moved down, never left out."""
+"""Staleness: check hits against the code they are about; stale ones are labelled and moved down, never dropped."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -9,85 +9,90 @@ from hivemind.model.memory import Memory
 from hivemind.model.recall import TO_VERIFY, Hit, Query, Signal
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
-"""What became of each anchor; nothing at all where that cannot be told."""
+"""Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
 
-COUNTS = {
+SCORE_FACTORS = {
     Change.MEMBERS: 0.98,
     Change.BODY_MINOR: 0.95,
     Change.BODY_MAJOR: 0.7,
     Change.SIGNATURE: 0.6,
     Change.GONE: 0.4,
 }
-"""What a hit keeps of its score; a new name or place alone costs nothing."""
+"""A hit's score is multiplied by this; a rename or move alone costs nothing."""
 
-UNTOLD = (Change.FRESH, Change.COSMETIC, Change.DOCS, Change.MEMBERS)
-"""Too little, or for a whole file too common, to spend a reader's attention on."""
+UNLABELLED_CHANGES = (Change.FRESH, Change.COSMETIC, Change.DOCS, Change.MEMBERS)
+"""Too small, or for a whole file too common, to take a reader's attention."""
 
 
-def doubted(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
-    """Each hit with what became of its code, asked for as many at once as are likely to be shown."""
-    rest = iter(hits)
-    while some := list(islice(rest, query.limit)):
-        yield from _judged(some, query, judge)
+def judge_staleness(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    """Yield each hit with the staleness of its code, judged in pages of ``query.limit``."""
+    # One page is usually all that is shown, and judging reads the working tree.
+    remaining_hits = iter(hits)
+    while page := list(islice(remaining_hits, query.limit)):
+        yield from _judge_page(page, query, judge)
 
 
 def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
-    """The same hits, in the same order; those that the code at hand puts in doubt say so, the others nothing new."""
-    known = list(hits)
-    judged = doubted(known, query, judge)
-    return [new if is_in_doubt(new) else old for old, new in zip(known, judged, strict=True)]
+    """Return the same hits in the same order, with a label on those that must be verified against the code."""
+    originals = list(hits)
+    judgements = judge_staleness(originals, query, judge)
+    return [new if is_in_doubt(new) else old for old, new in zip(originals, judgements, strict=True)]
 
 
 def is_in_doubt(hit: Hit) -> bool:
-    """Whether the code at hand asks for a look before acting on it."""
+    """Whether the hit must be verified against the code before acting on it."""
     return any(label.endswith(TO_VERIFY) for label in hit.labels)
 
 
-def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Answers before what is only close, best first, after doubt has taken from some."""
+def sort_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Sort answers before hits that are only close, best first; needed after staleness changed scores."""
     return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, -hit.score)))
 
 
-def worst(judged: Iterable[Staleness]) -> Staleness:
-    """What matters most of what became of a memory's code."""
-    return min(judged, key=lambda one: (_counts(one), one.change in UNTOLD))
+def _find_worst(changes: Iterable[Staleness]) -> Staleness:
+    return min(changes, key=lambda staleness: (_factor(staleness), staleness.change in UNLABELLED_CHANGES))
 
 
-def told(one: Staleness) -> str:
-    """What became of a symbol, in one line that names it."""
-    about = one.text if one.change is Change.GONE else f"{one.anchor.label}: {one.text}"
-    return " ".join(about.split())
+def _describe(staleness: Staleness) -> str:
+    """Describe in one line what changed about a symbol, and name it."""
+    # The text about a symbol that is gone names the symbol itself.
+    is_gone = staleness.change is Change.GONE
+    text = staleness.text if is_gone else f"{staleness.anchor.label}: {staleness.text}"
+    return " ".join(text.split())
 
 
-def _judged(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
-    about = [hit.memory.anchors if _is_of_here(hit.memory, query) else () for hit in hits]
-    every = [anchor for anchors in about for anchor in anchors]
-    answers = iter(judge(every) if every else ())
-    for hit, anchors in zip(hits, about, strict=True):
-        became = list(islice(answers, len(anchors)))
-        yield _weighed(hit, worst(became)) if became else hit
+def _judge_page(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    anchors_by_hit = [hit.memory.anchors if _can_judge(hit.memory, query) else () for hit in hits]
+    all_anchors = [anchor for anchors in anchors_by_hit for anchor in anchors]
+    # One call for the whole page, so that a file with several anchors is read once.
+    judgements = iter(judge(all_anchors) if all_anchors else ())
+    for hit, anchors in zip(hits, anchors_by_hit, strict=True):
+        changes = list(islice(judgements, len(anchors)))
+        yield _apply(hit, _find_worst(changes)) if changes else hit
 
 
-def _is_of_here(memory: Memory, query: Query) -> bool:
-    """Whether today's tree is the one to ask; what was believed in March is not judged by it."""
+def _can_judge(memory: Memory, query: Query) -> bool:
+    """Whether today's working tree says anything about the memory: not for other repositories or a past ``as_of``."""
     return memory.repo in query.sight.repos and not query.as_of
 
 
-def _weighed(hit: Hit, one: Staleness) -> Hit:
-    share = _counts(one)
+def _apply(hit: Hit, staleness: Staleness) -> Hit:
+    factor = _factor(staleness)
+    labels = _label(staleness)
     return replace(
         hit,
-        score=round(hit.score * share, 4) if hit.score > 0 else hit.score,
-        signals=(*hit.signals, Signal(name="code", score=share, why=next(iter(_label(one)), told(one)))),
-        labels=(*hit.labels, *_label(one)),
+        # A factor below one would raise a negative score.
+        score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
+        signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
+        labels=(*hit.labels, *labels),
     )
 
 
-def _counts(one: Staleness) -> float:
-    return COUNTS.get(one.edit, 1.0)
+def _factor(staleness: Staleness) -> float:
+    return SCORE_FACTORS.get(staleness.edit, 1.0)
 
 
-def _label(one: Staleness) -> tuple[str, ...]:
-    if one.must_verify:
-        return (told(one) + TO_VERIFY,)
-    return () if one.change in UNTOLD else (told(one),)
+def _label(staleness: Staleness) -> tuple[str, ...]:
+    if staleness.must_verify:
+        return (_describe(staleness) + TO_VERIFY,)
+    return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)

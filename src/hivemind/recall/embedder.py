@@ -1,4 +1,4 @@
-"""Meaning as numbers: text to vectors on this machine, with weights that came with the installation."""
+"""Turn text into vectors on this machine, with the model that is installed with the package."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,69 +13,72 @@ from hivemind.recall.wordpieces import WordPieces
 LAYERS = 6
 HEADS = 12
 HEAD_WIDTH = 32
+"""The shape of this model; other models are loaded by ``models``."""
 
 START, END = 0, 2
-"""The markers around every text."""
+"""The ids of the tokens around every text."""
 
 LONGEST_TEXT = 512
-"""In pieces, markers included: as far as the model has learned positions."""
+"""In tokens, including start and end: the model was trained with positions up to this one."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product says how near they are in meaning."""
+    """Turns texts into vectors whose dot product measures how close they are in meaning."""
 
     @property
     def name(self) -> str:
-        """The model; vectors of different names cannot be compared."""
+        """The model's name; vectors of different models cannot be compared."""
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of unit length for each text, in the order given."""
+        """Return one row of unit length for each text, in the same order."""
 
 
+# Reading and verifying 34 MB of weights costs more than embedding a question.
 @cache
 def default() -> Embedder:
-    """The model that came with the installation, loaded once in a process."""
+    """Return the installed model, loaded once per process."""
     return Granite(Weights.read(installed()))
 
 
 class Granite:
-    """granite-embedding-30m-english by IBM, a RoBERTa that gathers a text's meaning at its first marker."""
+    """granite-embedding-30m-english by IBM, a RoBERTa whose vector is the state of the first token."""
 
     name = "granite-embedding-30m-english"
     dimension = HEADS * HEAD_WIDTH
 
     def __init__(self, weights: Weights) -> None:
-        """Unpack what every text needs; the rows of words stay in the file until a text has them."""
-        self._pieces = WordPieces(weights.vocabulary["vocab"], weights.vocabulary["merges"])
+        """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
+        self._tokenizer = WordPieces(weights.vocabulary["vocab"], weights.vocabulary["merges"])
         self._words, self._word_scales = weights.integers("word_emb"), weights.scales("word_emb")
-        # RoBERTa counts positions from 2, and all of a text is of the first type.
+        # RoBERTa counts positions from 2, and all tokens of a single text have type 0.
         self._positions = weights.floats("pos_emb")[2:] + weights.floats("type_emb")[0]
-        self._norm = _norm(weights, "emb_ln")
-        self._layers = [_layer(weights, f"l{number}") for number in range(LAYERS)]
+        self._norm = _load_norm(weights, "emb_ln")
+        self._layers = [_load_layer(weights, f"l{number}") for number in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of unit length for each text, in the order given; a long text is cut at its end.
+        """Return one row of unit length for each text, in the same order; the end of a long text is ignored.
 
-        One text after another: with blocked weights a batch is no quicker, and it would need padding.
+        Texts are embedded one by one: with weights in blocks a batch is no faster, and it would need padding.
         """
         rows = np.empty((len(texts), self.dimension), np.float32)
         for number, text in enumerate(texts):
-            meaning = self._meaning(text)
-            rows[number] = meaning / np.linalg.norm(meaning)
+            vector = self._embed(text)
+            rows[number] = vector / np.linalg.norm(vector)
         return rows
 
-    def _meaning(self, text: str) -> Floats:
+    def _embed(self, text: str) -> Floats:
         *layers, last = self._layers
-        x = self._looked_up([START, *self._pieces.ids(text, LONGEST_TEXT - 2), END])
+        x = self._look_up([START, *self._tokenizer.ids(text, LONGEST_TEXT - 2), END])
         for layer in layers:
             x = layer.apply(x, rows=len(x))
+        # Only the first token's state is used, so the last layer computes one row.
         return last.apply(x, rows=1)
 
-    def _looked_up(self, ids: list[int]) -> Floats:
+    def _look_up(self, ids: list[int]) -> Floats:
         scales = self._word_scales[ids]
         words = self._words[ids].reshape(*scales.shape, -1) * scales[:, :, None]
         return self._norm.apply(words.reshape(len(ids), -1) + self._positions[: len(ids)])
@@ -98,8 +101,8 @@ class _Norm:
 class _Linear:
     """A weight matrix cut into blocks, as high as a vector and as wide as a head.
 
-    Before it multiplies a few rows with a large matrix, BLAS copies all of the matrix into another order. It
-    leaves that out for small ones, and a short question then takes half the time.
+    Before BLAS multiplies a few rows with a large matrix, it copies the whole matrix into another order. It does not
+    copy small matrices, so with blocks a short question takes half the time.
     """
 
     blocks: Floats
@@ -113,42 +116,43 @@ class _Linear:
         return y
 
     def apply(self, x: Floats) -> Floats:
-        return _side_by_side(self.by_head(x))
+        return _concatenate(self.by_head(x))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layer:
     attention: _Linear
-    attended: _Linear
-    attended_norm: _Norm
-    widened: _Linear
-    narrowed: _Linear
-    norm: _Norm
+    attention_output: _Linear
+    attention_norm: _Norm
+    feed_forward_in: _Linear
+    feed_forward_out: _Linear
+    output_norm: _Norm
 
     def apply(self, x: Floats, rows: int) -> Floats:
-        """The first rows after this layer, each having looked at the whole text."""
+        """Return the first rows after this layer; each attends to the whole text."""
         queries, keys, values = self.attention.by_head(x).reshape(3, HEADS, len(x), HEAD_WIDTH)
-        seen = _attend(queries[:, :rows], keys, values)
-        x = self.attended_norm.apply(x[:rows] + self.attended.apply(seen))
-        return self.norm.apply(x + self.narrowed.apply(_gelu(self.widened.apply(x))))
+        attention = _attend(queries[:, :rows], keys, values)
+        x = self.attention_norm.apply(x[:rows] + self.attention_output.apply(attention))
+        return self.output_norm.apply(x + self.feed_forward_out.apply(_gelu(self.feed_forward_in.apply(x))))
 
 
 def _attend(queries: Floats, keys: Floats, values: Floats) -> Floats:
     weights: Floats = queries @ keys.swapaxes(1, 2)
     weights *= HEAD_WIDTH**-0.5
+    # Subtracting the largest keeps the exponential from overflowing; the result is the same.
     weights -= weights.max(axis=2, keepdims=True)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=2, keepdims=True)
-    seen: Floats = weights @ values
-    return _side_by_side(seen)
+    heads: Floats = weights @ values
+    return _concatenate(heads)
 
 
-def _side_by_side(heads: Floats) -> Floats:
+def _concatenate(heads: Floats) -> Floats:
     return heads.swapaxes(0, 1).reshape(heads.shape[1], -1)
 
 
 def _gelu(x: Floats) -> Floats:
-    """By tanh, because NumPy has no erf; that turns a vector by less than 1e-5 in cosine."""
+    """Apply GELU by its tanh approximation, because NumPy has no erf; it changes a cosine by less than 1e-5."""
     y = np.square(x)
     y *= 0.044715
     y += 1
@@ -161,11 +165,11 @@ def _gelu(x: Floats) -> Floats:
     return y
 
 
-def _norm(weights: Weights, name: str) -> _Norm:
+def _load_norm(weights: Weights, name: str) -> _Norm:
     return _Norm(weight=weights.floats(f"{name}.w"), bias=weights.floats(f"{name}.b"))
 
 
-def _linear(weights: Weights, name: str) -> _Linear:
+def _load_linear(weights: Weights, name: str) -> _Linear:
     integers, scales = weights.integers(f"{name}.w"), weights.scales(f"{name}.w")
     height = Granite.dimension
     down, across = integers.shape[1] // height, len(integers) // HEAD_WIDTH
@@ -181,12 +185,12 @@ def _linear(weights: Weights, name: str) -> _Linear:
     )
 
 
-def _layer(weights: Weights, name: str) -> _Layer:
+def _load_layer(weights: Weights, name: str) -> _Layer:
     return _Layer(
-        attention=_linear(weights, f"{name}.qkv"),
-        attended=_linear(weights, f"{name}.ao"),
-        attended_norm=_norm(weights, f"{name}.aln"),
-        widened=_linear(weights, f"{name}.f1"),
-        narrowed=_linear(weights, f"{name}.f2"),
-        norm=_norm(weights, f"{name}.fln"),
+        attention=_load_linear(weights, f"{name}.qkv"),
+        attention_output=_load_linear(weights, f"{name}.ao"),
+        attention_norm=_load_norm(weights, f"{name}.aln"),
+        feed_forward_in=_load_linear(weights, f"{name}.f1"),
+        feed_forward_out=_load_linear(weights, f"{name}.f2"),
+        output_norm=_load_norm(weights, f"{name}.fln"),
     )

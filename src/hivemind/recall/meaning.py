@@ -1,6 +1,6 @@
-"""Search by meaning: a model that turns text into vectors, and the vectors kept for every passage.
+"""Search by meaning: a model that turns text into vectors, and a stored vector for every passage.
 
-Vectors follow the log at their own pace. Recall works while they are behind, and lets them catch up a little.
+Vectors are made after memories are written. Recall works while some are missing, and makes a few of them each time.
 """
 
 from collections.abc import Callable
@@ -13,45 +13,45 @@ from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import vectors
 
-AT_ONCE = 32
+BATCH_SIZE = 32
 
 
-def load(named: str) -> "Meaning":
-    """The model that a setting names."""
-    return Meaning(models.load(named))
+def load(model: str) -> "Meaning":
+    """Load the model that the setting ``model`` names."""
+    return Meaning(models.load(model))
 
 
 class Meaning:
-    """A model in use."""
+    """Embeds passages and questions with one model."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
 
     def catch_up(self, db: Database, limit: int, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed passages that have no vector yet, at most so many; return how many were done."""
+        """Embed at most ``limit`` passages that have no vector yet, and return how many were embedded."""
         if vectors.model(db) not in (None, self.embedder.name):
-            # Vectors of two models cannot be compared. Words answer while the new ones come.
+            # Vectors of two models cannot be compared. Until the new ones are made, recall searches by words.
             vectors.want_all(db)
-        # Counting them takes longer than a recall may, so it is done once, and for somebody who watches.
+        # Counting takes longer than a recall may, so it is done only for a caller that shows progress.
         have, want = vectors.count(db) if progress else (0, 0)
-        done = 0
-        while done < limit and (rows := vectors.wanted(db, min(AT_ONCE, limit - done))):
+        count = 0
+        while count < limit and (rows := vectors.wanted(db, min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)
             nearness.keep(db, self.embedder.name, keys, self.embedder.embed(texts))
-            done += len(rows)
+            count += len(rows)
             if progress:
-                progress(have + done, have + want)
-        return done
+                progress(have + count, have + want)
+        return count
 
-    def ask(self, query: Query) -> "Asked":
-        """Begin to read a question."""
-        asked = Asked(self.embedder, query)
-        asked.start()
-        return asked
+    def embed_query(self, query: Query) -> "QueryVector":
+        """Start to embed a question in the background."""
+        query_vector = QueryVector(self.embedder, query)
+        query_vector.start()
+        return query_vector
 
 
-class Asked(Thread):
-    """A question that is read while its words are searched; on two cores that takes a third off a recall."""
+class QueryVector(Thread):
+    """Embeds a question while its words are searched; on two cores that makes a recall a third faster."""
 
     def __init__(self, embedder: Embedder, query: Query) -> None:
         super().__init__(daemon=True)
@@ -61,19 +61,20 @@ class Asked(Thread):
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Make the question's vector."""
+        """Embed the question."""
         try:
             self._vector = self._embedder.embed([self._query.text])[0]
-        except Exception as error:  # noqa: BLE001 - raised again where somebody waits for the vector
+        except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
             self._failure = error
 
-    def near(self, db: Database, also: set[int]) -> dict[int, float]:
-        """How near passages are to the question: the nearest in sight, and certain others."""
+    def compare(self, db: Database, also: set[int]) -> dict[int, float]:
+        """Wait for the vector and return the cosines of the closest visible passages and of those in ``also``."""
+        # Waits only here, after the caller has searched the words.
         self.join()
         if self._vector is None:
             assert self._failure is not None
             raise self._failure
         model = self._embedder.name
-        found = nearness.near(db, self._query, model, self._vector)
-        rest = [key for key in also if key not in found]
-        return found | nearness.nearness(vectors.of_passages(db, model, rest), self._vector)
+        cosines = nearness.near(db, self._query, model, self._vector)
+        missing = [key for key in also if key not in cosines]
+        return cosines | nearness.cosines_by_passage(vectors.of_passages(db, model, missing), self._vector)

@@ -1,4 +1,4 @@
-"""Which passages are near a question in meaning: the engine proposes, then they are compared exactly."""
+"""Compare passages with a question by their vectors: the index proposes likely ones, then exact cosines decide."""
 
 from collections.abc import Sequence
 
@@ -9,45 +9,48 @@ from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
 from hivemind.store.projections import vectors
 
-SURVIVORS = 200
-"""How many of the likely ones are compared exactly."""
-FEW = 2_000
-"""How many passages that pass a filter on metadata are all compared; more take longer than a recall may."""
+LIKELY_PASSAGES = 200
+"""How many of the passages that the index proposes are compared exactly."""
+MOST_FILTERED_PASSAGES = 2_000
+"""How many passages that match a metadata filter are compared exactly; more would take longer than a recall may."""
 
 Floats = NDArray[np.float32]
 
 
-def near(db: Database, query: Query, model: str, asked: Floats) -> dict[int, float]:
-    """The passages in sight that are likely near the question, and how near each is."""
-    # Of the likely ones a narrow filter might leave nothing, although some that pass it are near enough.
-    few = vectors.fitting(db, query, model, FEW) if query.where else []
-    likely = [] if few else db.index.likely(asked, query.sight, SURVIVORS)
-    return nearness(few or vectors.seen(db, query, model, likely), asked)
+def near(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
+    """Return the visible passages that are likely close to the question, with their cosines."""
+    # A narrow filter may reject all passages that the index proposes, although others that match it are close enough.
+    matches = vectors.fitting(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
+    likely = [] if matches else db.index.likely(query_vector, query.sight, LIKELY_PASSAGES)
+    return cosines_by_passage(matches or vectors.seen(db, query, model, likely), query_vector)
 
 
-def nearness(found: Sequence[Vector], asked: Floats) -> dict[int, float]:
-    """How near each vector is to the question: the cosine of the angle between them."""
-    if not found:
+def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict[int, float]:
+    """Return the cosine between the question and each passage."""
+    if not passages:
         return {}
-    numbers = np.frombuffer(b"".join(one.numbers for one in found), np.int8).reshape(len(found), -1)
-    cosines = numbers.astype(np.float32) @ asked * np.array([one.scale for one in found], np.float32)
-    return dict(zip((one.passage for one in found), cosines.tolist(), strict=True))
+    numbers = np.frombuffer(b"".join(vector.numbers for vector in passages), np.int8).reshape(len(passages), -1)
+    scales = np.array([vector.scale for vector in passages], np.float32)
+    cosines = numbers.astype(np.float32) @ query_vector * scales
+    return dict(zip((vector.passage for vector in passages), cosines.tolist(), strict=True))
 
 
 def keep(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:
-    """Store vectors of passages."""
+    """Store the vectors of passages, rounded to signed bytes with one scale each."""
+    # Bytes take a quarter of the room of floats.
     scales = np.maximum(np.abs(rows).max(axis=1), 1e-9) / 127
     numbers = np.rint(rows / scales[:, None]).astype(np.int8)
-    small = [
+    byte_vectors = [
         Vector(passage, float(scale), row.tobytes())
         for passage, scale, row in zip(passages, scales, numbers, strict=True)
     ]
+    # One transaction, so that a passage is never without both its vector and its mark as waiting for one.
     with db.transaction():
-        db.index.keep(model, small)
+        db.index.keep(model, byte_vectors)
         for passage in passages:
             vectors.no_longer_want(db, passage)
 
 
-def read(scale: float, numbers: bytes) -> Floats:
-    """A stored vector as numbers."""
+def unpack(scale: float, numbers: bytes) -> Floats:
+    """Return a stored vector as floats."""
     return np.frombuffer(numbers, np.int8).astype(np.float32) * np.float32(scale)

@@ -1,4 +1,4 @@
-"""One order out of what was found, each place with its reasons."""
+"""Rank candidates by words and meaning, and load the memories behind them with the reasons for their rank."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,99 +15,106 @@ from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
-BY_WORDS = 0.35
-"""How much words count against meaning."""
-UNRELATED, SAME = 0.5, 0.8
-"""How near texts are that have nothing to do with each other, and that say nearly the same, by the model's measure."""
-CROWDED, CROWD = 0.2, 3
-"""What a text loses, by the logarithm of its passages that were found, up to three: many have many chances."""
-PASTED = 400
-"""Characters; a question longer than this is a text itself, and long texts are its equals."""
-TAIL = 0.2
-"""What reaches less than this share of the best hit's score is no answer, only among the closest."""
-BY_TRUST = {1: 0.85, 2: 0.97, 3: 1.0}
-TRUST_SAYS = {int(trust): f"trust {trust}" for trust in Trust}
-EPISODES = [kind.value for kind in Kind if kind.bucket == "episodic"]
-EPISODIC = 0.85
-"""What tells of one session gives way to what holds in general."""
-NAMED_TIME = 1.25
+WORDS_WEIGHT = 0.35
+"""The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""
+UNRELATED_COSINE, SAME_COSINE = 0.5, 0.8
+"""The model's cosine of unrelated texts, and of texts that say nearly the same."""
+MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.2, 3
+"""Times the logarithm of the passages found, up to three: each passage is one more chance to match by accident."""
+PASTED_CHARACTERS = 400
+"""A question longer than this is a pasted text, which long memories match for good reason: no penalty."""
+ANSWER_SHARE = 0.2
+"""A hit below this share of the best score is no answer, only among the closest."""
+TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
+TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}
+EPISODIC_KINDS = [kind.value for kind in Kind if kind.bucket == "episodic"]
+EPISODIC_FACTOR = 0.85
+"""What describes one session ranks below what holds in general."""
+TIME_FACTOR = 1.25
 """A question about last week wants what was learned last week."""
-ELSEWHERE = 0.8
+ELSEWHERE_FACTOR = 0.8
 """What was learned in another repository counts less."""
 
 
-Named = tuple[str, str] | None
-"""The time a question names, if it does."""
+Window = tuple[str, str] | None
+"""The start and end of the time that a question names, if it names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate in its place."""
+    """A candidate with its score."""
 
     candidate: Candidate
     score: float
     words: float
-    """How well its words fit, as a share of the best."""
+    """The score of its words, as a share of the best."""
     is_sure: bool = False
-    """Whether it fits well enough to be an answer."""
+    """Whether it matches well enough to be an answer."""
 
 
-def rank(found: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
-    """Best first, each memory once, by the passage that fits best; those that answer are marked if any does."""
-    most_words = max((candidate.words for candidate in found), default=0.0)
-    named = window_named(query.text, query.now)
+def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
+    """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
+    most_words = max((candidate.words for candidate in candidates), default=0.0)
+    window = window_named(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
-    for candidate in found:
-        passages.setdefault(candidate.found.memory_id, []).append(_ranked(candidate, most_words, query, named))
-    best = [_best(of_one, query) for of_one in passages.values()]
-    newest_first = sorted(best, key=lambda one: one.candidate.found.revised_at, reverse=True)
-    in_order = sorted(newest_first, key=lambda one: -one.score)
-    return [replace(one, is_sure=is_answered and one.score >= TAIL * in_order[0].score) for one in in_order]
+    for candidate in candidates:
+        passages.setdefault(candidate.passage.memory_id, []).append(_score(candidate, most_words, query, window))
+    best = [_pick_best(of_memory, query) for of_memory in passages.values()]
+    # Sorting is stable, so the newer of two equal scores stays first.
+    newest_first = sorted(best, key=lambda place: place.candidate.passage.revised_at, reverse=True)
+    best_first = sorted(newest_first, key=lambda place: -place.score)
+    return [
+        replace(place, is_sure=is_answered and place.score >= ANSWER_SHARE * best_first[0].score)
+        for place in best_first
+    ]
 
 
-def _best(of_one: list[Ranked], query: Query) -> Ranked:
-    """The best passage of a memory, less what it owes to there being many."""
-    best = max(of_one, key=lambda one: one.score)
-    if len(of_one) == 1 or len(query.text) > PASTED:
+def _pick_best(passages: list[Ranked], query: Query) -> Ranked:
+    """Return the best passage of one memory, with a penalty if many of its passages were found."""
+    best = max(passages, key=lambda place: place.score)
+    if len(passages) == 1 or len(query.text) > PASTED_CHARACTERS:
         return best
-    return replace(best, score=round(best.score - CROWDED * math.log(min(len(of_one), CROWD)), 4))
+    penalty = MANY_PASSAGES_PENALTY * math.log(min(len(passages), MOST_PENALISED))
+    return replace(best, score=round(best.score - penalty, 4))
 
 
-def hits(db: Database, query: Query, in_order: Sequence[Ranked]) -> Iterator[Hit]:
-    """The memories behind the places, loaded as many at once as are wanted, as long as somebody asks for more."""
-    named = window_named(query.text, query.now)
-    is_answered = any(ranked.is_sure for ranked in in_order)
-    asked = terms(query.text)
-    rest = iter(in_order)
-    while some := list(islice(rest, query.limit)):
-        believed = _as_believed(db, query, [ranked.candidate.found.memory_id for ranked in some])
-        for ranked in some:
-            memory = believed.get(ranked.candidate.found.memory_id)
+def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator[Hit]:
+    """Load the memories of a ranking in order, one page of ``query.limit`` at a time as the caller asks for more."""
+    window = window_named(query.text, query.now)
+    is_answered = any(place.is_sure for place in ranking)
+    words = terms(query.text)
+    places = iter(ranking)
+    while page := list(islice(places, query.limit)):
+        loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
+        for place in page:
+            memory = loaded_memories.get(place.candidate.passage.memory_id)
+            # With as_of, a memory may not have existed yet, or not have been current.
             if memory is None:
                 continue
-            is_sure = ranked.is_sure or (is_answered and _is_named(memory, asked))
+            is_sure = place.is_sure or (is_answered and _is_named(memory, words))
+            detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(
                 memory=memory,
-                passage=_shown(memory, ranked.candidate.found.text, query.detail if is_sure else Detail.HEADLINE),
-                score=ranked.score,
-                signals=tuple(_signals(ranked, query, named)),
-                labels=labels(memory, query),
+                passage=_select_text(memory, place.candidate.passage.text, detail),
+                score=place.score,
+                signals=tuple(_explain(place, query, window)),
+                labels=build_labels(memory, query),
                 is_sure=is_sure,
             )
 
 
-def _is_named(memory: Memory, asked: Sequence[str]) -> bool:
+def _is_named(memory: Memory, words: Sequence[str]) -> bool:
     """Whether the question names one of the memory's tags, its subject, or its kind in the plural.
 
     A person tags a note "conventions" so that a question about conventions gets it. A kind in the singular does not
     count: "fix the build" does not ask for every fix.
     """
     names = (*memory.tags, memory.subject, memory.kind.plural)
-    return any(share_of([word], name.lower()) for name in names if name for word in asked)
+    return any(share_of([word], name.lower()) for name in names if name for word in words)
 
 
-def _shown(memory: Memory, passage: str, detail: Detail) -> str:
-    """The first line, the passage that answers, or all of it."""
+def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
+    """Return the first line, the matching passage or the whole text."""
     match detail:
         case Detail.HEADLINE:
             return first_line(memory.text)
@@ -117,74 +124,76 @@ def _shown(memory: Memory, passage: str, detail: Detail) -> str:
             return memory.text
 
 
-def _ranked(candidate: Candidate, most_words: float, query: Query, named: Named) -> Ranked:
+def _score(candidate: Candidate, most_words: float, query: Query, window: Window) -> Ranked:
     words = candidate.words / most_words if most_words > 0 else 0.0
-    fit = BY_WORDS * words
+    score = WORDS_WEIGHT * words
     if candidate.meaning is not None:
-        fit += (1 - BY_WORDS) * _nearness(candidate.meaning)
-    if fit > 0:
-        for _, counts, _ in _standing(candidate, query, named):
-            fit *= counts
-    return Ranked(candidate, round(fit, 4), words)
+        score += (1 - WORDS_WEIGHT) * _rescale(candidate.meaning)
+    # A factor below one would raise a negative score (a cosine below that of unrelated texts).
+    if score > 0:
+        for _, factor, _ in _factors(candidate, query, window):
+            score *= factor
+    return Ranked(candidate, round(score, 4), words)
 
 
-def _signals(ranked: Ranked, query: Query, named: Named) -> Iterator[Signal]:
-    """Why it stands there; told only of what is shown."""
-    candidate = ranked.candidate
-    if ranked.words:
-        yield Signal(name="words", score=ranked.words, why=_words_say(ranked.words))
+def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
+    """List the reasons for a rank; made only for the hits that are shown."""
+    candidate = place.candidate
+    if place.words:
+        yield Signal(name="words", score=place.words, why=_describe_words(place.words))
     if candidate.meaning is not None:
-        yield Signal(name="meaning", score=candidate.meaning, why=_meaning_says(_nearness(candidate.meaning)))
-    for name, counts, why in _standing(candidate, query, named):
-        yield Signal(name=name, score=counts, why=why)
+        yield Signal(name="meaning", score=candidate.meaning, why=_describe_meaning(_rescale(candidate.meaning)))
+    for name, factor, why in _factors(candidate, query, window):
+        yield Signal(name=name, score=factor, why=why)
 
 
-def _nearness(cosine: float) -> float:
-    return (cosine - UNRELATED) / (SAME - UNRELATED)
+def _rescale(cosine: float) -> float:
+    """Map the model's range of cosines to 0 for unrelated and 1 for the same; below and above are possible."""
+    return (cosine - UNRELATED_COSINE) / (SAME_COSINE - UNRELATED_COSINE)
 
 
-def _standing(candidate: Candidate, query: Query, named: Named) -> list[tuple[str, float, str]]:
-    """What speaks for or against a memory, whatever the question: name, what it counts, why."""
-    found = candidate.found
-    said = [("trust", BY_TRUST[found.trust], TRUST_SAYS[found.trust])]
-    if found.kind in EPISODES and Kind.TRACE not in query.kinds:
-        said.append(("kind", EPISODIC, "tells of one session"))
-    if named and named[0] <= found.revised_at <= named[1]:
-        said.append(("time", NAMED_TIME, "is from the time the question names"))
-    if found.repo and any(query.sight.repos) and found.repo not in query.sight.repos:
-        said.append(("place", ELSEWHERE, "was learned in another repository"))
-    return said
+def _factors(candidate: Candidate, query: Query, window: Window) -> list[tuple[str, float, str]]:
+    """List what raises or lowers a memory's score besides its text, as name, factor and reason."""
+    passage = candidate.passage
+    factors = [("trust", TRUST_FACTORS[passage.trust], TRUST_REASONS[passage.trust])]
+    if passage.kind in EPISODIC_KINDS and Kind.TRACE not in query.kinds:
+        factors.append(("kind", EPISODIC_FACTOR, "is about a single session"))
+    if window and window[0] <= passage.revised_at <= window[1]:
+        factors.append(("time", TIME_FACTOR, "is from the time the question names"))
+    if passage.repo and any(query.sight.repos) and passage.repo not in query.sight.repos:
+        factors.append(("place", ELSEWHERE_FACTOR, "was learned in another repository"))
+    return factors
 
 
-def _as_believed(db: Database, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
-    """Memories as they are, or as they were at the time the question is about."""
+def _load_memories(db: Database, query: Query, ids: Sequence[str]) -> dict[str, Memory]:
+    """Load memories by id as they are now, or as they were at the query's ``as_of``."""
     if not query.as_of:
         return {memory.id: memory for memory in memories.get_all(db, ids)}
-    then = filter(None, (memories.as_of(db, memory_id, query.as_of) for memory_id in ids))
-    return {memory.id: memory for memory in then if _stood(memory, query)}
+    past = filter(None, (memories.as_of(db, memory_id, query.as_of) for memory_id in ids))
+    return {memory.id: memory for memory in past if _was_current(memory, query)}
 
 
-def _stood(memory: Memory, query: Query) -> bool:
+def _was_current(memory: Memory, query: Query) -> bool:
     if memory.is_expired(query.as_of) or memory.status is Status.RETRACTED:
         return False
     return not query.statuses or memory.status in query.statuses
 
 
-def _words_say(words: float) -> str:
-    return "shares the telling words of the question" if words > 0.6 else "shares words with the question"
+def _describe_words(share: float) -> str:
+    return "shares the most significant words of the question" if share > 0.6 else "shares words with the question"
 
 
-def _meaning_says(meaning: float) -> str:
-    return "is near the question in meaning" if meaning > 0.6 else "has something to do with the question"
+def _describe_meaning(meaning: float) -> str:
+    return "is close to the question in meaning" if meaning > 0.6 else "is loosely related to the question"
 
 
-def labels(memory: Memory, query: Query) -> tuple[str, ...]:
-    """What a reader must know before using it: disputed, elsewhere, overdue, past."""
-    said = [] if memory.status is Status.ACTIVE else [memory.status.value]
+def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
+    """List the warnings a reader needs: disputed, from another repository, overdue for verification, no longer true."""
+    labels = [] if memory.status is Status.ACTIVE else [memory.status.value]
     if memory.repo and memory.repo not in query.sight.repos:
-        said.append(elsewhere(memory.repo))
+        labels.append(elsewhere(memory.repo))
     if memory.is_overdue(query.moment):
-        said.append(f"was to be verified by {memory.verify_by[:10]}: verify before acting")
+        labels.append(f"verification was due by {memory.verify_by[:10]}: verify before acting")
     if memory.valid_to and memory.valid_to <= query.moment:
-        said.append(f"was true until {memory.valid_to[:10]}")
-    return tuple(said)
+        labels.append(f"was true until {memory.valid_to[:10]}")
+    return tuple(labels)

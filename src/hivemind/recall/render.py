@@ -1,7 +1,7 @@
-"""The block an agent reads.
+"""Render the block of memories that an agent reads.
 
-Recalled text is data: it stands inside a fence whose mark nobody could know beforehand, each entry with
-where it comes from, and nothing in it is obeyed by a terminal.
+Recalled text is data. It is fenced with a mark that its authors could not know, every entry says where it comes from,
+and control characters cannot reach the terminal.
 """
 
 from collections.abc import Sequence
@@ -17,25 +17,25 @@ CLOSEST = "Closest, less certain:"
 
 
 def render(hits: tuple[Hit, ...], files: Sequence[Related] = (), sessions: Sequence[SharedSession] = ()) -> str:
-    """An entry per memory, then the files and sessions, fenced; nothing at all when there is nothing to say."""
-    answers = [entry(hit) for hit in hits if hit.is_sure]
-    closest = [entry(hit) for hit in hits if not hit.is_sure]
+    """Render an entry per memory, then the files and sessions, in a fence; empty when there is nothing to show."""
+    answers = [render_entry(hit) for hit in hits if hit.is_sure]
+    closest = [render_entry(hit) for hit in hits if not hit.is_sure]
     lines = [*answers, *([CLOSEST] if answers and closest else []), *closest]
-    lines += around(files, sessions)
+    lines += render_nearby(files, sessions)
     return fenced(NOTE if answers or not closest else NO_MATCH, "\n".join(lines)) if lines else ""
 
 
-def around(files: Sequence[Related], sessions: Sequence[SharedSession]) -> list[str]:
-    """The lines about files and about the sessions that touched them together; what they quote is data."""
+def render_nearby(files: Sequence[Related], sessions: Sequence[SharedSession]) -> list[str]:
+    """List the files and the sessions that touched them together; paths and summaries are quoted, as untrusted text."""
     lines = ["Files:"] if files else []
-    lines += [f"- {quoted(one.path)} ({quoted(', '.join(one.why))})" for one in files]
+    lines += [f"- {quoted(file.path)} ({quoted(', '.join(file.why))})" for file in files]
     lines += ["Touched together:"] if sessions else []
-    return [*lines, *(f"- {quoted(one.summary)}" for one in sessions)]
+    return [*lines, *(f"- {quoted(session.summary)}" for session in sessions)]
 
 
-def entry(hit: Hit) -> str:
-    """One memory with its id, kind, origin, age, trust and what to beware of."""
+def render_entry(hit: Hit) -> str:
+    """Render one memory with its id, kind, scope, origin, date, trust and warnings."""
     memory = hit.memory
     origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
-    about = [short(memory.id), memory.kind.value, memory.scope.value, origin, day(memory.revised_at)]
-    return f"[{label(*about, f'trust {memory.trust}', *hit.labels)}] {quoted(hit.passage)}"
+    fields = [short(memory.id), memory.kind.value, memory.scope.value, origin, day(memory.revised_at)]
+    return f"[{label(*fields, f'trust {memory.trust}', *hit.labels)}] {quoted(hit.passage)}"

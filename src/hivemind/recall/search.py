@@ -1,4 +1,4 @@
-"""Candidates: passages in sight that may bear on the question, by their words and by their meaning."""
+"""Find candidates: visible passages that match a question by their words or their meaning."""
 
 from dataclasses import dataclass
 from heapq import nlargest
@@ -10,33 +10,35 @@ from hivemind.store.database import Database, Found
 from hivemind.store.projections import words
 
 if TYPE_CHECKING:
-    # A numerical library, which recalling by words alone does not load.
+    # NumPy, which a search by words alone does not load.
     from hivemind.recall.meaning import Meaning
 
-BY_WORDS = 100
-BY_MEANING = 60
+MOST_BY_WORDS = 100
+MOST_BY_MEANING = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage, how well its words fit, and how near it is in meaning."""
+    """A passage that may answer, with the scores of its words and its meaning."""
 
-    found: Found
+    passage: Found
     meaning: float | None
+    """The cosine to the question; none without a model, or where the passage has no vector yet."""
 
     @property
     def words(self) -> float:
-        """How well its words fit."""
-        return self.found.score
+        """How well its words match, as the search engine scores it."""
+        return self.passage.score
 
 
-def candidates(db: Database, query: Query, meaning: "Meaning | None") -> list[Candidate]:
-    """What the words and the meaning of the question find within sight."""
-    asked = meaning.ask(query) if meaning else None
-    by_words = max(BY_WORDS, query.limit)
-    found = {one.key: one for one in db.index.search(query, by_words)}
-    near = asked.near(db, also=set(found)) if asked else {}
-    # What must stand together is a matter of words alone.
-    nearest = [] if phrases(query.text) else nlargest(max(BY_MEANING, query.limit), near, key=lambda key: near[key])
-    found |= {one.key: one for one in words.read(db, set(nearest) - set(found))}
-    return [Candidate(one, near.get(one.key)) for one in found.values()]
+def find_candidates(db: Database, query: Query, meaning: "Meaning | None") -> list[Candidate]:
+    """Search the visible passages by words and, with a model, by meaning."""
+    query_vector = meaning.embed_query(query) if meaning else None
+    limit = max(MOST_BY_WORDS, query.limit)
+    passages = {passage.key: passage for passage in db.index.search(query, limit)}
+    cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
+    # A phrase in quotes must match word for word, so meaning adds no candidates.
+    is_phrase = bool(phrases(query.text))
+    nearest = [] if is_phrase else nlargest(max(MOST_BY_MEANING, query.limit), cosines, key=lambda key: cosines[key])
+    passages |= {passage.key: passage for passage in words.read(db, set(nearest) - set(passages))}
+    return [Candidate(passage, cosines.get(passage.key)) for passage in passages.values()]

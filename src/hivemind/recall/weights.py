@@ -1,4 +1,4 @@
-"""The file a model comes in: found, checked byte for byte, and read by name."""
+"""The file of the installed model: find it, verify its checksum, and read its tensors by name."""
 
 import hashlib
 import json
@@ -24,20 +24,20 @@ Bytes = NDArray[np.int8]
 
 
 def installed(package: str = PACKAGE) -> Path:
-    """Where the weights lie; the package around them is looked up, never run."""
-    found = find_spec(package)
-    places = found.submodule_search_locations if found else None
-    if not places:
+    """Return the path of the weights; their package is only located, its code is never run."""
+    spec = find_spec(package)
+    folders = spec.submodule_search_locations if spec else None
+    if not folders:
         raise Unavailable(f"the embedding model is not installed; {REMEDY}")
-    return Path(places[0]) / PACK
+    return Path(folders[0]) / PACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The named tensors of one file, and the vocabulary beside them.
+    """The tensors of one file by name, and its vocabulary.
 
-    The file: eight bytes of magic, the length of the header, the header, the vocabulary, the tensors in the
-    header's order. Where a tensor is of small integers its scales follow, one for each group along a row.
+    The file consists of eight bytes of magic, the length of the header, the header, the vocabulary, and the tensors in
+    the header's order. A tensor of small integers is followed by its scales, one for each group along a row.
     """
 
     path: Path
@@ -48,12 +48,13 @@ class Weights:
 
     @classmethod
     def read(cls, path: Path, sha256: str = SHA256) -> "Weights":
-        """Open the file, provided it is the very one that was meant."""
+        """Open the file after verifying its checksum."""
         if not path.is_file():
             raise Unavailable(f"the embedding model is not at {path}; {REMEDY}")
+        # Verified before anything in it is parsed.
         content = np.memmap(path, np.uint8, "r")
         if hashlib.sha256(content.data).hexdigest() != sha256:
-            raise Unavailable(f"the embedding model at {path} is not the one that was published; {REMEDY}")
+            raise Unavailable(f"the embedding model at {path} does not match its published checksum; {REMEDY}")
         header_end = 16 + int(content[8:16].view("<u8")[0])
         header = json.loads(content[16:header_end].tobytes())
         vocabulary_end = header_end + header["tokenizer_len"]
@@ -68,20 +69,20 @@ class Weights:
         )
 
     def floats(self, name: str) -> Floats:
-        """A tensor of floats, as it is."""
+        """Return a tensor of floats."""
         shape = self.tensors[name]["shape"]
         return self._floats(self.starts[name], int(np.prod(shape))).reshape(shape)
 
     def integers(self, name: str) -> Bytes:
-        """A tensor of small integers, mapped anew so that only the rows in use take up memory."""
+        """Return a tensor of small integers, mapped separately so that only the rows in use take up memory."""
         return np.memmap(self.path, np.int8, "r", self.starts[name], tuple(self.tensors[name]["shape"]))
 
     def scales(self, name: str) -> Floats:
-        """What the integers of that name are to be multiplied with, row by row and group by group."""
+        """Return the factors for the integers of that name, by row and group."""
         rows, columns = self.tensors[name]["shape"]
         groups = columns // self.tensors[name]["group"]
         return self._floats(self.starts[name] + rows * columns, rows * groups).reshape(rows, groups)
 
     def _floats(self, start: int, count: int) -> Floats:
-        """A copy, because the file keeps no alignment."""
+        """Return a copy, because tensors are not aligned in the file."""
         return self.content[start : start + 4 * count].view("<f4").astype(np.float32)

@@ -1,4 +1,4 @@
-"""Text to the numbers a model reads: byte-level pair encoding, as GPT-2 and RoBERTa use it."""
+"""Tokenise text for the model: byte-level pair encoding, as GPT-2 and RoBERTa use it."""
 
 import re
 import unicodedata
@@ -15,75 +15,77 @@ WORD = re.compile(
 LONGEST_WORD = 256
 """Longer runs (encoded blobs, mostly) are cut here, because merging a run costs the square of its length."""
 
-REMEMBERED_WORDS = 1 << 15
+CACHED_WORDS = 1 << 15
 
 
 class WordPieces:
     """A vocabulary and the merges that lead to it."""
 
     def __init__(self, vocabulary: Mapping[str, int], merges: Sequence[str]) -> None:
-        """Merges are written "left right", the most urgent first."""
+        """Take merges as "left right", in the order in which they are applied."""
         self._vocabulary = vocabulary
-        self._urgency = dict(zip(merges, range(len(merges)), strict=True))
-        self._word_ids = lru_cache(REMEMBERED_WORDS)(self._merge)
+        self._merge_ranks = dict(zip(merges, range(len(merges)), strict=True))
+        # Not a decorator on the method, which would keep every instance alive.
+        self._word_ids = lru_cache(CACHED_WORDS)(self._merge)
 
     def ids(self, text: str, limit: int) -> list[int]:
-        """The first pieces of the text, at most as many as the limit; what looks like a marker is plain text."""
-        found: list[int] = []
+        """Return the ids of the first tokens, at most ``limit``; text that looks like a special token is plain text."""
+        ids: list[int] = []
         for word in words(text):
-            found.extend(self._word_ids(word))
-            if len(found) >= limit:
+            ids.extend(self._word_ids(word))
+            if len(ids) >= limit:
                 break
-        return found[:limit]
+        return ids[:limit]
 
     def _merge(self, word: str) -> tuple[int, ...]:
-        """Join the most urgent pair, everywhere at once, until no pair is known."""
-        pieces = list(_spelled(word))
+        """Join the pair of the highest priority, everywhere at once, until no known pair is left."""
+        pieces = list(_spell_bytes(word))
         while len(pieces) > 1:
-            urgencies = [self._urgency.get(f"{left} {right}", _NEVER) for left, right in pairwise(pieces)]
-            first = min(urgencies)
-            if first == _NEVER:
+            ranks = [self._merge_ranks.get(f"{first} {second}", _NEVER) for first, second in pairwise(pieces)]
+            best = min(ranks)
+            if best == _NEVER:
                 break
-            pieces = _joined(pieces, urgencies, first)
+            pieces = _join(pieces, ranks, best)
         return tuple(self._vocabulary[piece] for piece in pieces)
 
 
 def words(text: str) -> Iterator[str]:
-    """The text cut into words, in order and without loss."""
+    """Split the text into words, in order and without losing a character."""
     shape = text if text.isascii() else text.translate(_STAND_INS)
     for match in WORD.finditer(shape):
         for start in range(match.start(), match.end(), LONGEST_WORD):
             yield text[start : min(start + LONGEST_WORD, match.end())]
 
 
-def _joined(pieces: list[str], urgencies: list[int], wanted: int) -> list[str]:
-    joined: list[str] = []
-    at = 0
-    while at < len(pieces):
-        if at < len(urgencies) and urgencies[at] == wanted:
-            joined.append(pieces[at] + pieces[at + 1])
-            at += 2
+def _join(pieces: list[str], ranks: list[int], rank: int) -> list[str]:
+    result: list[str] = []
+    position = 0
+    while position < len(pieces):
+        if position < len(ranks) and ranks[position] == rank:
+            result.append(pieces[position] + pieces[position + 1])
+            position += 2
         else:
-            joined.append(pieces[at])
-            at += 1
-    return joined
+            result.append(pieces[position])
+            position += 1
+    return result
 
 
-def _spelled(word: str) -> str:
-    """The word with one visible character for each of its bytes."""
+def _spell_bytes(word: str) -> str:
+    """Return one visible character for each byte of the word, as the vocabulary spells them."""
+    # Half a surrogate pair cannot be encoded; it is read as a question mark.
     return word.encode("utf-8", "replace").decode("latin-1").translate(_VISIBLE)
 
 
 class _StandIns(dict[int, str]):
-    """For each character beyond ASCII one within it of the same class, because `re` knows no classes."""
+    """Maps each character beyond ASCII to one in ASCII of the same class, because `re` has no Unicode classes."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        self[code] = found = character if code < 128 else _stand_in(character)
-        return found
+        self[code] = stand_in = character if code < 128 else _find_stand_in(character)
+        return stand_in
 
 
-def _stand_in(character: str) -> str:
+def _find_stand_in(character: str) -> str:
     match unicodedata.category(character)[0]:
         case "L":
             return "a"
@@ -92,15 +94,17 @@ def _stand_in(character: str) -> str:
         case "Z":
             return "\t"
         case _:
+            # NEL is a control character by category, and white space for the model's tokeniser.
             return "\t" if character == "\x85" else "!"
 
 
-def _visible_bytes() -> dict[int, str]:
-    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    hidden = [byte for byte in range(256) if byte not in plain]
-    return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(hidden)}
+def _map_bytes() -> dict[int, str]:
+    """Map each byte to a visible character, by the table that GPT-2's vocabulary was made with."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    invisible = [byte for byte in range(256) if byte not in visible]
+    return {byte: chr(byte) for byte in visible} | {byte: chr(256 + n) for n, byte in enumerate(invisible)}
 
 
 _NEVER = 1 << 30
 _STAND_INS = _StandIns()
-_VISIBLE = _visible_bytes()
+_VISIBLE = _map_bytes()
