@@ -54,6 +54,7 @@ class Store(Held):
         except BaseException:
             db.close()
             raise
+        # At every opening, because an erasure on a full disk may have used it up.
         ballast.fill(directory)
         return cls(db, directory, device, secret)
 
@@ -125,6 +126,7 @@ class Store(Held):
 
 def _prepare(db: Database) -> tuple[str, str, bytes]:
     """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
+    # The usual case, without waiting for the write lock.
     if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
         return read_identity(db)
     with db.transaction():
@@ -210,6 +212,7 @@ def write_id_file(directory: Path, store_id: str) -> None:
     """Write the store's id to a file beside it, so that a missing or exchanged database is noticed."""
     id_file = directory / ID_FILE
     if not id_file.exists():
+        # Renamed into place, so that no other process reads half an id.
         new_file = directory / f"{ID_FILE}.{secrets.token_hex(4)}"
         new_file.write_text(store_id + "\n")
         new_file.replace(id_file)

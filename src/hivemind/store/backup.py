@@ -55,11 +55,13 @@ def create(store: Store, file: Path) -> Backup:
     if file.exists():
         raise InvalidInput(f"{file} exists; name another file")
     make_private_folder(file.parent, "name another place")
+    # Written under another name, so that a file with a backup's name is always complete.
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
         assert isinstance(store.db, Sqlite)
         store.db.copy_to(partial)
+        # SQLite creates it with the default permissions.
         partial.chmod(0o600)
         with Sqlite.open_for_reading(partial) as copy:
             _refuse_unusable(copy, file)
@@ -105,6 +107,7 @@ def record(copy: Sqlite, events: Iterable[Event]) -> None:
     """Append events to a backup's log, so that a restore cannot bring back what they erased."""
     with copy.transaction():
         added = log.append(copy, secrets.token_hex(16), events)
+        # Tables of another version cannot be updated, only rebuilt.
         if projector.version(copy) == projector.VERSION:
             projector.apply(copy, added)
         else:
@@ -115,6 +118,7 @@ def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> Restored:
     with Store.open(directory) as store:
         before = create(store, directory / repair.FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
         with store.db.transaction():
+            # Entries written since that backup was made would be lost.
             if before and log.end(store.db) != before.entries:
                 raise StoreError("another process wrote to the store during the restore; try again")
             exclusions = repair.read_exclusions(store.db)

@@ -54,6 +54,7 @@ class Finding:
 def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     """Check disk, file, log and derived tables; ``quick`` skips comparing the tables with a rebuild."""
     db = store.db
+    # On a hub there is no file to check.
     if isinstance(db, Sqlite) and store.directory:
         yield Finding(what="store", is_well=True, detail=str(store.directory))
         disk_remedy = "free some space; erasing still works"

@@ -15,6 +15,7 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
 
 if TYPE_CHECKING:
+    # Loading NumPy takes about 90 ms (docs/decisions/0004), too long for processes that compare no vectors.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -99,7 +100,7 @@ class Database(Held, ABC):
     index: SearchIndex
     """The engine's own search."""
     LIKE: ClassVar[str] = "LIKE"
-    """The operator for case-insensitive patterns, of ASCII letters at least."""
+    """The operator for patterns that ignore case, at least of ASCII letters; in Postgres that is ILIKE."""
 
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[Row]:

@@ -163,13 +163,16 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
     tips = {device: tip(db, device, shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
+        # An event that is recorded twice, as after a crash, is stored once.
         if db.one("SELECT 1 FROM events WHERE id = ?", event.id):
             continue
         chain = _chain_for(db, device, tips[device][0], event)
+        # Only when it is needed, because this creates the chain.
         if chain not in tips:
             tips[chain] = tip(db, chain, shared=True)
         key, seq, last_hash = tips[chain]
         fact, content = encode(event.fact)
+        # A new salt for each body: without it, an erased text could be guessed and checked against the digest.
         salt = secrets.token_bytes(16)
         envelope = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
         header = Header(event.id, chain, seq + 1, last_hash, *envelope, event.about, fact, digest(salt, content))
@@ -218,6 +221,7 @@ def read(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
 
 def about(db: Database, about_id: str) -> list[Event]:
     """The events about a memory or session, in order of time."""
+    # The condition about <> '' lets the engine use the partial index events_about; so in all statements below.
     return [
         _parse_event(row)
         for row in db.execute(f"{SELECT_EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", about_id)
@@ -380,6 +384,7 @@ def saying(db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Call
 
 def holds(db: Database, fragments: Iterable[str]) -> bool:
     """Whether any content contains one of these fragments literally; reads every body."""
+    # Packed bodies hide their text from SQL, so every body is unpacked here.
     fragment_list = list(fragments)
     return any(
         any(map(unpack_content(row[0]).__contains__, fragment_list)) for row in db.stream("SELECT content FROM bodies")
@@ -421,6 +426,7 @@ def verify(db: Database) -> list[Broken]:
         for _, entry in sent(db.stream(f"{ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
             seq += 1
             entry_seq = entry.header.seq
+            # Gaps are accepted only where a repair recorded that the entries are lost.
             is_gap = seq < entry_seq and all((device, number) in lost_entries for number in range(seq, entry_seq))
             if not is_gap and (entry_seq != seq or entry.header.prev_hash != expected_hash):
                 broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
@@ -430,6 +436,7 @@ def verify(db: Database) -> list[Broken]:
             if entry.content is None and entry.header.id not in removed_ids:
                 broken.append(Broken(device=device, device_seq=seq, why="the content is missing, but was not erased"))
             expected_hash = entry.header.hash
+        # A chain whose end was cut off is consistent in itself; only the record of the device reveals it.
         if (seq, expected_hash) != (last_seq, last_hash):
             broken.append(Broken(device=device, device_seq=last_seq, why="the newest entries are missing or changed"))
     return broken
@@ -485,6 +492,7 @@ def _add(db: Database, key: int, header: Header) -> int:
 def _continue(db: Database, header: Header) -> int:
     """Append a header from another device to its chain."""
     key, seq, last_hash = tip(db, header.device, shared=True)
+    # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
         raise OutOfStep(f"expected entry {seq + 1} of device {short(header.device)}, got {header.seq}", seq + 1)
     if header.seq <= seq or header.prev_hash != last_hash:
@@ -509,10 +517,12 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
         db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(name,) for name in erased_names])
     elif isinstance(event.fact, EntriesRefused):
         _discard_refused(db, event.fact.bodies)
+    # An edit can arrive after the erasure of its memory; its content stays out.
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
         return False
+    # Other facts stay plain JSON, because statements read them with json_extract.
     body = pack_content(content) if isinstance(event.fact, ObservationMade) else content
     db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, body)
     return True
@@ -520,6 +530,7 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
 
 def _discard_refused(db: Database, refused_ids: Iterable[EventId]) -> None:
     """Delete the content of entries that the hub refused, and undo the erasures among them."""
+    # Marked as absent, so that the missing content is not reported as damage.
     ids_json = json.dumps(list(refused_ids))
     from_shared = "FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1 AND"
     db.execute(

@@ -39,6 +39,7 @@ def bind(values: Any) -> tuple[Any, ...] | dict[str, Any]:
     """Convert parameters for SQLite: vectors to blobs of 32-bit floats; other values stay as they are."""
     if isinstance(values, Mapping):
         return {name: _bind_value(f":{name}", value) for name, value in values.items()}
+    # A string is iterable, but is never meant as one parameter per character.
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidInput(f"parameters must be a list, a tuple or a dictionary, not {values!r}")
     return tuple(_bind_value(f"number {place}", value) for place, value in enumerate(values, start=1))

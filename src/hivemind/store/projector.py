@@ -22,7 +22,7 @@ CREATE TABLE bookmarks (
     version INTEGER NOT NULL
 ) STRICT;
 """
-PROJECTIONS_READER = "projections"
+READER = "projections"
 PAGE = 1_000
 
 
@@ -31,12 +31,8 @@ def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
     for position, event in events:
         for projection in PROJECTIONS:
             projection.apply(db, event)
-        db.execute(
-            "UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?",
-            position,
-            PROJECTIONS_READER,
-            position,
-        )
+        # Content that arrives late has an old position; the bookmark never goes back.
+        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, READER, position)
 
 
 def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
@@ -52,14 +48,15 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position
 
 def create_tables(db: Database) -> None:
     """Create the derived tables empty, with nothing read yet."""
+    # Tables that refer to others are dropped before them.
     tables = [table for owner in reversed(OWNERS) for table in owner.TABLES]
     db.empty(tables, "".join(owner.SCHEMA for owner in OWNERS))
-    advance(db, PROJECTIONS_READER, 0, VERSION)
+    advance(db, READER, 0, VERSION)
 
 
 def version(db: Database) -> int:
     """The projection version that built the tables."""
-    return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", PROJECTIONS_READER) or 0)
+    return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", READER) or 0)
 
 
 def position(db: Database, reader: str, version: int) -> int:

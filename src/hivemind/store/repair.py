@@ -52,6 +52,7 @@ class Repaired:
 
 def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> Repaired:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
+    # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
     with suppress(StoreDamaged, *checkup.UNREADABLE), Store.open(directory) as store:
         if not all(finding.is_well for finding in checkup.examine(store)):
             store.rebuild()
@@ -87,6 +88,7 @@ def replace_damaged_store(directory: Path) -> Iterator[Store]:
             name = read_identity(fresh.db)[0]
             fresh.fold_in_log()
             _replace_file(fresh, folder / FILE, directory / FILE)
+        # Removed first, because an id file with another id is never overwritten.
         (directory / ID_FILE).unlink(missing_ok=True)
         write_id_file(directory, name)
     finally:
@@ -129,6 +131,7 @@ def _replace_file(fresh: Store, new_file: Path, file: Path) -> None:
             assert isinstance(fresh.db, Sqlite)
             target.overwrite_with(fresh.db)
     except StoreError:
+        # SQLite would apply a leftover write-ahead log to the new file.
         for suffix in ("-wal", "-shm"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)
         fresh.close()
@@ -171,6 +174,8 @@ def salvage_store(directory: Path) -> Salvage | None:
 
 
 def _salvage_rows(db: Sqlite, name: str, secret: bytes) -> Salvage:
+    # Damaged tables are read by position of their columns. Devices: key, id, last_seq, last_hash.
+    # Events: position, id, device, device_seq, prev_hash. Bodies: position, salt, content.
     highest_key = _highest_key(db)
     devices = {row[0]: row for row in _read_rows(db, "devices", 0, highest_key)}
     chains: dict[int, list[Row]] = defaultdict(list)
@@ -215,6 +220,7 @@ def _read_rows(db: Sqlite, table: str, low: int, high: int) -> Iterator[Row]:
 
 def _highest_key(db: Sqlite) -> int:
     """A bound that no key exceeds."""
+    # Each table may have lost its newest rows.
     maxima = [
         _read_or_nothing(db, f"SELECT coalesce(max(position), 0) FROM {table}")
         for table in ("events", "bodies", "bookmarks")

@@ -32,6 +32,7 @@ SEARCH = (
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    # The id breaks ties, so that the same query always gives the same order.
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
     f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
@@ -39,6 +40,7 @@ SEARCH = (
 CANDIDATES_PER_HIT = 4
 """How many matches are checked for visibility per wanted hit, before all matches are."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
+"""Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
 BLOCK_VECTORS = 256
 
 
@@ -131,6 +133,7 @@ class SqliteSearch:
 
     def _refresh_signs(self) -> "Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""
+        # Imported here, because it loads NumPy, which most processes do not need.
         from hivemind.store.signs import Signs
 
         # Creating tables raises it, so it tells a rebuild by any process.

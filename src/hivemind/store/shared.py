@@ -110,6 +110,7 @@ def is_begun_by(db: Database, memory_id: str, chain: str) -> bool:
 
 def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
     """Delete the local copy of the team's content, except erasures, refusals and what was not pushed yet."""
+    # Erasures and refusals stay, because a rebuild has to apply them again.
     dropped_sql = (
         "SELECT e.position FROM events e JOIN devices d ON d.key = e.device JOIN bodies b USING (position)"
         " WHERE d.shared = 1 AND e.fact NOT IN ('memory.erased', 'entries.refused')"

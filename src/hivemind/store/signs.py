@@ -52,6 +52,7 @@ class Signs:
             distances += np.bitwise_count(word ^ query_word)
         if not sight.everywhere:
             distances[~self._is_in_sight(sight)] = OUT_OF_SIGHT
+        # Not sorted: the caller compares the nearest exactly. An erased slot has key 0, which no passage has.
         nearest = np.argpartition(distances, limit)[:limit] if len(distances) > limit else np.arange(len(distances))
         passages: list[int] = self._passages[nearest[distances[nearest] < OUT_OF_SIGHT]].tolist()
         return passages

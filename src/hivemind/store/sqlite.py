@@ -40,6 +40,7 @@ class Sqlite(Database):
             connection.execute("PRAGMA journal_mode = WAL")
             # Every commit reaches the disk before it is acknowledged, so that a confirmed memory survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
+            # Off by default in SQLite.
             connection.execute("PRAGMA foreign_keys = ON")
             # 16 MB hold what a recall reads at 10,000 memories; with the default of 2 MB most is read again each time.
             connection.execute("PRAGMA cache_size = -16000")
@@ -76,6 +77,7 @@ class Sqlite(Database):
 
     def _stem(self, words: Iterable[str]) -> list[str]:
         """Stem words as the full-text index does; a word that the tokenizer splits is returned as it is."""
+        # The tokenizer must be the one in the schema of the table words.
         tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
         tokens_by_word = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
         return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in tokens_by_word]

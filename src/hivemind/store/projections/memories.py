@@ -73,6 +73,7 @@ CREATE INDEX memories_waiting ON memories (recorded_at, id) WHERE status IN ('pr
 CREATE INDEX memories_promised ON memories (verify_by) WHERE verify_by <> '';
 CREATE INDEX memories_subject ON memories (subject) WHERE subject <> '';
 """
+# The id comes first; writing a row relies on that.
 NAMES = [field.name for field in fields(Memory) if field.name != "trace"]
 NAMES += ["bucket", "action", "reasoning", "result", "agent", "session_id", "file_path"]
 COLUMNS = ", ".join(NAMES)
@@ -124,6 +125,7 @@ def _find_neighbours(db: Database, memory: Memory) -> tuple[Memory | None, Memor
     if not memory.session_id:
         return None, None
     place_in_session = (memory.session_id, memory.recorded_at, memory.id)
+    # The condition session_id <> '' lets the engine use the partial index.
     in_session = "session_id = ? AND session_id <> '' AND (recorded_at, id)"
     before = _select(db, f"{in_session} < (?, ?) ORDER BY {NEWEST_FIRST} LIMIT 1", *place_in_session)
     after = _select(db, f"{in_session} > (?, ?) ORDER BY recorded_at, id LIMIT 1", *place_in_session)
@@ -215,6 +217,7 @@ def resolve(db: Database, prefix: str, sight: Sight) -> MemoryId:
         # Ids are hexadecimal, so "g" sorts after all that start with the prefix; a range can use the index.
         {**bind_sight(sight), "prefix": prefix, "end": prefix + "g"},
     )
+    # A whole id is unambiguous, even if others begin with it.
     exact = [row for row in rows if row[0] == prefix]
     if len(exact or rows) > 1:
         raise AmbiguousId(prefix, [f"{row[0][:12]}  {first_line(row[1], 60)}" for row in rows])
@@ -252,6 +255,7 @@ def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     return _select_fitting(
         db, query,
         "(EXISTS (SELECT 1 FROM json_each(m.links) l, json_each(:places) p"
+        # An underscore is a wildcard of LIKE, and common in paths.
         " WHERE l.value = p.value OR l.value LIKE replace(p.value, '_', '!_') || '::%' ESCAPE '!')"
         # A link can be written differently from the path that it resolves to, so anchors are searched too.
         " OR (m.anchors <> '[]' AND EXISTS (SELECT 1 FROM json_each(m.anchors) a, json_each(:places) p"

@@ -86,6 +86,7 @@ def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) ->
 def spent(db: Database, limit: int = 200) -> list[Spent]:
     """What each session was shown and how many tokens that cost, newest session first."""
     rows = db.execute(
+        # Briefs have no query; "unasked" marks what was shown without a request for it.
         "SELECT actor, session_id, count(DISTINCT CASE WHEN query = '' THEN id END),"
         " count(DISTINCT CASE WHEN query <> '' AND why LIKE 'unasked%' THEN id END),"
         " count(DISTINCT CASE WHEN query <> '' AND why NOT LIKE 'unasked%' THEN id END), count(*),"

@@ -110,6 +110,7 @@ def _add(db: Database, event: Event, fact: ObservationMade) -> None:
 
 def _remove(db: Database, ids: Iterable[str]) -> None:
     """Rebuild the sessions of erased observations from the remaining events."""
+    # The time span, repository and directory of a session depend on all of its observations.
     ids_json = json.dumps(list(ids))
     sql = "SELECT DISTINCT session_id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
     for (session,) in db.execute(sql, ids_json):

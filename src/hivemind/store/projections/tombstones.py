@@ -93,6 +93,7 @@ def _make_watch(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> W
 
 
 def _rebuild(db: Database, memory_id: str) -> None:
+    # Rebuilt from all events each time, because events can arrive in any order.
     db.execute("DELETE FROM tombstones WHERE memory_id = ?", memory_id)
     db.execute("DELETE FROM erased_texts WHERE memory_id = ?", memory_id)
     reversible_rows: list[tuple[str, str, str, str]] = []
@@ -103,6 +104,7 @@ def _rebuild(db: Database, memory_id: str) -> None:
     for event in (event for event in events if event.id not in rolled_back_ids):
         match event.fact:
             case MemoryErased() as fact:
+                # In every repository, whichever the memory was in.
                 erased_rows += [(value, memory_id, "", "erased") for value in fact.values]
                 texts += [(event.scope, imprint) for imprint in fact.imprints]
             case MemoryRejected() as fact:
@@ -110,6 +112,7 @@ def _rebuild(db: Database, memory_id: str) -> None:
             case MemoryRetracted() as fact if fact.value:
                 reversible_rows.append((fact.value, memory_id, event.repo, "retracted"))
             case MemoryRestored():
+                # Restoring lifts a rejection or retraction, but not an erasure.
                 reversible_rows = []
             case _:
                 continue

@@ -54,6 +54,7 @@ def want_all(db: Database) -> None:
     """Delete every vector, so that another model can make them."""
     with db.transaction():
         db.index.forget_vectors()
+        # Without WHERE, SQLite would read ON CONFLICT as the condition of a join.
         db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
 
 
@@ -84,6 +85,7 @@ def seen(db: Database, query: Query, model: str, candidates: list[int]) -> list[
 
 def fitting(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
     """The vectors of all passages that are visible and match the query's filters; empty if they exceed the limit."""
+    # One more than the limit shows that there are more.
     rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bound(query) | {"model": model, "limit": limit + 1})
     return [Vector(*row) for row in rows] if len(rows) <= limit else []
 

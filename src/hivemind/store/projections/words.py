@@ -26,6 +26,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
+"""With secure-delete, FTS5 removes the words of a deleted text at once instead of only marking them as deleted."""
 
 FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
 
@@ -50,6 +51,7 @@ def read(db: Database, keys: Iterable[int]) -> list[Found]:
     """Passages by key, with a score of 0."""
     rows = db.execute(
         f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        # In Postgres json_each returns text, and keys are numbers.
         " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
@@ -64,6 +66,7 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
     new_passages = {(piece.since, piece.ordinal): piece for piece in _cut_passages(life, before, after)}
     for key, old in _read_passages(db, memory):
         piece = new_passages.get((old.since, old.ordinal))
+        # A passage with the same text keeps its key and its vector, which is slow to make.
         if piece is None or piece.text != old.text:
             _drop(db, key)
             continue
