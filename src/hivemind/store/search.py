@@ -129,7 +129,7 @@ class SqliteSearch:
     def likely(self, query_vector: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
         """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
         unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL")
-        return [*self._refresh_signs().likely(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
+        return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
 
     def _refresh_signs(self) -> "Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""

@@ -43,7 +43,7 @@ class Signs:
         self._signs = np.concatenate([self._signs, signs], axis=1) if len(self._signs) else signs.copy()
         self.last_block = blocks[-1][0]
 
-    def likely(self, query_vector: NDArray[np.float32], sight: Sight, limit: int) -> list[int]:
+    def find_nearest(self, query_vector: NDArray[np.float32], sight: Sight, limit: int) -> list[int]:
         """The passages in sight whose signs differ least from the query's."""
         if not len(self._passages):
             return []
