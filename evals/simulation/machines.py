@@ -15,7 +15,7 @@ from hivemind.model.scope import Repository
 from hivemind.model.team import Member
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
-from hivemind.store import Store, _prepared
+from hivemind.store import Store, _prepare
 from hivemind.store.sqlite import Sqlite, _delete_for_real
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nonexistent/simulation")
@@ -63,7 +63,7 @@ def fresh_store(chance: random.Random, room: Path) -> Store:
 def _empty() -> bytes:
     db = Sqlite(apsw.Connection(":memory:"))
     _delete_for_real(db.connection)
-    _prepared(db)
+    _prepare(db)
     return bytes(db.connection.serialize("main"))
 
 

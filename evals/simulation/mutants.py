@@ -154,7 +154,7 @@ def refusals_are_forgotten() -> list[Change]:
 
 def refusals_have_no_effect() -> list[Change]:
     """A device keeps what the hub refused."""
-    return [(log, "_let_go", lambda db, refused: None)]
+    return [(log, "_discard_refused", lambda db, refused: None)]
 
 
 def everybody_judges() -> list[Change]:

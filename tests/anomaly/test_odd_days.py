@@ -113,7 +113,7 @@ def test_an_older_program_stands_back_when_a_newer_one_takes_over(
     newer = subprocess.run([sys.executable, "-c", NEWER], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     assert newer.stdout.strip() == "2"
-    with pytest.raises(StoreTooNew, match="start this one again"):
+    with pytest.raises(StoreTooNew, match="restart this program"):
         mind.remember("Said too late")
     with pytest.raises(StoreTooNew, match="upgrade"):
         Store.open(home)

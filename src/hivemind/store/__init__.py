@@ -1,6 +1,6 @@
-"""WHERE everything is kept: one SQLite file with the log and what is derived from it.
+"""The store: one SQLite file with the event log and the tables derived from it.
 
-``Store.record`` is the only way in.
+``Store.record`` is the only way to write.
 """
 
 import secrets
@@ -18,7 +18,7 @@ from hivemind.store.database import Database, Held
 from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
-"""Of the log; raised only when an older program could no longer append to it."""
+"""Version of the log's format; raised only when an older program could no longer append to it."""
 
 FILE, ID_FILE = "memory.db", "memory.id"
 
@@ -26,7 +26,7 @@ IDENTITY = """
 CREATE TABLE identity (
     store TEXT NOT NULL,
     device TEXT NOT NULL,
-    secret BLOB NOT NULL          -- keys the digests of values that stay out
+    secret BLOB NOT NULL          -- key for the digests of rejected and erased values
 ) STRICT;
 """
 
@@ -37,7 +37,7 @@ class Store(Held):
     def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
         self.db = db
         self.directory = directory
-        """Where its files lie; a hub has none."""
+        """The folder of its files; None on a hub."""
         self.device = device
         self.secret = secret
         self._file = _inode(directory) if directory else 0
@@ -45,122 +45,127 @@ class Store(Held):
     @classmethod
     def open(cls, directory: Path) -> "Store":
         """Open the store in a directory, creating it on first use."""
-        make(directory, "set HIVEMIND_HOME to another place")
-        _refuse_a_lost_file(directory)
-        db = _opened(directory)
+        make_private_folder(directory, "set HIVEMIND_HOME to another place")
+        _refuse_missing_file(directory)
+        db = _open_database(directory)
         try:
-            store_id, device, secret = _prepared(db)
-            name_beside(directory, store_id)
+            store_id, device, secret = _prepare(db)
+            write_id_file(directory, store_id)
         except BaseException:
             db.close()
             raise
-        ballast.lay(directory)
+        # At every opening, because an erasure on a full disk may have used it up.
+        ballast.fill(directory)
         return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
-        """Append what is new and let the projections take it in, in one transaction or not at all."""
+        """Append the events that are new and update the projections, all in one transaction."""
         with self.db.transaction():
-            self._look_again()
+            self._recheck()
             added = log.append(self.db, self.device, events)
             projector.apply(self.db, added)
         return [event for _, event in added]
 
     def take_in(self, entries: Iterable[wire.Entry]) -> list[Event]:
-        """Add what other devices wrote and let the projections take it in, in one transaction or not at all."""
+        """Append entries that other devices wrote and update the projections, all in one transaction."""
         with self.db.transaction():
-            self._look_again()
-            added = log.take_in(self.db, entries)
+            self._recheck()
+            added = log.append_received(self.db, entries)
             projector.apply(self.db, added)
         return [event for _, event in added]
 
     @property
     def chain(self) -> str:
-        """The name of what this device shares; by it the hub knows the device."""
+        """The id of this device's shared chain, by which the hub recognises the device."""
         return log.shared_chain(self.device)
 
     @property
     def membership(self) -> Membership | None:
-        """The team this store belongs to; a hub belongs to none, it is one."""
+        """The team this store belongs to; None on a hub, which is the team."""
         return shared.membership(self.db)
 
     def key_for(self, scope: Scope) -> bytes:
-        """What the digests of values that stay out are keyed with: the team's own for what is the team's."""
+        """The key for digests of rejected and erased values: the team's key for team scope, else the store's secret."""
         member = self.membership if scope is Scope.TEAM else None
         return member.key if member else self.secret
 
-    def rebuild(self, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Derive everything from the log again; no answer changes."""
+    def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
+        """Rebuild every derived table from the log; no answer changes."""
         projector.rebuild(self.db, progress)
 
     def fold_in_log(self) -> bool:
-        """Move the write-ahead log into the file and empty it; false if another process still reads from it."""
+        """Checkpoint and truncate the write-ahead log; false if another process still reads from it."""
+        # Erased content also stands in the write-ahead log until that is truncated.
         row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
         return row is not None and row[0] == 0
 
     def sweep(self, at: str) -> list[Place]:
-        """Clear what an erasure left beyond tables and files, and say of each such place when it is gone."""
+        """Places outside this store that may still hold erased content, with their state; a local store has none."""
         return []
 
     @property
     def bytes(self) -> int:
-        """How much room it takes."""
+        """The size of its files."""
         return sum(file.stat().st_size for file in self.directory.glob(f"{FILE}*")) if self.directory else 0
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self.db.close()
 
-    def _look_again(self) -> None:
-        """What happened to the store since it was opened: replaced, taken over by a newer program, or restored."""
+    def _recheck(self) -> None:
+        """Fail if the file was replaced or upgraded since it was opened; take over the identity after a restore."""
         if self.directory is None:
             return
         if _inode(self.directory) != self._file:
-            # What is written to a file that lost its name would be acknowledged and gone.
+            # Writes to an unlinked file would be acknowledged and then lost.
             raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
         if projector.version(self.db) > projector.VERSION:
-            raise StoreTooNew("a newer hivemind has taken this store over; start this one again to go on with that")
-        _, self.device, self.secret = identity(self.db)
+            raise StoreTooNew("a newer hivemind has upgraded this store; restart this program to use the new version")
+        _, self.device, self.secret = read_identity(self.db)
 
 
-def _prepared(db: Database) -> tuple[str, str, bytes]:
-    """Tables as this program expects them, and who we are."""
+def _prepare(db: Database) -> tuple[str, str, bytes]:
+    """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
+    # The usual case, without waiting for the write lock.
     if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
-        return identity(db)
+        return read_identity(db)
     with db.transaction():
-        found = int(db.value("PRAGMA user_version"))
-        if found == 0:
+        # Read again under the lock: another process may have upgraded the store in between.
+        format_version = int(db.value("PRAGMA user_version"))
+        if format_version == 0:
             _create(db)
-        derived_by = projector.version(db) if found <= FORMAT else 0
-        if found > FORMAT or derived_by > projector.VERSION:
+        # Tables of an unknown format are not read; they may not even have a version.
+        derived_by = projector.version(db) if format_version <= FORMAT else 0
+        if format_version > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
-        if found == 1:
-            db.execute(log.FROM_1 + log.TRAVEL + shared.SCHEMA)
+        if format_version == 1:
+            db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + shared.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
-    return identity(db)
+    return read_identity(db)
 
 
 def _create(db: Database) -> None:
-    db.execute(IDENTITY + log.SCHEMA + log.TRAVEL + shared.SCHEMA + projector.SCHEMA)
-    who = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
-    db.execute("INSERT INTO identity VALUES (?, ?, ?)", *who)
+    db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + shared.SCHEMA + projector.SCHEMA)
+    identity = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
+    db.execute("INSERT INTO identity VALUES (?, ?, ?)", *identity)
     projector.create_tables(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def identity(db: Database) -> tuple[str, str, bytes]:
-    """The store, the device that writes now, and the secret; a restore changes them under a store that is open."""
+def read_identity(db: Database) -> tuple[str, str, bytes]:
+    """The store id, device id and secret; a restore can change them while the store is open."""
     row = db.one("SELECT store, device, secret FROM identity")
     if row is None:
         raise StoreDamaged("the store has lost its identity; run 'hivemind repair' or restore a backup")
     return row[0], row[1], row[2]
 
 
-def identify(db: Database, store: str, secret: bytes) -> str:
-    """Let what follows be written as a store's new device: numbers of an old one are never used twice.
+def assign_new_device(db: Database, store: str, secret: bytes) -> str:
+    """Give the store a new device id, so that sequence numbers of the old one are never used twice.
 
-    A team knows devices by their chains, so the new one has to join again.
+    A team recognises devices by their chains, so the new one has to join again.
     """
     device = secrets.token_hex(16)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
@@ -168,12 +173,12 @@ def identify(db: Database, store: str, secret: bytes) -> str:
     return device
 
 
-def _opened(directory: Path) -> Sqlite:
+def _open_database(directory: Path) -> Sqlite:
     try:
         return Sqlite.open(directory / FILE)
     except StoreError:
-        # Without room not even the shared index of a reader can be made.
-        if not ballast.is_needed(directory) or not ballast.release(directory, ballast.TO_OPEN):
+        # On a full disk not even the shared-memory file that readers need can be created.
+        if not ballast.is_needed(directory) or not ballast.release(directory, ballast.BYTES_TO_OPEN):
             raise
         return Sqlite.open(directory / FILE)
 
@@ -185,33 +190,34 @@ def _inode(directory: Path) -> int:
         return 0
 
 
-def make(folder: Path, remedy: str) -> None:
-    """Have a folder that only its owner can look into."""
+def make_private_folder(folder: Path, remedy: str) -> None:
+    """Create a folder that only its owner can read."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise StoreError(f"cannot make {folder}: {error.strerror}; {remedy}") from error
+        raise StoreError(f"cannot create {folder}: {error.strerror}; {remedy}") from error
 
 
-def _refuse_a_lost_file(directory: Path) -> None:
-    """An empty store must never take the place of a lost one in silence."""
-    file, beside = directory / FILE, directory / ID_FILE
-    if beside.exists() and (not file.exists() or file.stat().st_size == 0):
+def _refuse_missing_file(directory: Path) -> None:
+    """Fail if the database file is missing or empty, rather than silently start a new store."""
+    file, id_file = directory / FILE, directory / ID_FILE
+    if id_file.exists() and (not file.exists() or file.stat().st_size == 0):
         raise StoreDamaged(
-            f"{file} is {'empty' if file.exists() else 'missing'}, but {beside.name} says there was a store here;"
-            f" restore it with 'hivemind backup restore', or remove {beside} to start a new one"
+            f"{file} is {'empty' if file.exists() else 'missing'}, but {id_file.name} says there was a store here;"
+            f" restore it with 'hivemind backup restore', or remove {id_file} to start a new one"
         )
 
 
-def name_beside(directory: Path, store_id: str) -> None:
-    """Write the store's name beside it, so that a lost or exchanged file is noticed."""
-    beside = directory / ID_FILE
-    if not beside.exists():
-        fresh = directory / f"{ID_FILE}.{secrets.token_hex(4)}"
-        fresh.write_text(store_id + "\n")
-        fresh.replace(beside)
-    elif beside.read_text().strip() != store_id:
+def write_id_file(directory: Path, store_id: str) -> None:
+    """Write the store's id to a file beside it, so that a missing or exchanged database is noticed."""
+    id_file = directory / ID_FILE
+    if not id_file.exists():
+        # Renamed into place, so that no other process reads half an id.
+        new_file = directory / f"{ID_FILE}.{secrets.token_hex(4)}"
+        new_file.write_text(store_id + "\n")
+        new_file.replace(id_file)
+    elif id_file.read_text().strip() != store_id:
         raise StoreDamaged(
-            f"{directory / FILE} is not the store that {beside.name} names; put the right file back,"
-            f" or remove {beside} to accept this one"
+            f"{directory / FILE} is not the store that {id_file.name} names; put the right file back,"
+            f" or remove {id_file} to accept this one"
         )

@@ -1,7 +1,7 @@
-"""Copies of the store, and the way back to one.
+"""Backups of the store, and restoring one.
 
-A copy is made while others write. The way back keeps out what was erased or rejected since, and what stood here is kept
-as a copy itself.
+A backup can be made while others write. A restore applies later erasures and rejections again, and first makes a backup
+of the store that it replaces.
 """
 
 import secrets
@@ -16,14 +16,14 @@ from hivemind.store import (
     FORMAT,
     ID_FILE,
     Store,
+    assign_new_device,
     checkup,
-    identify,
-    identity,
     log,
-    make,
-    name_beside,
+    make_private_folder,
     projector,
+    read_identity,
     repair,
+    write_id_file,
 )
 from hivemind.store.sqlite import Sqlite
 
@@ -35,44 +35,46 @@ class Backup:
     file: str
     bytes: int
     entries: int
-    """How much of the log it holds; 0 where it cannot be read."""
+    """The number of log entries; 0 if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What a restore did."""
+    """The result of a restore."""
 
     entries: int
     kept_out: int
-    """Erasures and rejections that are newer than the backup, and hold."""
+    """Erasures, rejections and restorations of the replaced store that were applied again."""
     before: str
-    """The file that keeps what stood here before; empty if nothing did."""
+    """The backup of the replaced store; empty if that had no entries."""
     warning: str = ""
 
 
 def create(store: Store, file: Path) -> Backup:
-    """Write a copy that is whole and checked; nothing is left behind if it is not."""
+    """Write a complete and verified backup; on failure no file is left behind."""
     if file.exists():
         raise InvalidInput(f"{file} exists; name another file")
-    make(file.parent, "name another place")
+    make_private_folder(file.parent, "name another place")
+    # Written under another name, so that a file with a backup's name is always complete.
     partial = file.with_name(file.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
         assert isinstance(store.db, Sqlite)
         store.db.copy_to(partial)
+        # SQLite creates it with the default permissions.
         partial.chmod(0o600)
         with Sqlite.open_for_reading(partial) as copy:
-            _refuse_the_unfit(copy, file)
-            made = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.end(copy))
+            _refuse_unusable(copy, file)
+            backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.end(copy))
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
-    return made
+    return backup
 
 
 def listed(directory: Path) -> Iterator[Backup]:
-    """The copies beside the store, oldest first."""
-    for file in sorted((directory / repair.FOLDER).glob("*.db"), key=lambda one: one.stat().st_mtime):
+    """The backups beside the store, oldest first."""
+    for file in sorted((directory / repair.FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
                 entries = log.end(copy)
@@ -82,85 +84,87 @@ def listed(directory: Path) -> Iterator[Backup]:
 
 
 def restore(directory: Path, file: Path, stamp: str) -> Restored:
-    """Let a backup take the place of the store, less what was erased or rejected since; all of it or nothing."""
+    """Replace the store with a backup, without what was erased or rejected since; all or nothing."""
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file; 'hivemind backup list' shows what there is")
     with Sqlite.open_for_reading(file) as source:
-        _refuse_the_unfit(source, file)
+        _refuse_unusable(source, file)
         try:
-            return _in_place_of_what_stands(directory, source, stamp)
+            return _replace_readable(directory, source, stamp)
         except (StoreDamaged, *checkup.UNREADABLE) as error:
-            return _in_place_of_a_wreck(directory, source, stamp, str(error))
+            return _replace_damaged(directory, source, stamp, str(error))
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[Sqlite]:
-    """A copy open for changes, which leave nothing beside the file."""
+    """A backup open for writing; closing leaves no write-ahead log beside the file."""
     with Sqlite.open(file) as copy:
         yield copy
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
 def record(copy: Sqlite, events: Iterable[Event]) -> None:
-    """Append events to a copy's log, so that what they destroy cannot come back from there."""
+    """Append events to a backup's log, so that a restore cannot bring back what they erased."""
     with copy.transaction():
         added = log.append(copy, secrets.token_hex(16), events)
+        # Tables of another version cannot be updated, only rebuilt.
         if projector.version(copy) == projector.VERSION:
             projector.apply(copy, added)
         else:
             projector.rebuild(copy)
 
 
-def _in_place_of_what_stands(directory: Path, source: Sqlite, stamp: str) -> Restored:
+def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> Restored:
     with Store.open(directory) as store:
         before = create(store, directory / repair.FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
         with store.db.transaction():
+            # Entries written since that backup was made would be lost.
             if before and log.end(store.db) != before.entries:
-                raise StoreError("somebody wrote to the store meanwhile; try again")
-            kept_out = repair.keeping_out(store.db)
-            if kept_out and identity(store.db)[0] != identity(source)[0]:
+                raise StoreError("another process wrote to the store during the restore; try again")
+            exclusions = repair.read_exclusions(store.db)
+            if exclusions and read_identity(store.db)[0] != read_identity(source)[0]:
                 raise Refused(
-                    "that is a backup of another store, and what was erased or rejected here could not be kept out of"
-                    " it; restore it under another name: hivemind --store NAME backup restore FILE"
+                    "this is a backup of another store, to which the erasures and rejections of this one cannot be"
+                    " applied; restore it under another name: hivemind --store NAME backup restore FILE"
                 )
-            # Without it the name is written again when the store is opened next.
+            # If this process stops here, the next one to open the store writes the file again with the right id.
             (directory / ID_FILE).unlink()
-            restored = _taken_over(store, source, kept_out)
-        name_beside(directory, identity(store.db)[0])
+            entry_count = _take_over(store, source, exclusions)
+        write_id_file(directory, read_identity(store.db)[0])
         store.fold_in_log()
-    return Restored(entries=restored, kept_out=len(kept_out), before=before.file if before else "")
+    return Restored(entries=entry_count, kept_out=len(exclusions), before=before.file if before else "")
 
 
-def _in_place_of_a_wreck(directory: Path, source: Sqlite, stamp: str, why: str) -> Restored:
+def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> Restored:
     before = repair.set_aside(directory, stamp)
-    found = repair.saved_from(directory)
-    kept_out: list[Event] = []
-    whole = False
-    with repair.in_place_of(directory) as fresh, fresh.db.transaction():
-        if found and found.store == identity(source)[0]:
-            repair.take_over(fresh.db, found.tables)
-            kept_out = repair.keeping_out(fresh.db)
-            whole = not found.lost and not repair.hollow(fresh.db)
-        restored = _taken_over(fresh, source, kept_out)
-    warning = "" if whole else f"{why}; erasures since the backup may be among what was lost"
-    return Restored(entries=restored, kept_out=len(kept_out), before=before, warning=warning)
+    salvage = repair.salvage_store(directory)
+    exclusions: list[Event] = []
+    is_complete = False
+    with repair.replace_damaged_store(directory) as fresh, fresh.db.transaction():
+        if salvage and salvage.store == read_identity(source)[0]:
+            repair.take_over(fresh.db, salvage.tables)
+            exclusions = repair.read_exclusions(fresh.db)
+            is_complete = not salvage.lost and not repair.find_empty_entries(fresh.db)
+        entry_count = _take_over(fresh, source, exclusions)
+    warning = "" if is_complete else f"{why}; erasures made since the backup may be lost"
+    return Restored(entries=entry_count, kept_out=len(exclusions), before=before, warning=warning)
 
 
-def _taken_over(store: Store, source: Sqlite, kept_out: list[Event]) -> int:
-    """The backup's log instead of the store's, and what was kept out of that kept out of this."""
-    name, _, secret = identity(source)
+def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
+    """Replace the store's log with the backup's and append the exclusions; return the number of entries restored."""
+    name, _, secret = read_identity(source)
     repair.take_over(store.db, {table: source.stream(f"SELECT * FROM {table}") for table in log.TABLES})
-    log.append(store.db, identify(store.db, name, secret), kept_out)
+    log.append(store.db, assign_new_device(store.db, name, secret), exclusions)
     projector.rebuild(store.db)
     return log.end(source)
 
 
-def _refuse_the_unfit(copy: Sqlite, file: Path) -> None:
-    form = copy.value("PRAGMA user_version")
-    if form > FORMAT:
+def _refuse_unusable(copy: Sqlite, file: Path) -> None:
+    format_version = copy.value("PRAGMA user_version")
+    if format_version > FORMAT:
         raise StoreTooNew(f"a newer hivemind wrote {file}; upgrade with 'pip install -U hivemind-memory'")
-    if form != FORMAT:
-        raise InvalidInput(f"{file} is not a backup of a store")
-    problems = [*checkup.damage(copy), *(place.why for place in log.verify(copy))]
+    if format_version != FORMAT:
+        raise InvalidInput(f"{file} is not a backup of a store; choose another file")
+    problems = [*checkup.find_damage(copy), *(place.why for place in log.verify(copy))]
     if problems:
         raise StoreDamaged(f"{file} is damaged: {problems[0]}; choose another backup")

@@ -1,41 +1,41 @@
-"""A little room kept back, so that erasing still works on a full disk."""
+"""Reserve a little disk space, so that erasing still works on a full disk."""
 
 import os
 from pathlib import Path
 
 FILE = "ballast"
 BYTES = 2 * 1024 * 1024
-"""An erasure writes each page it touches once more before it shrinks anything; this is room for five hundred."""
-TO_OPEN = 128 * 1024
-"""What it takes to open a store for reading."""
+"""An erasure writes every page it changes to the write-ahead log before it frees any; this is enough for 500 pages."""
+BYTES_TO_OPEN = 128 * 1024
+"""Enough to open a store for reading."""
 
 
-def lay(directory: Path) -> None:
-    """Keep the room, unless it is kept already or there is none."""
+def fill(directory: Path) -> None:
+    """Reserve the space, unless it is reserved already or the disk is nearly full."""
     file = directory / FILE
-    if (file.exists() and file.stat().st_size == BYTES) or _free(directory) < 4 * BYTES:
+    if (file.exists() and file.stat().st_size == BYTES) or _free_bytes(directory) < 4 * BYTES:
         return
-    with file.open("wb") as room:
-        # Written, not only reserved: a sparse file would give nothing back.
-        room.write(os.urandom(1024) * (BYTES // 1024))
+    with file.open("wb") as ballast:
+        # Written in full, because truncating a sparse file frees nothing.
+        ballast.write(os.urandom(1024) * (BYTES // 1024))
 
 
 def is_needed(directory: Path) -> bool:
     """Whether the disk is so full that the next write may fail."""
-    return _free(directory) < BYTES
+    return _free_bytes(directory) < BYTES
 
 
-def release(directory: Path, room: int = BYTES) -> bool:
-    """Give all of the room back, or some; false if there was none."""
+def release(directory: Path, released_bytes: int = BYTES) -> bool:
+    """Free all or part of the reserved space; false if none was reserved."""
     file = directory / FILE
-    left = file.stat().st_size - room if file.exists() else -room
-    if left > 0:
-        os.truncate(file, left)
+    remaining_bytes = file.stat().st_size - released_bytes if file.exists() else -released_bytes
+    if remaining_bytes > 0:
+        os.truncate(file, remaining_bytes)
     else:
         file.unlink(missing_ok=True)
-    return left > -room
+    return remaining_bytes > -released_bytes
 
 
-def _free(directory: Path) -> int:
+def _free_bytes(directory: Path) -> int:
     disk = os.statvfs(directory)
     return disk.f_bavail * disk.f_frsize

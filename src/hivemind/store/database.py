@@ -1,7 +1,7 @@
-"""What a store needs of a database; SQLite gives it on a laptop (``store/sqlite.py``), Postgres on a hub.
+"""The database interface of a store; SQLite implements it on a laptop (``store/sqlite.py``), Postgres on a hub.
 
 Statements are written once, for both: placeholders are ``?`` or ``:name``, JSON is read by ``json_each`` and
-``json_extract``. Search is each engine's own, behind ``index``.
+``json_extract``. Each engine has its own search, behind ``index``.
 """
 
 from abc import ABC, abstractmethod
@@ -15,6 +15,7 @@ from hivemind.model.recall import Query
 from hivemind.model.scope import Sight
 
 if TYPE_CHECKING:
+    # Loading NumPy takes about 90 ms (docs/decisions/0004), too long for processes that compare no vectors.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage that may answer, how well its words fit, and what ranking needs to know of its memory."""
+    """A passage that matches a query by words, its score, and the fields of its memory that ranking needs."""
 
     key: int
     memory_id: MemoryId
@@ -38,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A passage's vector in signed bytes; times scale they are the vector."""
+    """A passage's vector as signed bytes; multiply by ``scale`` for the real numbers."""
 
     passage: int
     scale: float
@@ -46,10 +47,10 @@ class Vector:
 
 
 class Held:
-    """Something that is held open; ``with`` gives it back."""
+    """Something open that ``with`` closes."""
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Close it; nothing to do unless a subclass says so."""
 
     def __enter__(self) -> Self:
         return self
@@ -58,48 +59,48 @@ class Held:
         self.close()
 
 
-class Index(Protocol):
-    """Full-text and vector search. What it finds is in sight, or is asked again in a statement that says so."""
+class SearchIndex(Protocol):
+    """Full-text and vector search. Results are visible to the reader, unless a method leaves that to the caller."""
 
     @property
     def size(self) -> int:
-        """About how many passages a question is compared with."""
+        """About how many passages a query is compared with."""
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Let a passage be found by its words."""
+        """Index a passage by its words."""
 
     def surround(self, passage: int, context: str, around: str) -> None:
-        """Change what is known around a passage."""
+        """Replace the context of a passage."""
 
     def remove(self, passage: int) -> None:
-        """Take a passage out for good, its vector with it."""
+        """Delete a passage and its vector for good."""
 
     def search(self, query: Query, limit: int) -> list[Found]:
-        """Passages in sight that were believed at the query's moment, the best fitting first."""
+        """Visible passages that match the query and were current at its time, best first."""
 
     def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
+        """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
 
     def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
-        """Whether any memory but these has a word in one of its texts."""
+        """Whether any other memory has a word in one of its texts."""
 
     def keep(self, model: str, vectors: Iterable[Vector]) -> None:
-        """Let passages that still exist be found by their meaning."""
+        """Index passages by their vectors; passages that no longer exist are skipped."""
 
     def forget_vectors(self) -> None:
-        """Let go of every vector."""
+        """Delete every vector."""
 
-    def likely(self, asked: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
-        """Passages that are likely near in meaning; whether they may be seen is for the caller to ask."""
+    def likely(self, query_vector: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+        """Passages that are probably similar; the caller must check which of them are visible."""
 
 
 class Database(Held, ABC):
     """An open connection."""
 
-    index: Index
+    index: SearchIndex
     """The engine's own search."""
     LIKE: ClassVar[str] = "LIKE"
-    """The operator that compares with a pattern whatever the case, of ASCII letters at least."""
+    """The operator for patterns that ignore case, at least of ASCII letters; in Postgres that is ILIKE."""
 
     @abstractmethod
     def execute(self, sql: str, *values: Any) -> list[Row]:
@@ -111,13 +112,13 @@ class Database(Held, ABC):
         return rows[0] if rows else None
 
     def value(self, sql: str, *values: Any) -> Any:
-        """The only value of the only row."""
+        """The first value of the first row; None if there is no row."""
         row = self.one(sql, *values)
         return row[0] if row else None
 
     @abstractmethod
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
-        """Rows one by one, for results that need not fit in memory."""
+        """Yield rows one by one, for results that may not fit in memory."""
 
     @abstractmethod
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -125,12 +126,12 @@ class Database(Held, ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing, and alone among writers; inside another one it is part of that."""
+        """All or nothing, with the write lock; nested transactions join the outer one."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]:
-        """Several questions of one moment; nothing is written meanwhile."""
+        """Read several times from one snapshot; nothing is written meanwhile."""
 
     @abstractmethod
     def empty(self, tables: Sequence[str], schema: str) -> None:
-        """Have these tables with nothing in them; they are given in the order in which they can go."""
+        """Make these tables exist and be empty; they are listed in an order in which they can be dropped."""

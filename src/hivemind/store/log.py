@@ -1,10 +1,10 @@
-"""The log: what happened, in order of arrival, in a chain that shows tampering.
+"""The event log: entries in order of arrival, in hash chains that reveal tampering.
 
-A header is immutable and says who, when and where; the body says what, and can be destroyed. The header
-keeps a keyed digest of the body whose key lies with the body, so that after erasing the chain still
-verifies and nothing is left to guess the content from.
+An entry has an immutable header (who, when, where) and a body (what), which can be destroyed. The header keeps a keyed
+digest of the body, and the key is stored with the body. After an erasure the chain still verifies, and nothing is left
+from which the content could be guessed.
 
-A device writes two chains: what is the team's into the one it shares, whole; everything else into its own.
+A device writes two chains: team events into the one it shares as a whole, everything else into its own.
 """
 
 import base64
@@ -36,7 +36,7 @@ from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope, Sight
 from hivemind.model.wire import START, Header, digest
 from hivemind.store.database import Database, Row
-from hivemind.store.visibility import SESSION_VISIBLE, seen_from, visible
+from hivemind.store.visibility import SESSION_VISIBLE, bind_sight, visibility_condition
 
 SCHEMA = """
 CREATE TABLE devices (
@@ -78,7 +78,7 @@ CREATE TABLE erased (             -- memories and entries whose content must not
 ) STRICT, WITHOUT ROWID;
 """
 
-TRAVEL = """
+SHARING_SCHEMA = """
 CREATE TABLE absent (             -- entries that came without content, were refused, or wait for it to come again
     position INTEGER PRIMARY KEY REFERENCES events (position)
 ) STRICT;
@@ -91,49 +91,50 @@ BEGIN SELECT RAISE(ABORT, 'only what is the team''s can stand in a chain that is
 CREATE TRIGGER a_chain_never_becomes_shared BEFORE UPDATE OF shared ON devices WHEN NEW.shared <> OLD.shared
 BEGIN SELECT RAISE(ABORT, 'a chain never changes whether it is shared'); END;
 """
-"""What sharing needs beside the log; the database itself keeps what is private out of what travels."""
+"""Tables and triggers for sharing; the database itself keeps private events out of shared chains."""
 
-FROM_1 = """
+UPGRADE_FROM_1 = """
 ALTER TABLE devices ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE devices ADD COLUMN person TEXT NOT NULL DEFAULT '';
 ALTER TABLE devices ADD COLUMN cursor INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE devices ADD COLUMN last_seen_at TEXT NOT NULL DEFAULT '';
 """
-"""A log of format 1 had one chain; what the team's is in it stays there and is not shared."""
+"""A log of format 1 had a single chain; team events in it stay there and are not shared."""
 
 TABLES = ("devices", "events", "bodies", "absent", "erased")
-"""In the order in which they refer to each other."""
+"""In the order of their foreign keys."""
 
 REPEATING_FACTS = ("observation.made", "memories.recalled", "write.refused")
-"""Entries that may repeat what a memory says, and lose their content with it."""
+"""Facts whose content may repeat a memory's text, and is erased with it."""
 REPEATING = f"fact IN {REPEATING_FACTS}"
-PATTERNS_AT_ONCE = 50
+PATTERNS_PER_STATEMENT = 50
+"""LIKE conditions in one statement; every statement reads all bodies."""
 
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
-EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
+SELECT_EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
 ENTRIES = (
     f"SELECT e.position, e.{HEADER.replace(', ', ', e.').replace('e.device,', 'd.id,')}, b.salt, b.content"
     " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
 )
-NAMED = "(SELECT value FROM json_each(?))"
+JSON_VALUES = "(SELECT value FROM json_each(?))"
 IN_SIGHT = (
-    f"{visible('e')} AND NOT (e.fact = 'memories.recalled'"
+    f"{visibility_condition('e')} AND NOT (e.fact = 'memories.recalled'"
     f" AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND NOT {SESSION_VISIBLE}))"
 )
-"""That an entry belongs to no other repository; a question is filed as the person's own wherever it was asked."""
+"""Matches entries of no other repository. A recall has user scope wherever it was asked, so its session decides."""
 
-MARK = "z:"
-"""JSON never begins with it."""
-STEP = 1_000
-"""Entries between two reports of progress."""
-SHORTEST = 512
-"""Below this there is little to gain."""
+PACKED_PREFIX = "z:"
+"""Marks packed content; JSON never begins with it."""
+PROGRESS_STEP = 1_000
+"""Entries between two progress reports."""
+MIN_PACKED_CHARACTERS = 512
+"""Packing shorter content saves little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A place where the chain does not hold."""
+    """An entry at which a chain does not verify."""
 
     device: str
     device_seq: int
@@ -142,7 +143,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A line of the log; without its event where the content was erased."""
+    """An entry of the log as people read it; ``event`` is None if the content was erased."""
 
     position: int
     device: str
@@ -158,20 +159,23 @@ class Entry:
 
 
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
-    """Add what is new at the end of this device's chains; return it with its positions, less what stays erased."""
+    """Append new events to this device's chains; return them with their positions, without those that stay erased."""
     tips = {device: tip(db, device, shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
+        # An event that is recorded twice, as after a crash, is stored once.
         if db.one("SELECT 1 FROM events WHERE id = ?", event.id):
             continue
         chain = _chain_for(db, device, tips[device][0], event)
+        # Only when it is needed, because this creates the chain.
         if chain not in tips:
             tips[chain] = tip(db, chain, shared=True)
         key, seq, last_hash = tips[chain]
         fact, content = encode(event.fact)
+        # A new salt for each body: without it, an erased text could be guessed and checked against the digest.
         salt = secrets.token_bytes(16)
-        who = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
-        header = Header(event.id, chain, seq + 1, last_hash, *who, event.about, fact, digest(salt, content))
+        envelope = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
+        header = Header(event.id, chain, seq + 1, last_hash, *envelope, event.about, fact, digest(salt, content))
         position = _add(db, key, header)
         tips[chain] = (key, header.seq, header.hash)
         if _keep_body(db, position, event, salt, content):
@@ -181,22 +185,23 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
     return added
 
 
-def take_in(db: Database, entries: Iterable[wire.Entry]) -> list[tuple[int, Event]]:
-    """Add what came from elsewhere at the end of its own chain; return what is new, less what stays erased.
+def append_received(db: Database, entries: Iterable[wire.Entry]) -> list[tuple[int, Event]]:
+    """Append entries from other devices to their chains; return the new events, without those that stay erased.
 
-    What is known already is passed over, unless its content had been lost here and comes again.
+    Known entries are skipped, unless their content was missing here and arrives now.
     """
     added: list[tuple[int, Event]] = []
     for entry in entries:
         event = entry.event
         if not entry.is_sealed or entry.header.scope != Scope.TEAM:
-            raise Refused(f"entry {entry.header.id} was changed on its way, or is not the team's")
+            raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of team scope")
         position = db.value("SELECT position FROM events WHERE id = ?", entry.header.id)
         if position is None:
             position = _continue(db, entry.header)
+            # Absent until its content is stored below; content that was left out may still come later.
             db.execute("INSERT INTO absent VALUES (?)", position)
-        elif header_at(db, position) != entry.header:
-            raise Refused(f"entry {entry.header.id} is known with another header")
+        elif read_header(db, position) != entry.header:
+            raise Refused(f"entry {entry.header.id} is already stored with a different header")
         if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
             db.execute("DELETE FROM absent WHERE position = ?", position)
             if _keep_body(db, position, event, entry.salt, entry.content):
@@ -205,27 +210,31 @@ def take_in(db: Database, entries: Iterable[wire.Entry]) -> list[tuple[int, Even
 
 
 def read(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
-    """The next events in order of arrival whose bodies survive."""
+    """The next events in order of arrival, without those whose content is gone."""
     rows = db.execute(
         f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position)"
         " WHERE e.position > ? ORDER BY e.position LIMIT ?",
         after, limit,
     )  # fmt: skip
-    return [(row[0], _event(row[1:])) for row in rows]
+    return [(row[0], _parse_event(row[1:])) for row in rows]
 
 
-def about(db: Database, thing: str) -> list[Event]:
-    """What is known to have happened to a memory or in a session, in order of time."""
-    return [_event(row) for row in db.execute(f"{EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", thing)]
+def about(db: Database, about_id: str) -> list[Event]:
+    """The events about a memory or session, in order of time."""
+    # The condition about <> '' lets the engine use the partial index events_about; so in all statements below.
+    return [
+        _parse_event(row)
+        for row in db.execute(f"{SELECT_EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", about_id)
+    ]
 
 
 def end(db: Database) -> int:
-    """The position of the newest event."""
+    """The position of the newest entry."""
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
 def count(db: Database) -> int:
-    """How many entries there are; a hub's positions go on through all of its teams."""
+    """The number of entries; not the last position, because on a hub all teams share one sequence of positions."""
     return int(db.value("SELECT coalesce(sum(last_seq), 0) FROM devices"))
 
 
@@ -240,7 +249,7 @@ def entries(
     before: int = 0,
     limit: int = 50,
 ) -> list[Entry]:
-    """The log in sight as people read it, newest first; ``before`` goes on from an earlier page."""
+    """Visible log entries, newest first; ``before`` is the last position of the previous page."""
     rows = db.execute(
         "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
         f" {COLUMNS} FROM events e"
@@ -250,7 +259,7 @@ def entries(
         " AND (:facts = '[]' OR e.fact IN (SELECT value FROM json_each(:facts)))"
         " ORDER BY e.position DESC LIMIT :limit",
         {
-            **seen_from(sight),
+            **bind_sight(sight),
             "about": about,
             "facts": json.dumps(list(facts)),
             "actor": actor,
@@ -259,12 +268,12 @@ def entries(
             "limit": limit,
         },
     )
-    told = [(*row[:10], _event(row[10:]) if row[-1] is not None else None) for row in rows]
-    return [from_row(Entry, row) for row in told]
+    parsed_rows = [(*row[:10], _parse_event(row[10:]) if row[-1] is not None else None) for row in rows]
+    return [from_row(Entry, row) for row in parsed_rows]
 
 
 def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
-    """Events about memories that came from somewhere, by memory."""
+    """Ids of the events that a rollback's selection covers, grouped by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
         " WHERE (e.fact LIKE 'memory.%' OR e.fact = 'dispute.settled')"
@@ -281,45 +290,47 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
 
 
 def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
-    """The entries of the rollback whose name starts so."""
+    """The events of rollbacks whose id starts with the prefix, each with the full id."""
     rows = db.execute(
-        f"{EVENTS} e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'", prefix
+        f"{SELECT_EVENTS} e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'", prefix
     )
-    told = [_event(row) for row in rows]
-    return [(event.fact.rollback, event) for event in told if isinstance(event.fact, MemoryRolledBack)]
+    events = [_parse_event(row) for row in rows]
+    return [(event.fact.rollback, event) for event in events if isinstance(event.fact, MemoryRolledBack)]
 
 
-def things(db: Database, ids: Iterable[str]) -> list[str]:
-    """What these entries are about."""
-    found = db.execute(f"SELECT DISTINCT about FROM events WHERE id IN {NAMED} ORDER BY about", json.dumps(list(ids)))
-    return [row[0] for row in found]
+def find_about_ids(db: Database, ids: Iterable[str]) -> list[str]:
+    """Ids of the memories or sessions that these entries are about."""
+    rows = db.execute(
+        f"SELECT DISTINCT about FROM events WHERE id IN {JSON_VALUES} ORDER BY about", json.dumps(list(ids))
+    )
+    return [row[0] for row in rows]
 
 
 def published(db: Database, memory_id: str) -> list[MemoryId]:
-    """The copies of a memory that were given to the team."""
+    """Ids of the copies of a memory that were published to the team."""
     return [event.fact.copy for event in about(db, memory_id) if isinstance(event.fact, MemoryPublished)]
 
 
-def ids_about(db: Database, things: Iterable[str]) -> list[EventId]:
-    """The entries about these memories or sessions, whether or not their bodies survive."""
-    found = f"SELECT id FROM events WHERE about IN {NAMED} AND about <> '' ORDER BY position"
-    return [EventId(row[0]) for row in db.execute(found, json.dumps(list(things)))]
+def ids_about(db: Database, about_ids: Iterable[str]) -> list[EventId]:
+    """Ids of the entries about these memories or sessions, including entries without content."""
+    sql = f"SELECT id FROM events WHERE about IN {JSON_VALUES} AND about <> '' ORDER BY position"
+    return [EventId(row[0]) for row in db.execute(sql, json.dumps(list(about_ids)))]
 
 
 def known(db: Database, ids: Iterable[str]) -> set[str]:
-    """Which of these entries are there already."""
-    found = db.execute(f"SELECT id FROM events WHERE id IN {NAMED}", json.dumps(list(ids)))
-    return {row[0] for row in found}
+    """Which of these entry ids are already in the log."""
+    rows = db.execute(f"SELECT id FROM events WHERE id IN {JSON_VALUES}", json.dumps(list(ids)))
+    return {row[0] for row in rows}
 
 
 def told_by_hooks(db: Database, session: str) -> bool:
-    """Whether hooks told of a session; what a backfill tells is part of a learning run."""
-    found = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'observation.made' AND batch = '' LIMIT 1"
-    return db.one(found, session) is not None
+    """Whether hooks recorded observations of a session; those of a backfill have a batch."""
+    sql = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'observation.made' AND batch = '' LIMIT 1"
+    return db.one(sql, session) is not None
 
 
 def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
-    """The sessions in which something was observed since, each with where in the log that begins."""
+    """Sessions with observations after a position, each with the position of the first."""
     rows = db.execute(
         "SELECT about, min(position) FROM events JOIN bodies USING (position)"
         " WHERE position > ? AND fact = 'observation.made' GROUP BY about ORDER BY 2",
@@ -329,16 +340,17 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
 
 
 def erasure_of(db: Database, prefix: str, sight: Sight) -> Event | None:
-    """The entry in sight that says a memory was erased whose id begins so, if there is one."""
-    alike = "e.about >= :prefix AND e.about < :end AND e.about <> '' AND e.fact = 'memory.erased'"
-    values = {**seen_from(sight), "prefix": prefix, "end": prefix + "g"}
-    rows = db.execute(f"{EVENTS} {alike} AND {visible('e')} LIMIT 1", values) if prefix else []
-    return next((_event(row) for row in rows), None)
+    """The visible event that erased a memory whose id starts with the prefix, if there is one."""
+    is_match = "e.about >= :prefix AND e.about < :end AND e.about <> '' AND e.fact = 'memory.erased'"
+    # Ids are hexadecimal, so "g" sorts after all that start with the prefix; a range can use the index.
+    values = {**bind_sight(sight), "prefix": prefix, "end": prefix + "g"}
+    rows = db.execute(f"{SELECT_EVENTS} {is_match} AND {visibility_condition('e')} LIMIT 1", values) if prefix else []
+    return next((_parse_event(row) for row in rows), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saying:
-    """An entry whose content may quote something."""
+    """An entry whose content may quote a text that is searched for."""
 
     id: EventId
     about: str
@@ -347,100 +359,110 @@ class Saying:
 
     @property
     def may_go(self) -> bool:
-        """Whether an erasure may take its content: it only repeats what was said."""
+        """Whether an erasure may delete its content, because it only repeats a memory."""
         return self.fact in REPEATING_FACTS
 
 
 def saying(db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Callable[[str], bool]) -> Iterator[Saying]:
-    """Entries whose content has the pieces of one of these patterns in order, whatever their case.
+    """Entries whose content has all pieces of one of these patterns in order, ignoring case.
 
-    Every body is read by the engine; only what is packed is also unpacked here and looked at with the function.
+    The database engine scans every body. Packed bodies are also unpacked here and tested with ``is_possible_in``.
     """
-    for start in range(0, len(patterns), PATTERNS_AT_ONCE):
-        page = [f"%{'%'.join(pieces)}%" for pieces in patterns[start : start + PATTERNS_AT_ONCE]]
-        any_of = " OR ".join([f"content {db.LIKE} ?"] * len(page))
+    for start in range(0, len(patterns), PATTERNS_PER_STATEMENT):
+        page = [f"%{'%'.join(pieces)}%" for pieces in patterns[start : start + PATTERNS_PER_STATEMENT]]
+        is_match = " OR ".join([f"content {db.LIKE} ?"] * len(page))
         rows = db.stream(
             "SELECT e.id, e.about, e.fact, b.content FROM events e JOIN bodies b USING (position)"
-            f" WHERE e.position IN (SELECT position FROM bodies WHERE content LIKE '{MARK}%' OR {any_of})",
+            f" WHERE e.position IN (SELECT position FROM bodies WHERE content LIKE '{PACKED_PREFIX}%' OR {is_match})",
             *page,
         )
         for identifier, about, fact, content in rows:
-            told = unpacked(content)
-            if not content.startswith(MARK) or is_possible_in(told):
-                yield Saying(id=EventId(identifier), about=about, fact=fact, content=told)
+            text = unpack_content(content)
+            if not content.startswith(PACKED_PREFIX) or is_possible_in(text):
+                yield Saying(id=EventId(identifier), about=about, fact=fact, content=text)
 
 
 def holds(db: Database, fragments: Iterable[str]) -> bool:
-    """Whether any content has one of these fragments as it stands; every body is read."""
-    wanted = list(fragments)
-    return any(any(map(unpacked(row[0]).__contains__, wanted)) for row in db.stream("SELECT content FROM bodies"))
+    """Whether any content contains one of these fragments literally; reads every body."""
+    # Packed bodies hide their text from SQL, so every body is unpacked here.
+    fragment_list = list(fragments)
+    return any(
+        any(map(unpack_content(row[0]).__contains__, fragment_list)) for row in db.stream("SELECT content FROM bodies")
+    )
 
 
 def with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
-    """Which of these entries still have their content."""
-    found = db.execute(
-        f"SELECT e.id FROM events e JOIN bodies b USING (position) WHERE e.id IN {NAMED} ORDER BY e.position",
+    """Which of these entries still have content."""
+    rows = db.execute(
+        f"SELECT e.id FROM events e JOIN bodies b USING (position) WHERE e.id IN {JSON_VALUES} ORDER BY e.position",
         json.dumps(list(ids)),
     )
-    return [EventId(row[0]) for row in found]
+    return [EventId(row[0]) for row in rows]
 
 
 def containing(
     db: Database, is_possible: Callable[[str], bool], progress: Callable[[int, int], None]
 ) -> Iterator[Event]:
-    """The events whose content may say something, by a quick look at its JSON; every body is read."""
+    """The events whose content, as JSON text, passes a quick test; reads every body."""
     last = end(db)
-    whole = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
-    for position, *told, kept in db.stream(whole):
-        if position % STEP == 0:
+    sql = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
+    for position, *envelope, body in db.stream(sql):
+        if position % PROGRESS_STEP == 0:
             progress(position, last)
-        content = unpacked(kept)
+        content = unpack_content(body)
         if is_possible(content):
-            yield Event.read(content, *told)
+            yield Event.read(content, *envelope)
 
 
 def verify(db: Database) -> list[Broken]:
-    """Every place where a header or body was edited, removed, added or put in another order."""
-    lost = _lost(db)
-    gone = erased_bodies(db) | {row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")}
+    """Every entry at which a header or body was edited, removed, added or reordered."""
+    lost_entries = _find_lost_entries(db)
+    removed_ids = find_erased_ids(db) | {
+        row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")
+    }
     broken: list[Broken] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
-        seq, expected = 0, START
+        seq, expected_hash = 0, START
         for _, entry in sent(db.stream(f"{ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
             seq += 1
-            here = entry.header.seq
-            is_gap = seq < here and all((device, one) in lost for one in range(seq, here))
-            if not is_gap and (here != seq or entry.header.prev_hash != expected):
+            entry_seq = entry.header.seq
+            # Gaps are accepted only where a repair recorded that the entries are lost.
+            is_gap = seq < entry_seq and all((device, number) in lost_entries for number in range(seq, entry_seq))
+            if not is_gap and (entry_seq != seq or entry.header.prev_hash != expected_hash):
                 broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
-            seq = here
+            seq = entry_seq
             if not entry.is_sealed:
                 broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
-            if entry.content is None and entry.header.id not in gone:
-                broken.append(Broken(device=device, device_seq=seq, why="the content is gone without an erasure"))
-            expected = entry.header.hash
-        if (seq, expected) != (last_seq, last_hash):
-            broken.append(Broken(device=device, device_seq=last_seq, why="the newest entries are not as recorded"))
+            if entry.content is None and entry.header.id not in removed_ids:
+                broken.append(Broken(device=device, device_seq=seq, why="the content is missing, but was not erased"))
+            expected_hash = entry.header.hash
+        # A chain whose end was cut off is consistent in itself; only the record of the device reveals it.
+        if (seq, expected_hash) != (last_seq, last_hash):
+            broken.append(Broken(device=device, device_seq=last_seq, why="the newest entries are missing or changed"))
     return broken
 
 
 def sent(rows: Iterable[Row]) -> Iterator[tuple[int, wire.Entry]]:
-    """Rows of ``ENTRIES`` with their positions, as they travel."""
+    """Parse rows of ``ENTRIES`` into positions and entries as they are synchronised."""
     for row in rows:
-        yield row[0], wire.Entry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpacked(row[-1]))
+        yield (
+            row[0],
+            wire.Entry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1])),
+        )
 
 
-def header_at(db: Database, position: int) -> Header:
+def read_header(db: Database, position: int) -> Header:
     """The header of the entry at a position."""
     return next(entry.header for _, entry in sent(db.execute(f"{ENTRIES} WHERE e.position = ?", position)))
 
 
 def shared_chain(device: str) -> str:
-    """The name of the chain that a device shares with its team."""
+    """The id of the chain that a device shares with its team."""
     return derived("shared", device)
 
 
 def tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
-    """The key of a chain, which begins here if it is new, and the number and hash of its newest entry."""
+    """Create a chain if it is new; return its key and the number and hash of its newest entry."""
     db.execute(
         "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
         device, START, int(shared),
@@ -451,7 +473,7 @@ def tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
 
 
 def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
-    """What is the team's goes into the shared chain, unless its memory began before there was one."""
+    """The chain for an event: team events are shared, unless their memory began in the device's own chain."""
     if event.scope is not Scope.TEAM:
         return device
     began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
@@ -468,21 +490,22 @@ def _add(db: Database, key: int, header: Header) -> int:
 
 
 def _continue(db: Database, header: Header) -> int:
-    """Put a header that came from elsewhere at the end of its chain."""
+    """Append a header from another device to its chain."""
     key, seq, last_hash = tip(db, header.device, shared=True)
+    # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
-        raise OutOfStep(f"entry {seq + 1} of device {short(header.device)} is expected, not {header.seq}", seq + 1)
+        raise OutOfStep(f"expected entry {seq + 1} of device {short(header.device)}, got {header.seq}", seq + 1)
     if header.seq <= seq or header.prev_hash != last_hash:
         raise Refused(
-            f"device {short(header.device)} has two different entries {header.seq}: its store was copied, or put back"
-            " from a backup and written to; log in with a new store"
+            f"device {short(header.device)} has two different entries {header.seq}: its store was copied, or restored"
+            " from a backup and then written to; log in with a new store"
         )
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
     return _add(db, key, header)
 
 
 def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
-    """Store what the entry says, unless an erasure has already taken it; an erasure takes what it names."""
+    """Store an entry's content, unless it was erased before it arrived; an erasure first deletes what it names."""
     if isinstance(event.fact, MemoryErased | ObservationsDropped):
         db.execute(
             "DELETE FROM bodies WHERE position IN ("
@@ -490,74 +513,84 @@ def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: 
             f" UNION SELECT position FROM events WHERE id IN (SELECT value FROM json_each(:others)) AND {REPEATING})",
             {"memory": event.about, "others": json.dumps(event.fact.bodies)},
         )
-        gone = filter(None, (event.about, *event.fact.bodies))
-        db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(one,) for one in gone])
+        erased_names = filter(None, (event.about, *event.fact.bodies))
+        db.many("INSERT INTO erased VALUES (?) ON CONFLICT DO NOTHING", [(name,) for name in erased_names])
     elif isinstance(event.fact, EntriesRefused):
-        _let_go(db, event.fact.bodies)
+        _discard_refused(db, event.fact.bodies)
+    # An edit can arrive after the erasure of its memory; its content stays out.
     elif db.one(
         f"SELECT 1 FROM erased, events WHERE position = ? AND (name = about OR (name = id AND {REPEATING}))", position
     ):
         return False
-    kept = packed(content) if isinstance(event.fact, ObservationMade) else content
-    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, kept)
+    # Other facts stay plain JSON, because statements read them with json_extract.
+    body = pack_content(content) if isinstance(event.fact, ObservationMade) else content
+    db.execute("INSERT INTO bodies VALUES (?, ?, ?)", position, salt, body)
     return True
 
 
-def _let_go(db: Database, refused: Iterable[EventId]) -> None:
-    """Take the content of entries that the hub refused, and whatever they had brought about in the log."""
-    named = json.dumps(list(refused))
-    of_the_team = "FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1 AND"
-    db.execute(f"INSERT INTO absent SELECT e.position {of_the_team} e.id IN {NAMED} ON CONFLICT DO NOTHING", named)
-    db.execute(f"DELETE FROM bodies WHERE position IN (SELECT e.position {of_the_team} e.id IN {NAMED})", named)
-    erased_still = (
+def _discard_refused(db: Database, refused_ids: Iterable[EventId]) -> None:
+    """Delete the content of entries that the hub refused, and undo the erasures among them."""
+    # Marked as absent, so that the missing content is not reported as damage.
+    ids_json = json.dumps(list(refused_ids))
+    from_shared = "FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1 AND"
+    db.execute(
+        f"INSERT INTO absent SELECT e.position {from_shared} e.id IN {JSON_VALUES} ON CONFLICT DO NOTHING", ids_json
+    )
+    db.execute(
+        f"DELETE FROM bodies WHERE position IN (SELECT e.position {from_shared} e.id IN {JSON_VALUES})", ids_json
+    )
+    other_erasure = (
         "SELECT 1 FROM events o JOIN bodies b USING (position) WHERE o.about = e.about AND o.fact = 'memory.erased'"
     )
-    lifted = f"SELECT e.about {of_the_team} e.id IN {NAMED} AND fact = 'memory.erased' AND NOT EXISTS ({erased_still})"
-    for (memory,) in db.execute(lifted, named):
-        # What it took was not its to take: the hub still has it, and sends it again.
+    lifted_sql = (
+        f"SELECT e.about {from_shared} e.id IN {JSON_VALUES}"
+        f" AND fact = 'memory.erased' AND NOT EXISTS ({other_erasure})"
+    )
+    for (memory,) in db.execute(lifted_sql, ids_json):
+        # The refused erasure is void. The hub still has the content, and sends it again for what is absent.
         db.execute("DELETE FROM erased WHERE name = ?", memory)
         db.execute(
-            f"INSERT INTO absent SELECT e.position {of_the_team} e.about = ?"
+            f"INSERT INTO absent SELECT e.position {from_shared} e.about = ?"
             " AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.position = e.position) ON CONFLICT DO NOTHING",
             memory,
         )
 
 
-def erased_bodies(db: Database) -> set[str]:
-    """Ids of entries whose content may be gone, by what the log itself records."""
-    allowed: set[str] = set()
+def find_erased_ids(db: Database) -> set[str]:
+    """Ids of the entries whose content may be missing, according to erasures and repairs in the log."""
+    ids: set[str] = set()
     rows = db.execute(
         "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
         " WHERE e.fact IN ('memory.erased', 'observations.dropped', 'entries.lost')"
     )
     for memory, content in rows:
-        allowed |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
-        allowed |= set(json.loads(content).get("bodies", ()))
-    return allowed
+        ids |= {row[0] for row in db.execute("SELECT id FROM events WHERE about = ? AND about <> ''", memory)}
+        ids |= set(json.loads(content).get("bodies", ()))
+    return ids
 
 
-def _lost(db: Database) -> set[tuple[str, int]]:
-    """Whole entries that a repair could not save: device and number."""
+def _find_lost_entries(db: Database) -> set[tuple[str, int]]:
+    """Entries that a repair could not save, as pairs of device and number."""
     rows = db.execute("SELECT b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'entries.lost'")
     gaps = [gap.split() for row in rows for gap in cast(EntriesLost, decode("entries.lost", row[0])).gaps]
     return {(device, seq) for device, first, last in gaps for seq in range(int(first), int(last) + 1)}
 
 
-def _event(row: Row) -> Event:
-    *told, content = row
-    return Event.read(unpacked(content), *told)
+def _parse_event(row: Row) -> Event:
+    *envelope, content = row
+    return Event.read(unpack_content(content), *envelope)
 
 
-def packed(content: str) -> str:
-    """The content as it is kept: small, for build logs repeat themselves; as text, which every engine keeps alike."""
-    if len(content) < SHORTEST:
+def pack_content(content: str) -> str:
+    """Compress content if that saves space, as with repetitive build logs; the result is text on every engine."""
+    if len(content) < MIN_PACKED_CHARACTERS:
         return content
-    small = MARK + base64.b64encode(zlib.compress(content.encode())).decode()
+    small = PACKED_PREFIX + base64.b64encode(zlib.compress(content.encode())).decode()
     return small if len(small) < len(content) else content
 
 
-def unpacked(kept: str) -> str:
-    """The content that was kept."""
-    if kept.startswith(MARK):
-        return zlib.decompress(base64.b64decode(kept[len(MARK) :])).decode()
-    return kept
+def unpack_content(body: str) -> str:
+    """The original of stored content, packed or not."""
+    if body.startswith(PACKED_PREFIX):
+        return zlib.decompress(base64.b64decode(body[len(PACKED_PREFIX) :])).decode()
+    return body

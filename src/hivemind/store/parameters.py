@@ -1,4 +1,4 @@
-"""Parameters of a statement that somebody else wrote: its placeholders, and Python values as SQLite takes them."""
+"""Placeholders and parameters of SQL that a user wrote, converted to SQLite's own."""
 
 import math
 import re
@@ -22,29 +22,30 @@ VECTOR_COLUMN = "embedding"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A statement with SQLite's own placeholders."""
+    """A statement with SQLite's placeholders."""
 
     sql: str
     reads_vectors: bool
-    """Whether it names the column of vectors."""
+    """Whether it names the column of vectors; true too often is harmless, so names are not resolved."""
 
 
 def parse(sql: str) -> Statement:
     """Read ``%s`` as ``?``, ``%(name)s`` as ``:name`` and ``%%`` as ``%``; text and comments stay as they are."""
     tokens = {token[0].strip('"`[]').lower() for token in TOKEN.finditer(sql)}
-    return Statement(sql=TOKEN.sub(_as_sqlite, sql), reads_vectors=VECTOR_COLUMN in tokens)
+    return Statement(sql=TOKEN.sub(_replace_placeholder, sql), reads_vectors=VECTOR_COLUMN in tokens)
 
 
 def bind(values: Any) -> tuple[Any, ...] | dict[str, Any]:
-    """Parameters as SQLite takes them: vectors as blobs of 32-bit floats, other values as they are."""
+    """Convert parameters for SQLite: vectors to blobs of 32-bit floats; other values stay as they are."""
     if isinstance(values, Mapping):
-        return {name: _bound(f":{name}", value) for name, value in values.items()}
+        return {name: _bind_value(f":{name}", value) for name, value in values.items()}
+    # A string is iterable, but is never meant as one parameter per character.
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidInput(f"parameters are a list, a tuple or a dictionary, not {values!r}")
-    return tuple(_bound(f"number {place}", value) for place, value in enumerate(values, start=1))
+        raise InvalidInput(f"parameters must be a list, a tuple or a dictionary, not {values!r}")
+    return tuple(_bind_value(f"number {place}", value) for place, value in enumerate(values, start=1))
 
 
-def _as_sqlite(token: re.Match[str]) -> str:
+def _replace_placeholder(token: re.Match[str]) -> str:
     match token[0]:
         case "%s":
             return "?"
@@ -54,23 +55,23 @@ def _as_sqlite(token: re.Match[str]) -> str:
             return f":{token['name']}" if token["name"] else token[0]
 
 
-def _bound(which: str, value: Any) -> Any:
+def _bind_value(which: str, value: Any) -> Any:
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    # Arrays and scalars of NumPy and its relatives become Python's own; the library need not be loaded for it.
+    # Arrays and scalars of NumPy and similar libraries become Python values, without importing the library.
     value = value.tolist() if hasattr(value, "tolist") else value
     match value:
         case None | int() | float() | str() | bytes():
             return value
         case list() | tuple():
-            return _packed(which, value)
+            return _pack_vector(which, value)
     raise InvalidInput(
         f"parameter {which} is a {type(value).__name__}; give text, a number, bytes, None, or a vector as a list"
     )
 
 
-def _packed(which: str, numbers: list[Any] | tuple[Any, ...]) -> bytes:
-    """A vector as the column ``embedding`` has it."""
+def _pack_vector(which: str, numbers: list[Any] | tuple[Any, ...]) -> bytes:
+    """Pack a vector in the format of the column ``embedding``."""
     for number in numbers:
         if not _is_number(number):
             raise InvalidInput(
@@ -80,7 +81,7 @@ def _packed(which: str, numbers: list[Any] | tuple[Any, ...]) -> bytes:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a finite number that 32 bits can hold."""
+    """Whether a value is a finite number that fits in 32 bits."""
     try:
         return math.isfinite(value) and bool(struct.pack("<f", value))
     except (TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Keeps the projections up with the log, derives them again when asked, and notes how far slower readers have come."""
+"""Updates the projections with new events, rebuilds them, and stores bookmarks of slower readers of the log."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -10,10 +10,10 @@ from hivemind.store.projections import memories, receipts, repositories, session
 
 PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, repositories)
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
-"""Who owns tables; memories keep the index of their words, and a follower adds the vectors."""
+"""Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
 VERSION = 7
-"""Raised whenever a projection changes shape or meaning; an older store then derives its tables again."""
+"""Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """
 CREATE TABLE bookmarks (
@@ -22,20 +22,21 @@ CREATE TABLE bookmarks (
     version INTEGER NOT NULL
 ) STRICT;
 """
-PROMPT = "projections"
+READER = "projections"
 PAGE = 1_000
 
 
 def apply(db: Database, events: Iterable[tuple[int, Event]]) -> None:
-    """Take in what was just appended."""
+    """Update the projections with events that were just appended."""
     for position, event in events:
         for projection in PROJECTIONS:
             projection.apply(db, event)
-        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, PROMPT, position)
+        # Content that arrives late has an old position; the bookmark never goes back.
+        db.execute("UPDATE bookmarks SET position = ? WHERE reader = ? AND position < ?", position, READER, position)
 
 
-def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-    """Drop every derived table and derive it again from the log."""
+def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
+    """Empty every derived table and fill it again from the log."""
     with db.transaction():
         create_tables(db)
         position, last = 0, log.end(db)
@@ -46,24 +47,25 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda done, to
 
 
 def create_tables(db: Database) -> None:
-    """Empty tables, nothing read yet."""
+    """Create the derived tables empty, with nothing read yet."""
+    # Tables that refer to others are dropped before them.
     tables = [table for owner in reversed(OWNERS) for table in owner.TABLES]
     db.empty(tables, "".join(owner.SCHEMA for owner in OWNERS))
-    advance(db, PROMPT, 0, VERSION)
+    advance(db, READER, 0, VERSION)
 
 
 def version(db: Database) -> int:
-    """The version of the projections that derived the tables."""
-    return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", PROMPT) or 0)
+    """The projection version that built the tables."""
+    return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", READER) or 0)
 
 
 def position(db: Database, reader: str, version: int) -> int:
-    """How far a reader has come; a reader that has learned something new begins again."""
-    read = db.value("SELECT position FROM bookmarks WHERE reader = ? AND version = ?", reader, version)
-    return int(read or 0)
+    """The last position a reader has read; 0 if its version changed, so that it starts again."""
+    last_position = db.value("SELECT position FROM bookmarks WHERE reader = ? AND version = ?", reader, version)
+    return int(last_position or 0)
 
 
 def advance(db: Database, reader: str, position: int, version: int) -> None:
-    """Note how far a reader has come, in a transaction of the caller's."""
+    """Set a reader's bookmark, inside the caller's transaction."""
     db.execute("DELETE FROM bookmarks WHERE reader = ?", reader)
     db.execute("INSERT INTO bookmarks VALUES (?, ?, ?)", reader, position, version)

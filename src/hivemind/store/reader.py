@@ -1,8 +1,8 @@
-"""SQL for reading: documented views over the memories, on a connection that cannot write.
+"""Read-only SQL: documented views over the memories, on a connection that cannot write.
 
-The file is opened read-only, and an authorizer admits nothing but reading through the views; both are the
-engine's own doing, so no cleverness in the statement gets around them. To the authorizer a common table
-expression looks like a view of the same name; so what reads the tables has a name that nobody can know.
+The file is opened read-only, and an authorizer allows nothing but reading through the views. SQLite enforces both, so
+no statement can get around them. To the authorizer a common table expression looks like a view of the same name;
+therefore the views that read the tables have random names, which a statement cannot guess.
 """
 
 import secrets
@@ -17,7 +17,7 @@ import apsw
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE, parameters
 from hivemind.store.database import Held, Row
-from hivemind.store.log import unpacked
+from hivemind.store.log import unpack_content
 from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"
@@ -53,17 +53,17 @@ VIEWS: dict[str, str] = {
         SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp
         FROM main.receipts""",
 }
-"""What may be read, by name; the columns are a promise."""
+"""The readable views by name; their columns are a public interface."""
 
-BEHIND = {"memories", "passages", "vectors", "sessions", "observations", "receipts", "events", "bodies"}
-"""The tables that views may read; of the log only what tools printed, which is kept nowhere else."""
-ONLY_READING = f"only reading from {', '.join(VIEWS)} is possible here; change memories with the other commands"
+TABLES_BEHIND_VIEWS = {"memories", "passages", "vectors", "sessions", "observations", "receipts", "events", "bodies"}
+"""The tables that views may read; the log only for the output of tools, which is stored nowhere else."""
+READ_ONLY_MESSAGE = f"only reading from {', '.join(VIEWS)} is possible here; change memories with the other commands"
 TABLE_FUNCTIONS = {"json_each", "json_tree"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a statement returned."""
+    """The result of a statement."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -83,12 +83,12 @@ class Rows:
         return self.rows[0] if self.rows else None
 
     def dictionaries(self) -> list[dict[str, Any]]:
-        """Every row by the names of its columns."""
+        """Every row as a dictionary by column names."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 class Reader(Held):
-    """A connection that answers SELECT over the views, and nothing else."""
+    """A connection that runs SELECT over the views, and nothing else."""
 
     def __init__(self, db: Sqlite, make_vectors: Callable[[], object], on_close: Callable[[], None]) -> None:
         self._db = db
@@ -105,17 +105,17 @@ class Reader(Held):
     ) -> "Reader":
         """Open the store in a directory for reading; the functions become SQL functions.
 
-        ``make_vectors`` is called before a statement that reads vectors, because new memories have none yet.
+        ``make_vectors`` runs before a statement that reads vectors, because new memories have none yet.
         """
-        inner = {name: f"{name}_{secrets.token_hex(16)}" for name in VIEWS}
-        views = [f"CREATE TEMP VIEW {inner[name]} AS {sql}" for name, sql in VIEWS.items()]
-        views += [f"CREATE TEMP VIEW {name} AS SELECT * FROM {inner[name]}" for name in VIEWS]
+        inner_names = {name: f"{name}_{secrets.token_hex(16)}" for name in VIEWS}
+        views = [f"CREATE TEMP VIEW {inner_names[name]} AS {sql}" for name, sql in VIEWS.items()]
+        views += [f"CREATE TEMP VIEW {name} AS SELECT * FROM {inner_names[name]}" for name in VIEWS]
         db = Sqlite.open_for_reading(directory / FILE, views)
-        known: Mapping[str, Callable[..., Any]] = {**functions, "unpacked": unpacked}
-        for name, function in known.items():
-            # Deterministic, so that the vector of a constant text is made once and not for each row.
+        sql_functions: Mapping[str, Callable[..., Any]] = {**functions, "unpacked": unpack_content}
+        for name, function in sql_functions.items():
+            # Deterministic, so that SQLite embeds a constant text once instead of once per row.
             db.connection.create_scalar_function(name, function, deterministic=True)
-        db.connection.authorizer = partial(_only_reading, frozenset(inner.values()))
+        db.connection.authorizer = partial(_authorize, frozenset(inner_names.values()))
         return cls(db, make_vectors, on_close)
 
     def query(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
@@ -127,48 +127,60 @@ class Reader(Held):
 
         Placeholders are ``?``, ``%s``, ``:name`` or ``%(name)s``; a vector may be a list, an array or bytes.
         """
-        statement, bound = parameters.parse(sql), parameters.bind(values)
+        statement, bindings = parameters.parse(sql), parameters.bind(values)
         if statement.reads_vectors:
             self._make_vectors()
         columns: list[str] = []
 
         def note_columns(cursor: apsw.Cursor, _sql: str, _values: object) -> bool:
-            if cursor.is_explain:  # It would tell the names of the inner views.
-                raise Refused(ONLY_READING)
+            if cursor.is_explain:  # It would reveal the names of the inner views.
+                raise Refused(READ_ONLY_MESSAGE)
             columns[:] = [column[0] for column in cursor.get_description()]
             return True
 
         cursor = self._db.connection.cursor()
         cursor.exec_trace = note_columns
         try:
-            rows = tuple(cursor.execute(statement.sql, bound))
+            rows = tuple(cursor.execute(statement.sql, bindings))
         except (apsw.AuthError, apsw.ReadOnlyError):
-            raise Refused(ONLY_READING) from None
+            raise Refused(READ_ONLY_MESSAGE) from None
         except (apsw.SQLError, apsw.BindingsError) as error:
             # Writing to a view fails before the authorizer is asked.
-            raise (Refused(ONLY_READING) if "cannot modify" in str(error) else InvalidInput(f"SQL: {error}")) from None
+            raise (
+                Refused(READ_ONLY_MESSAGE) if "cannot modify" in str(error) else InvalidInput(f"SQL: {error}")
+            ) from None
         except KeyError as error:
             raise InvalidInput(f"SQL: there is no value for the parameter :{error.args[0]}") from None
         return Rows(tuple(columns), rows)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file and run ``on_close``."""
         self._db.close()
         self._on_close()
 
 
-def _only_reading(
-    inner: frozenset[str], action: int, first: str | None, second: str | None, schema: str | None, view: str | None
+def _authorize(
+    inner_names: frozenset[str],
+    action: int,
+    table: str | None,
+    column_or_function: str | None,
+    schema: str | None,
+    view: str | None,
 ) -> int:
     match action:
         case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
-            allowed = True
+            is_allowed = True
         case apsw.SQLITE_FUNCTION:
-            allowed = second != "load_extension"
+            # It would run native code.
+            is_allowed = column_or_function != "load_extension"
         case apsw.SQLITE_READ:
-            a_view = schema == "temp" and (first in VIEWS or first in inner)
-            # Where only rows are counted, no column is named, and no view either.
-            allowed = a_view or first in TABLE_FUNCTIONS or (first in BEHIND and (view in inner or not second))
+            is_view = schema == "temp" and (table in VIEWS or table in inner_names)
+            # A count of rows names neither a column nor a view.
+            is_allowed = (
+                is_view
+                or table in TABLE_FUNCTIONS
+                or (table in TABLES_BEHIND_VIEWS and (view in inner_names or not column_or_function))
+            )
         case _:
-            allowed = False
-    return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
+            is_allowed = False
+    return apsw.SQLITE_OK if is_allowed else apsw.SQLITE_DENY

@@ -1,8 +1,8 @@
 """Search in SQLite: words by FTS5, meaning by vectors of bytes.
 
-A vector is a row. Every few hundred rows are also packed into a block that holds only the signs of their numbers,
-for a quick first look. Blocks only propose: whether a passage may be seen is asked of its row, in the statement
-that reads its vector. Only what compares vectors loads a numerical library; writing a memory does not.
+Every vector is a row. Each 256 rows are also packed into a block with only the signs of their numbers, for a quick
+first comparison. Blocks only propose candidates: the statement that reads a candidate's vector also checks whether its
+memory is visible. NumPy is loaded only to compare vectors, not to write a memory.
 """
 
 import json
@@ -28,65 +28,68 @@ SEARCH = (
     "WITH best AS MATERIALIZED ("
     "SELECT rowid AS key, -bm25(words, :text, :parts, :context, :around) AS score FROM words"
     " WHERE words MATCH :asked ORDER BY score DESC LIMIT :looked_at),"
-    # Texts are read only of those that are in sight and good enough.
+    # Texts are read only of visible passages that rank high enough; reading them costs most.
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    # The id breaks ties, so that the same query always gives the same order.
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
     f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
-LOOKED_AT = 4
+CANDIDATES_PER_HIT = 4
+"""How many matches are checked for visibility per wanted hit, before all matches are."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
-BLOCK = 256
+"""Of the columns of ``words`` in BM25; docs/explanation/ranking.md says what each holds."""
+BLOCK_VECTORS = 256
 
 
-class Search:
-    """The index of one open file."""
+class SqliteSearch:
+    """The search index of one open file."""
 
-    def __init__(self, db: Database, stems: Any) -> None:
+    def __init__(self, db: Database, stem: Any) -> None:
         self._db = db
-        self._stems = stems
+        self._stem = stem
         self._signs: Signs | None = None
         self._generation = -1
 
     @property
     def size(self) -> int:
-        """How many passages are in blocks, and a little for those that wait for one."""
-        return (len(self._signs) if self._signs else 0) + BLOCK // 8
+        """How many passages are in blocks, and a little for those not yet in one."""
+        return (len(self._signs) if self._signs else 0) + BLOCK_VECTORS // 8
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Let a passage be found by its words."""
+        """Index a passage by its words."""
         self._db.execute(
             "INSERT INTO words (rowid, text, parts, context, around) VALUES (?, ?, ?, ?, ?)",
             passage, text, parts, context, around,
         )  # fmt: skip
 
     def surround(self, passage: int, context: str, around: str) -> None:
-        """Change what is known around a passage."""
+        """Replace the context of a passage."""
         self._db.execute("UPDATE words SET context = ?, around = ? WHERE rowid = ?", context, around, passage)
 
     def remove(self, passage: int) -> None:
-        """Take a passage out for good, its vector with it."""
+        """Delete a passage and its vector for good."""
         self._db.execute("DELETE FROM words WHERE rowid = ?", passage)
-        self._forget(passage)
+        self._delete_vector(passage)
 
     def search(self, query: Query, limit: int) -> list[Found]:
-        """Passages in sight that were believed at the query's moment, the best fitting first."""
-        asked = _expression(query.text, self._telling(terms(query.text)))
-        if not asked:
+        """Visible passages that match the query and were current at its time, best first."""
+        expression = _match_expression(query.text, self._pick_rare_words(terms(query.text)))
+        if not expression:
             return []
-        values = bound(query) | WEIGHTS | {"asked": asked, "limit": limit}
-        # Most of what matches best is usually in sight; only where it is not, everything that matches is looked at.
-        rows = self._db.execute(SEARCH, values | {"looked_at": LOOKED_AT * limit})
+        values = bound(query) | WEIGHTS | {"asked": expression, "limit": limit}
+        # The best matches are usually visible. Only if too few are, every match is checked.
+        rows = self._db.execute(SEARCH, values | {"looked_at": CANDIDATES_PER_HIT * limit})
         if len(rows) < limit:
             rows = self._db.execute(SEARCH, values | {"looked_at": -1})
         return [Found(*row) for row in rows]
 
     def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
-        quoted = ([word.replace('"', '""') for word in group] for group in any_of)
-        groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in quoted]
+        """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
+        escaped_groups = ([word.replace('"', '""') for word in group] for group in any_of)
+        groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in escaped_groups]
         if not groups:
             return []
         rows = self._db.execute(
@@ -98,7 +101,7 @@ class Search:
         return [row[0] for row in rows]
 
     def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
-        """Whether any memory but these has a word in one of its texts."""
+        """Whether any other memory has a word in one of its texts."""
         row = self._db.one(
             "SELECT 1 FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
             " WHERE words MATCH ? AND m.id NOT IN (SELECT value FROM json_each(?)) LIMIT 1",
@@ -107,31 +110,33 @@ class Search:
         return row is not None
 
     def keep(self, model: str, vectors: Iterable[Vector]) -> None:
-        """Let passages be found by their meaning; a block is packed whenever enough wait for one."""
+        """Index passages by their vectors; pack a block whenever there are enough."""
         with self._db.transaction():
             for vector in vectors:
-                self._forget(vector.passage)
+                self._delete_vector(vector.passage)
                 self._db.execute(
                     "INSERT INTO vectors SELECT key, ?, NULL, ?, ?, ? FROM passages WHERE key = ?",
                     model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers), vector.passage,
                 )  # fmt: skip
-            while len(waiting := self._unpacked()) == BLOCK:
-                self._pack(waiting)
+            while len(unpacked_rows := self._read_unpacked()) == BLOCK_VECTORS:
+                self._pack(unpacked_rows)
 
     def forget_vectors(self) -> None:
-        """Let go of every vector."""
+        """Delete every vector."""
         self._db.execute("DELETE FROM vectors")
         self._db.execute("DELETE FROM vector_blocks")
 
-    def likely(self, asked: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
-        """The passages in sight whose signs differ least from the question's, and those not yet in a block."""
-        waiting = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL")
-        return [*self._refreshed().likely(asked, sight, limit), *(row[0] for row in waiting)]
+    def likely(self, query_vector: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+        """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
+        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL")
+        return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
 
-    def _refreshed(self) -> "Signs":
-        """The signs with the blocks that are new; with all of them, if the tables were derived again."""
+    def _refresh_signs(self) -> "Signs":
+        """Load the blocks that are new, or all of them after the tables were rebuilt."""
+        # Imported here, because it loads NumPy, which most processes do not need.
         from hivemind.store.signs import Signs
 
+        # Creating tables raises it, so it tells a rebuild by any process.
         generation = self._db.value("PRAGMA schema_version")
         if self._signs is None or generation != self._generation:
             self._signs, self._generation = Signs(), generation
@@ -143,58 +148,60 @@ class Search:
         )
         return self._signs
 
-    def _unpacked(self) -> list[Row]:
-        """Vectors that wait for a block: passage, scope, repository and numbers."""
+    def _read_unpacked(self) -> list[Row]:
+        """Vectors not yet in a block: passage, scope, repository and numbers."""
         return self._db.execute(
             "SELECT v.passage, m.scope, m.repo, v.numbers FROM vectors v JOIN passages p ON p.key = v.passage"
             " JOIN memories m ON m.key = p.memory WHERE v.block IS NULL ORDER BY v.passage LIMIT ?",
-            BLOCK,
+            BLOCK_VECTORS,
         )
 
-    def _pack(self, waiting: list[Row]) -> None:
-        from hivemind.store.signs import packed
+    def _pack(self, rows: list[Row]) -> None:
+        from hivemind.store.signs import pack_signs
 
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",
-            b"".join(row[0].to_bytes(KEY_BYTES, "little") for row in waiting),
-            b"".join(place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in waiting),
-            packed([row[3] for row in waiting]),
+            b"".join(row[0].to_bytes(KEY_BYTES, "little") for row in rows),
+            b"".join(place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
+            pack_signs([row[3] for row in rows]),
         )
-        self._db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, row[0]) for row in waiting])
+        self._db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, row[0]) for row in rows])
 
-    def _forget(self, passage: int) -> None:
-        """Destroy a passage's vector, in its row and in its block."""
+    def _delete_vector(self, passage: int) -> None:
+        """Destroy a passage's vector in its row and in its block."""
         row = self._db.one("DELETE FROM vectors WHERE passage = ? RETURNING block", passage)
         if row is None or row[0] is None:
             return
-        held = self._db.one("SELECT passages, signs FROM vector_blocks WHERE key = ?", row[0])
-        assert held is not None
-        passages, signs = bytearray(held[0]), bytearray(held[1])
-        at = _place_of(passages, passage)
+        block = self._db.one("SELECT passages, signs FROM vector_blocks WHERE key = ?", row[0])
+        assert block is not None
+        passages, signs = bytearray(block[0]), bytearray(block[1])
+        slot = _find_slot(passages, passage)
+        # Zeroed, not cut out, so that the other vectors of the block keep their slots.
         width = len(signs) * KEY_BYTES // len(passages)
-        passages[at * KEY_BYTES : (at + 1) * KEY_BYTES] = bytes(KEY_BYTES)
-        signs[at * width : (at + 1) * width] = bytes(width)
+        passages[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = bytes(KEY_BYTES)
+        signs[slot * width : (slot + 1) * width] = bytes(width)
         self._db.execute(
             "UPDATE vector_blocks SET passages = ?, signs = ? WHERE key = ?", bytes(passages), bytes(signs), row[0]
         )
 
-    def _telling(self, asked: list[str]) -> list[str]:
-        stems = self._stems(asked)
-        found = "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))"
-        counts: dict[str, int] = dict(self._db.execute(found, json.dumps(stems)))
-        return telling(asked, [counts.get(stem, 0) for stem in stems])
+    def _pick_rare_words(self, words: list[str]) -> list[str]:
+        stems = self._stem(words)
+        count_sql = "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))"
+        counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
+        return telling(words, [counts.get(stem, 0) for stem in stems])
 
 
-def _expression(question: str, telling: list[str]) -> str:
-    """Any of the words, and all of the phrases that are in quotes."""
-    any_word = " OR ".join(f'"{term}"' for term in telling)
-    together = [f'"{phrase}"' for phrase in phrases(question)]
-    return " AND ".join([*together, f"({any_word})"] if any_word else together)
+def _match_expression(question: str, words: list[str]) -> str:
+    """An FTS5 expression for any of the words and all of the quoted phrases."""
+    any_word = " OR ".join(f'"{term}"' for term in words)
+    quoted_phrases = [f'"{phrase}"' for phrase in phrases(question)]
+    return " AND ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
 
 
-def _place_of(passages: bytearray, passage: int) -> int:
-    wanted = passage.to_bytes(KEY_BYTES, "little")
-    at = passages.find(wanted)
-    while at % KEY_BYTES:
-        at = passages.find(wanted, at + 1)
-    return at // KEY_BYTES
+def _find_slot(passages: bytearray, passage: int) -> int:
+    key = passage.to_bytes(KEY_BYTES, "little")
+    # The bytes of a key can also occur across two others; only a multiple of its size is a slot.
+    offset = passages.find(key)
+    while offset % KEY_BYTES:
+        offset = passages.find(key, offset + 1)
+    return offset // KEY_BYTES

@@ -1,6 +1,4 @@
-"""What travels between devices and their hub: the shared chains, what each has read of them, and which team a store
-belongs to; it has one at most.
-"""
+"""Sync state: the shared chains, how far each device has read them, and the team of a store (one at most)."""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +13,7 @@ from hivemind.store.database import Database
 SCHEMA = """
 CREATE TABLE team (
     team TEXT PRIMARY KEY,
-    key BLOB NOT NULL,            -- keys the digests of values that stay out of the team
+    key BLOB NOT NULL,            -- key for the digests of values that the team rejected or erased
     person TEXT NOT NULL,
     role TEXT NOT NULL,
     lease_days INTEGER NOT NULL,
@@ -27,9 +25,9 @@ CREATE TABLE team (
 
 
 def page(db: Database, after: int, limit: int) -> list[tuple[int, Entry]]:
-    """The next entries of every shared chain, with their positions, in order of arrival."""
-    following = f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
-    return list(log.sent(db.execute(following, after, limit)))
+    """The next entries of all shared chains with their positions, in order of arrival."""
+    sql = f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
+    return list(log.sent(db.execute(sql, after, limit)))
 
 
 def of_chain(db: Database, chain: str, after: int, limit: int) -> list[Entry]:
@@ -42,18 +40,18 @@ def of_chain(db: Database, chain: str, after: int, limit: int) -> list[Entry]:
 
 
 def end(db: Database) -> int:
-    """The position of the newest entry that travels."""
-    newest = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
-    return int(db.value(newest) or 0)
+    """The position of the newest entry in a shared chain."""
+    sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
+    return int(db.value(sql) or 0)
 
 
 def length(db: Database, chain: str) -> int:
-    """How many entries of a chain are here."""
+    """The number of a chain's entries in this store."""
     return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
 
 
 def person_of(db: Database, chain: str) -> str:
-    """Whose device writes a chain; empty where nobody has said."""
+    """The person whose device writes a chain; empty if unknown."""
     return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
 
 
@@ -63,18 +61,22 @@ def people(db: Database) -> set[str]:
 
 
 def meet(db: Database, chain: str, person: str, now: str) -> None:
-    """Note that somebody's device was heard of."""
+    """Record that a person's device contacted the hub."""
     log.tip(db, chain, shared=True)
     db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
 
 
 def acknowledge(db: Database, chain: str, cursor: int) -> None:
-    """Note how far a device has read; what it asks for next says so, also when it had to begin again."""
+    """Record how far a device has read.
+
+    A device that asks for what follows a position has stored everything up to it. The cursor may also go back, when
+    a device starts again.
+    """
     db.execute("UPDATE devices SET cursor = ? WHERE id = ?", cursor, chain)
 
 
 def devices(db: Database) -> list[Device]:
-    """Every device that was heard of, and what it has not read yet."""
+    """Every device that contacted the hub, with the number of entries and erasures it has not read."""
     unread = "FROM events e JOIN devices c ON c.key = e.device WHERE c.shared = 1 AND e.position > d.cursor"
     rows = db.execute(
         f"SELECT d.id, d.person, d.cursor, d.last_seen_at, (SELECT count(*) {unread}),"
@@ -85,80 +87,84 @@ def devices(db: Database) -> list[Device]:
 
 
 def author(db: Database, memory_id: str) -> str:
-    """Whose device first told of a memory, which no field of an entry can claim; or whom the hub heard it from."""
-    found = db.value(
+    """The person whose device first recorded a memory, else the actor of that entry.
+
+    The device decides, because anybody can put any actor into an entry.
+    """
+    person = db.value(
         "SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END FROM events e JOIN devices d ON d.key = e.device"
         " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
         memory_id,
     )
-    return str(found or "")
+    return str(person or "")
 
 
 def is_begun_by(db: Database, memory_id: str, chain: str) -> bool:
-    """Whether a chain was the first to tell of a memory."""
-    first = (
+    """Whether a memory was first recorded in a chain."""
+    sql = (
         "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
         " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
     )
-    return bool(db.value(first, memory_id) == chain)
+    return bool(db.value(sql, memory_id) == chain)
 
 
-def drop_copy(db: Database, own: str, pushed: int) -> None:
-    """Let go of what the team said, all but its erasures; what the hub does not have yet stays."""
-    dropped = (
+def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
+    """Delete the local copy of the team's content, except erasures, refusals and what was not pushed yet."""
+    # Erasures and refusals stay, because a rebuild has to apply them again.
+    dropped_sql = (
         "SELECT e.position FROM events e JOIN devices d ON d.key = e.device JOIN bodies b USING (position)"
         " WHERE d.shared = 1 AND e.fact NOT IN ('memory.erased', 'entries.refused')"
         " AND NOT (d.id = ? AND e.device_seq > ?)"
     )
     with db.transaction():
-        db.execute(f"INSERT INTO absent {dropped} ON CONFLICT DO NOTHING", own, pushed)
-        db.execute(f"DELETE FROM bodies WHERE position IN ({dropped})", own, pushed)
+        db.execute(f"INSERT INTO absent {dropped_sql} ON CONFLICT DO NOTHING", own_chain, pushed_seq)
+        db.execute(f"DELETE FROM bodies WHERE position IN ({dropped_sql})", own_chain, pushed_seq)
         projector.rebuild(db)
 
 
 def erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
-    """Which of these entries are erasures: the entry, and the batch it was part of."""
-    found = f"SELECT id, batch FROM events WHERE id IN {log.NAMED} AND fact = 'memory.erased'"
-    return [(row[0], row[1]) for row in db.execute(found, json.dumps(list(ids)))]
+    """The erasures among these entries, as pairs of entry id and batch."""
+    sql = f"SELECT id, batch FROM events WHERE id IN {log.JSON_VALUES} AND fact = 'memory.erased'"
+    return [(row[0], row[1]) for row in db.execute(sql, json.dumps(list(ids)))]
 
 
 def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
-    """Whether one of these entries is an erasure of that chain."""
-    found = (
+    """Whether any of these entries is an erasure in that chain."""
+    sql = (
         "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
-        f" AND e.id IN {log.NAMED} LIMIT 1"
+        f" AND e.id IN {log.JSON_VALUES} LIMIT 1"
     )
-    return db.one(found, chain, json.dumps(list(ids))) is not None
+    return db.one(sql, chain, json.dumps(list(ids))) is not None
 
 
 def holds(db: Database, memory_id: str) -> bool:
-    """Whether a memory stands in a chain that is shared."""
-    found = (
+    """Whether a memory is in a shared chain."""
+    sql = (
         "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
         " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
     )
-    return db.one(found, memory_id) is not None
+    return db.one(sql, memory_id) is not None
 
 
 def membership(db: Database) -> Membership | None:
     """The team this store belongs to, if it has one."""
     row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
-    # Postgres gives bytes in a form of its own.
+    # Postgres may return another type than bytes.
     return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
 
 
-def note(db: Database, now: Membership) -> None:
-    """Note how the store stands with its team now."""
+def note(db: Database, current: Membership) -> None:
+    """Replace the stored membership."""
     with db.transaction():
         db.execute("DELETE FROM team")
-        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(now))
+        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(current))
 
 
 def read_again(db: Database) -> None:
-    """Read the team's log from its beginning at the next exchange: content that was left out may be let in."""
+    """Read the team's log from its beginning at the next sync, because content left out before may now be accepted."""
     db.execute("UPDATE team SET cursor = 0")
 
 
 def leave(db: Database) -> None:
-    """Belong to no team any more."""
+    """Forget the team that the store belongs to."""
     db.execute("DELETE FROM team")

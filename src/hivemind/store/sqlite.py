@@ -1,7 +1,7 @@
-"""One SQLite file, opened the one way that keeps its promises.
+"""SQLite connections with the settings that the store relies on.
 
-WAL lets readers go on while one process writes; IMMEDIATE lets writers queue instead of failing half way;
-secure_delete overwrites what is deleted. Only this module opens connections, so none can forget one of them.
+WAL lets others read while one process writes; BEGIN IMMEDIATE makes writers queue instead of failing half way;
+secure_delete overwrites deleted rows. Only this module opens connections, so none lacks one of these.
 """
 
 import time
@@ -14,13 +14,14 @@ import apsw
 
 from hivemind.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from hivemind.store.database import Database, Row
-from hivemind.store.search import Search
+from hivemind.store.search import SqliteSearch
 
-PATIENCE_SECONDS = 60
-"""How long a writer waits for its turn."""
-LONGEST_NAP, SHORTEST_NAP = 0.03, 0.005
-"""Seconds between two attempts. SQLite's own wait asks ever more rarely: of 32 processes writing without a pause, one
-had 810 turns in a minute and another had one. With shorter naps than these, asking costs more than writing."""
+LOCK_TIMEOUT_SECONDS = 60
+"""How long a writer waits for the lock."""
+MAX_RETRY_SECONDS, MIN_RETRY_SECONDS = 0.03, 0.005
+"""Delay between two attempts to get the lock. SQLite's own busy timeout retries less and less often: of 32 processes
+that wrote without a pause, one got the lock 810 times in a minute and another once. With shorter delays than these,
+retrying costs more than writing."""
 
 
 class Sqlite(Database):
@@ -28,29 +29,31 @@ class Sqlite(Database):
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
-        self.index = Search(self, self._stems)
+        self.index = SqliteSearch(self, self._stem)
 
     @classmethod
     def open(cls, path: Path) -> "Sqlite":
         """Open for reading and writing, creating the file if there is none."""
-        with _translated(path):
+        with _raise_store_errors(path):
             connection = apsw.Connection(str(path))
-            _wait_for_others(connection)
+            _set_busy_handler(connection)
             connection.execute("PRAGMA journal_mode = WAL")
-            # Every commit reaches the disk before it is acknowledged: a memory once confirmed survives a power cut.
+            # Every commit reaches the disk before it is acknowledged, so that a confirmed memory survives a power cut.
             connection.execute("PRAGMA synchronous = FULL")
+            # Off by default in SQLite.
             connection.execute("PRAGMA foreign_keys = ON")
-            # What a recall reads at ten thousand memories; by default most of it is read from the file each time.
+            # 16 MB hold what a recall reads at 10,000 memories; with the default of 2 MB most is read again each time.
             connection.execute("PRAGMA cache_size = -16000")
             _delete_for_real(connection)
         return cls(connection)
 
     @classmethod
     def open_for_reading(cls, path: Path, views: Iterable[str] = ()) -> "Sqlite":
-        """Open so that the engine itself refuses every write; the views exist on this connection alone."""
-        with _translated(path):
+        """Open read-only, enforced by SQLite; the views exist on this connection alone."""
+        with _raise_store_errors(path):
             connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-            _wait_for_others(connection)
+            _set_busy_handler(connection)
+            # Before query_only, which also forbids temporary views.
             for view in views:
                 connection.execute(view)
             connection.execute("PRAGMA query_only = ON")
@@ -59,115 +62,117 @@ class Sqlite(Database):
 
     def execute(self, sql: str, *values: Any) -> list[Row]:
         """Run one statement and return its rows."""
-        with _translated():
+        with _raise_store_errors():
             return list(self.connection.execute(sql, _bindings(values)))
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
-        """Rows one by one, for results that need not fit in memory."""
-        with _translated():
+        """Yield rows one by one, for results that may not fit in memory."""
+        with _raise_store_errors():
             yield from self.connection.execute(sql, _bindings(values))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
-        with _translated():
+        with _raise_store_errors():
             self.connection.executemany(sql, rows)
 
-    def _stems(self, words: Iterable[str]) -> list[str]:
-        """Words as the full-text index keeps them; the word itself where it would be several."""
+    def _stem(self, words: Iterable[str]) -> list[str]:
+        """Stem words as the full-text index does; a word that the tokenizer splits is returned as it is."""
+        # The tokenizer must be the one in the schema of the table words.
         tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        cut = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
-        return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in cut]
+        tokens_by_word = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
+        return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in tokens_by_word]
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing, and alone among writers; inside another one it is part of that."""
-        return self._within("BEGIN IMMEDIATE")
+        """All or nothing, with the write lock; nested transactions join the outer one."""
+        return self._begin("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[None]:
-        """Several questions of one moment; nothing is written meanwhile."""
-        return self._within("BEGIN")
+        """Read several times from one snapshot."""
+        return self._begin("BEGIN")
 
     @contextmanager
-    def _within(self, begin: str) -> Iterator[None]:
+    def _begin(self, begin: str) -> Iterator[None]:
         if self.connection.in_transaction:
             yield
             return
-        with _translated():
+        with _raise_store_errors():
             self.connection.execute(begin)
             try:
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
+                # SQLite has already rolled back after some errors, such as a full disk.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
 
     def empty(self, tables: Sequence[str], schema: str) -> None:
-        """Have these tables with nothing in them, in the shape this program gives them."""
+        """Drop these tables and create them empty, in this program's schema."""
         for table in tables:
             self.execute(f"DROP TABLE IF EXISTS {table}")
         self.execute(schema)
 
     def copy_to(self, file: Path) -> None:
-        """Write all that is committed into a new file, while others go on writing; free pages are left out."""
-        with _translated(file):
+        """Write everything committed to a new file, without free pages; others can write meanwhile."""
+        with _raise_store_errors(file):
             self.connection.execute("VACUUM INTO ?", (str(file),))
 
     def overwrite_with(self, other: "Sqlite") -> None:
-        """Put another database in the place of this one, under the locks that everybody obeys."""
-        with _translated(), self.connection.backup("main", other.connection, "main") as pages:
+        """Replace this database's content with another's, under SQLite's locks."""
+        with _raise_store_errors(), self.connection.backup("main", other.connection, "main") as pages:
             while not pages.done:
                 pages.step()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self.connection.close()
 
 
 def _bindings(values: tuple[Any, ...]) -> Any:
-    """By position, or by name from a single dict."""
+    """Values by position, or by name if the only value is a dict."""
     return values[0] if len(values) == 1 and isinstance(values[0], dict) else values
 
 
-def _wait_for_others(connection: apsw.Connection) -> None:
-    """Let whoever has waited longer ask more often; else, where many write, newcomers always come first."""
-    until = 0.0
+def _set_busy_handler(connection: apsw.Connection) -> None:
+    """Make long-waiting writers retry more often; otherwise newcomers win the lock whenever many write."""
+    deadline = 0.0
 
-    def wait(times: int) -> bool:
-        nonlocal until
-        until = until if times else time.monotonic() + PATIENCE_SECONDS
-        time.sleep(max(LONGEST_NAP / (1 + times / 10), SHORTEST_NAP))
-        return time.monotonic() < until
+    def wait(attempts: int) -> bool:
+        nonlocal deadline
+        deadline = deadline if attempts else time.monotonic() + LOCK_TIMEOUT_SECONDS
+        time.sleep(max(MAX_RETRY_SECONDS / (1 + attempts / 10), MIN_RETRY_SECONDS))
+        return time.monotonic() < deadline
 
     connection.set_busy_handler(wait)
 
 
 def _delete_for_real(connection: apsw.Connection) -> None:
-    """What is deleted is overwritten; a connection that cannot promise it is not used."""
+    """Overwrite deleted rows, or fail where SQLite was built without that."""
     connection.execute("PRAGMA secure_delete = ON")
     if connection.pragma("secure_delete") != 1:
         raise StoreError("this SQLite cannot overwrite what it deletes; install the apsw wheel again")
 
 
 @contextmanager
-def _translated(path: Path | None = None) -> Iterator[None]:
-    """SQLite's errors as ours, each with a remedy."""
+def _raise_store_errors(path: Path | None = None) -> Iterator[None]:
+    """Raise SQLite's errors as ours, each with a remedy."""
     try:
         yield
     except apsw.BusyError as error:
-        raise StoreBusy(f"other processes kept the store busy for {PATIENCE_SECONDS} s; try again") from error
+        raise StoreBusy(f"other processes locked the store for {LOCK_TIMEOUT_SECONDS} s; try again") from error
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
-        # Our own statements are sound: a table or column they miss is one the file has lost.
+        # Our own statements are tested, so a missing table or column means that the file is damaged.
         if isinstance(error, apsw.SQLError) and "no such" not in str(error):
             raise
         where = f" ({path})" if path else ""
         raise StoreDamaged(f"the store{where} is damaged: {error}; run 'hivemind doctor'") from error
     except apsw.FullError as error:
         raise StoreFull(
-            "the disk is full; free some space. What was stored is safe, and erasing still works"
+            "the disk is full; free some space. Stored memories are safe, and erasing still works"
         ) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         where = f" at {path}" if path else ""
         remedy = "make its directory writable, or set HIVEMIND_HOME to another place"
         raise StoreError(f"cannot write to the store{where}; {remedy} ({error})") from error
     except apsw.IOError as error:
-        raise StoreError(f"the disk failed: {error}; look at the disk, then run 'hivemind doctor'") from error
+        raise StoreError(f"disk error: {error}; check the disk, then run 'hivemind doctor'") from error

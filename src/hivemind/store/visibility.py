@@ -1,4 +1,4 @@
-"""The scope predicate: what of the store a caller may see, as a condition of SQL."""
+"""The SQL conditions that decide which rows a caller may see."""
 
 import json
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from hivemind.model.scope import Sight
 
 
-def visible(alias: str) -> str:
-    """The scope predicate for a table with a scope and a repository."""
+def visibility_condition(alias: str) -> str:
+    """The condition for a table with the columns scope and repo."""
     here = f"{alias}.repo IN (SELECT value FROM json_each(:repos))"
     return f"(:everywhere OR {alias}.scope = 'user' OR {here} OR {alias}.repo = '')"
 
 
-VISIBLE = visible("m")
-"""It stands in every query that looks for memories, by their ids too."""
+VISIBLE = visibility_condition("m")
+"""Part of every query that looks for memories, also by id, so that an id reveals nothing out of sight."""
 SESSION_VISIBLE = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos)))"
-"""The same for sessions, which are always of one repository."""
+"""The condition for sessions, which always belong to one repository."""
 
 
-def seen_from(sight: Sight) -> dict[str, Any]:
-    """The values that ``VISIBLE`` names."""
+def bind_sight(sight: Sight) -> dict[str, Any]:
+    """The values for the parameters of ``VISIBLE`` and ``SESSION_VISIBLE``."""
     return {"everywhere": sight.everywhere, "repos": json.dumps(sight.repos)}

@@ -1,5 +1,5 @@
-"""Tables derived from the log alone: a module owns each, and they can always be derived again.
+"""Tables derived from the log alone: each belongs to one module, and all can be rebuilt at any time.
 
 A projection has ``TABLES`` (in the order they can be dropped), ``SCHEMA`` and ``apply``. ``apply`` is
-deterministic: no clock, no network, no chance; and the order in which events arrive makes no difference.
+deterministic: no clock, no network, no random numbers; and the order in which events arrive makes no difference.
 """

@@ -1,4 +1,4 @@
-"""Which memories a question may be answered from; these conditions stand in every query over memories."""
+"""SQL conditions for the filters of a query; part of every query over memories."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from hivemind.model.plain import as_json
 from hivemind.model.recall import Query
-from hivemind.store.visibility import seen_from
+from hivemind.store.visibility import bind_sight
 
 FITTING = (
     "(:scope = '' OR m.scope = :scope)"
@@ -19,23 +19,22 @@ FITTING = (
     " AND (m.valid_to = '' OR m.valid_to > :true_at)))"
     " AND (:agent = '' OR m.agent = :agent) AND (:since = '' OR m.recorded_at >= :since)"
     " AND (:until = '' OR m.recorded_at < :until)"
-    # Metadata has the wanted values if setting them changes nothing; both engines compare types too.
+    # Metadata has the wanted values if setting them changes nothing. This compares types too, in both engines.
     " AND (:where = '{}' OR json_patch(m.metadata, :where) = json_patch(m.metadata, '{}'))"
 )
-"""What the caller asked for. Looking back, status and expiry are judged as they were then."""
+"""Matches the query's filters. A query about the past does not filter by today's status or expiry."""
 
 BELIEVED = "CASE WHEN :as_of = '' THEN p.until = '' ELSE p.since <= :as_of AND (p.until = '' OR p.until > :as_of) END"
-"""Passages that are said today, or were at the time that is asked about."""
+"""Matches passages that are current, or were at the query's ``as_of``."""
 
-
-AT_MOST, AT_LEAST = 4_000, 2
-"""How many passages the words of a question may match together before the commonest are left out."""
+MAX_MATCHES, MIN_WORDS = 4_000, 2
+"""If the words of a query match more passages than this together, the commonest are left out, but two always stay."""
 
 
 def bound(query: Query) -> dict[str, Any]:
-    """The values that ``VISIBLE`` and ``FITTING`` name."""
+    """The values for the parameters of ``VISIBLE`` and ``FITTING``."""
     return {
-        **seen_from(query.sight),
+        **bind_sight(query.sight),
         "scope": query.scope or "",
         "kinds": json.dumps(query.kinds),
         "tags": json.dumps(query.tags),
@@ -51,12 +50,12 @@ def bound(query: Query) -> dict[str, Any]:
 
 
 def telling(words: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """The rarest of the words, as many as keep the search short; common ones move few places and cost most."""
+    """The rarest words, as many as keep the search fast; common words cost most and change the ranking least."""
     matches = 0
-    kept: list[str] = []
+    rare_words: list[str] = []
     for word, count in sorted(zip(words, counts, strict=True), key=lambda pair: pair[1]):
         matches += count
-        if matches > AT_MOST and len(kept) >= AT_LEAST:
+        if matches > MAX_MATCHES and len(rare_words) >= MIN_WORDS:
             break
-        kept.append(word)
-    return kept
+        rare_words.append(word)
+    return rare_words

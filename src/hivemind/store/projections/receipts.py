@@ -1,4 +1,4 @@
-"""Receipts: which memory was put before whom, when and why."""
+"""Receipts: which memory was shown to whom, when and why."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from hivemind.model.recall import TO_VERIFY, Receipt
 from hivemind.model.reports import Spent
 from hivemind.model.scope import Sight
 from hivemind.store.database import Database, Row
-from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, seen_from
+from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight
 
 TABLES = ("receipts",)
 SCHEMA = """
@@ -36,11 +36,11 @@ IN_SIGHT = (
     f"NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = r.memory_id AND NOT {VISIBLE})"
     f" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session_id AND NOT {SESSION_VISIBLE})"
 )
-"""That neither the memory nor the session that asked belongs to another repository."""
+"""Matches receipts whose memory and session belong to no other repository."""
 
 
 def apply(db: Database, event: Event) -> None:
-    """File a line for each memory that was shown."""
+    """Add a row for each memory that a recall showed; erasures delete the recalls they name."""
     match event.fact:
         case MemoriesRecalled() as fact:
             db.many(
@@ -52,20 +52,20 @@ def apply(db: Database, event: Event) -> None:
                 ),
             )  # fmt: skip
         case MemoryErased() | ObservationsDropped() as fact:
-            db.many("DELETE FROM receipts WHERE id = ?", [(one,) for one in fact.bodies])
+            db.many("DELETE FROM receipts WHERE id = ?", [(entry_id,) for entry_id in fact.bodies])
 
 
 def of_memory(db: Database, memory_id: MemoryId, sight: Sight, limit: int = 20) -> list[Receipt]:
-    """The newest times a memory was shown."""
+    """The newest receipts of a memory."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM receipts r WHERE r.memory_id = :memory AND {IN_SIGHT} ORDER BY at DESC LIMIT :limit",
-        {**seen_from(sight), "memory": memory_id, "limit": limit},
+        {**bind_sight(sight), "memory": memory_id, "limit": limit},
     )
     return [from_row(Receipt, row) for row in rows]
 
 
 def questions(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, str]]:
-    """What was asked when these memories were shown, with the entry that says so."""
+    """The queries for which these memories were shown, with the ids of their log entries."""
     rows = db.execute(
         "SELECT DISTINCT id, query FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?))",
         json.dumps(list(memory_ids)),
@@ -74,18 +74,19 @@ def questions(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, st
 
 
 def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) -> list[Receipt]:
-    """What was shown in a session, in order; without a session, the newest in sight."""
+    """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM receipts r WHERE (:session = '' OR r.session_id = :session) AND {IN_SIGHT}"
         " ORDER BY at DESC, rank LIMIT :limit",
-        {**seen_from(sight), "session": session_id, "limit": limit},
+        {**bind_sight(sight), "session": session_id, "limit": limit},
     )
     return [from_row(Receipt, row) for row in rows]
 
 
 def spent(db: Database, limit: int = 200) -> list[Spent]:
-    """What was put before each session and what it cost, newest session first."""
+    """What each session was shown and how many tokens that cost, newest session first."""
     rows = db.execute(
+        # Briefs have no query; "unasked" marks what was shown without a request for it.
         "SELECT actor, session_id, count(DISTINCT CASE WHEN query = '' THEN id END),"
         " count(DISTINCT CASE WHEN query <> '' AND why LIKE 'unasked%' THEN id END),"
         " count(DISTINCT CASE WHEN query <> '' AND why NOT LIKE 'unasked%' THEN id END), count(*),"
@@ -104,7 +105,7 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
 
 
 def by_day(db: Database, since: str) -> list[Row]:
-    """Per day: recalls, those among them with something to verify, briefs, and the tokens of briefs."""
+    """Per day: recalls, recalls with something to verify, briefs, and tokens of briefs."""
     return db.execute(
         "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN why NOT LIKE 'unasked%' THEN id END),"
         " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"

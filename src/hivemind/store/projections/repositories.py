@@ -1,4 +1,4 @@
-"""Working trees and the names they were known by."""
+"""Working trees and the repository names they had."""
 
 import json
 from collections.abc import Iterable
@@ -21,46 +21,47 @@ CREATE INDEX repositories_tree ON repositories (tree) WHERE tree <> '';
 
 
 def apply(db: Database, event: Event) -> None:
-    """Note that a working tree carried a name."""
+    """Record that a working tree had a repository name."""
     match event.fact:
-        case RepositorySeen() as seen:
-            values = (seen.repo, seen.root, seen.tree)
+        case RepositorySeen() as fact:
+            values = (fact.repo, fact.root, fact.tree)
             db.execute("INSERT INTO repositories (repo, root, tree) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
 
 
 def is_known(db: Database, repository: Repository) -> bool:
-    """Whether this working tree was met under this name before."""
+    """Whether this working tree was recorded under this name before."""
     sql = "SELECT 1 FROM repositories WHERE repo = ? AND root = ? AND tree = ?"
     return db.value(sql, repository.id, repository.root, repository.tree) is not None
 
 
 def names_at(db: Database, root: str) -> list[str]:
-    """Every name that was used at a path, whichever repository lay there."""
+    """Every repository name that was recorded at a path."""
     return [row[0] for row in db.execute("SELECT DISTINCT repo FROM repositories WHERE root = ? ORDER BY repo", root)]
 
 
 def names_of_tree(db: Database, tree: str) -> list[str]:
-    """Every name that this very working tree had, wherever it lay."""
+    """Every repository name that one working tree had, at any path."""
     sql = "SELECT DISTINCT repo FROM repositories WHERE tree = ? AND tree <> '' ORDER BY repo"
     return [row[0] for row in db.execute(sql, tree)]
 
 
 def shared_a_path(db: Database, repo: str, other: str) -> bool:
-    """Whether some path carried both names."""
+    """Whether both names were recorded at the same path."""
     sql = "SELECT 1 FROM repositories a JOIN repositories b ON a.root = b.root WHERE a.repo = ? AND b.repo = ? LIMIT 1"
     return db.value(sql, repo, other) is not None
 
 
 def roots_of(db: Database, names: Iterable[str]) -> list[str]:
-    """Where the working trees of a repository were seen, under any of its names."""
-    query = "SELECT DISTINCT root FROM repositories WHERE repo IN (SELECT value FROM json_each(?)) ORDER BY root"
-    return [row[0] for row in db.execute(query, json.dumps(list(names)))]
+    """The paths at which working trees of a repository were recorded, under any of its names."""
+    sql = "SELECT DISTINCT root FROM repositories WHERE repo IN (SELECT value FROM json_each(?)) ORDER BY root"
+    return [row[0] for row in db.execute(sql, json.dumps(list(names)))]
 
 
 def other_names(db: Database, repo: str) -> list[str]:
-    """What working trees of a repository were also called: before they had a remote or a commit, or before it changed.
+    """Earlier names of a repository: before it had a remote or a commit, or before its remote changed.
 
-    A name of the same strength at the same path belongs to another repository, unless it is the very same tree.
+    At the same path only a weaker name counts (path, then commit, then remote): a name of the same kind there belongs
+    to another repository, unless it is the same working tree.
     """
     rows = db.execute(
         "SELECT DISTINCT o.repo FROM repositories r JOIN repositories o"

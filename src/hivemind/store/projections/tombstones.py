@@ -1,6 +1,6 @@
-"""Values that stay out: what was rejected, erased or taken back by a person, as keyed digests.
+"""Tombstones: keyed digests of values that a person rejected, erased or retracted, so that they are not stored again.
 
-A tombstone is not a memory. What a person took back stays out of what arrives by itself; a person may say it again.
+A tombstone is not a memory. A retracted value is refused only if it arrives automatically; a person may enter it again.
 """
 
 import json
@@ -45,25 +45,25 @@ CREATE TABLE erased_texts (
 
 
 def apply(db: Database, event: Event) -> None:
-    """Put up the stones that a memory's life calls for: erasing for ever, rejecting until it is restored."""
+    """Rebuild the tombstones of a memory: permanent after an erasure, until it is restored after a rejection."""
     match event.fact:
         case (
             MemoryErased() | MemoryRejected() | MemoryRetracted() | MemoryRestored() | MemoryRolledBack()
             | RollbackUndone()
         ):  # fmt: skip
-            _put_up(db, event.about)
+            _rebuild(db, event.about)
         case EntriesRefused() as fact:
-            for memory_id in log.things(db, fact.bodies):
-                _put_up(db, memory_id)
+            for memory_id in log.find_about_ids(db, fact.bodies):
+                _rebuild(db, memory_id)
         case _:
             return
 
 
 def refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, besides: str = "") -> str | None:
-    """Why one of the names of a value is refused, or nothing.
+    """The reason why one of these digests is refused, or None.
 
-    What holds everywhere would hold in each repository, so it is refused where any of them refuses it. ``besides`` is a
-    memory whose own verdict does not count.
+    A value without a repository would apply in each of them, so it is refused if any repository refuses it. Tombstones
+    of the memory ``besides`` do not count.
     """
     row = db.one(
         "SELECT reason FROM tombstones WHERE value IN (SELECT value FROM json_each(:values))"
@@ -78,41 +78,44 @@ def refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, 
 
 
 def watch(db: Database, keys: Mapping[Scope, bytes]) -> Watch:
-    """Finds the texts inside others that were erased in these scopes, each of which has its key."""
-    kept: dict[bytes, list[str]] = {}
+    """A matcher that finds texts erased in these scopes inside other texts; each scope has its key."""
+    imprints_by_key: dict[bytes, list[str]] = {}
     for scope, imprint in db.execute("SELECT scope, imprint FROM erased_texts ORDER BY memory_id, place"):
         if key := keys.get(Scope(scope)):
-            kept.setdefault(key, []).append(imprint)
-    return _watching(tuple((key, tuple(imprints)) for key, imprints in kept.items()))
+            imprints_by_key.setdefault(key, []).append(imprint)
+    return _make_watch(tuple((key, tuple(imprints)) for key, imprints in imprints_by_key.items()))
 
 
 @lru_cache(maxsize=8)
-def _watching(kept: tuple[tuple[bytes, tuple[str, ...]], ...]) -> Watch:
-    """The same for the same imprints: an import asks for each of its lines."""
-    return Watch(dict(kept))
+def _make_watch(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> Watch:
+    """Cached, because an import asks for every line."""
+    return Watch(dict(imprints_by_key))
 
 
-def _put_up(db: Database, memory_id: str) -> None:
+def _rebuild(db: Database, memory_id: str) -> None:
+    # Rebuilt from all events each time, because events can arrive in any order.
     db.execute("DELETE FROM tombstones WHERE memory_id = ?", memory_id)
     db.execute("DELETE FROM erased_texts WHERE memory_id = ?", memory_id)
-    taken_back: list[tuple[str, str, str, str]] = []
-    erased: list[tuple[str, str, str, str]] = []
+    reversible_rows: list[tuple[str, str, str, str]] = []
+    erased_rows: list[tuple[str, str, str, str]] = []
     texts: list[tuple[str, str]] = []
     events = log.about(db, memory_id)
-    away = rolled_back(events)
-    for event in (one for one in events if one.id not in away):
+    rolled_back_ids = rolled_back(events)
+    for event in (event for event in events if event.id not in rolled_back_ids):
         match event.fact:
             case MemoryErased() as fact:
-                erased += [(value, memory_id, "", "erased") for value in fact.values]
+                # In every repository, whichever the memory was in.
+                erased_rows += [(value, memory_id, "", "erased") for value in fact.values]
                 texts += [(event.scope, imprint) for imprint in fact.imprints]
             case MemoryRejected() as fact:
-                taken_back.append((fact.value, memory_id, event.repo, "rejected"))
+                reversible_rows.append((fact.value, memory_id, event.repo, "rejected"))
             case MemoryRetracted() as fact if fact.value:
-                taken_back.append((fact.value, memory_id, event.repo, "retracted"))
+                reversible_rows.append((fact.value, memory_id, event.repo, "retracted"))
             case MemoryRestored():
-                taken_back = []
+                # Restoring lifts a rejection or retraction, but not an erasure.
+                reversible_rows = []
             case _:
                 continue
-    db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", [*erased, *taken_back])
-    numbered = [(memory_id, place, *text) for place, text in enumerate(dict.fromkeys(texts))]
-    db.many("INSERT INTO erased_texts VALUES (?, ?, ?, ?)", numbered)
+    db.many("INSERT INTO tombstones VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", [*erased_rows, *reversible_rows])
+    text_rows = [(memory_id, place, *text) for place, text in enumerate(dict.fromkeys(texts))]
+    db.many("INSERT INTO erased_texts VALUES (?, ?, ?, ?)", text_rows)

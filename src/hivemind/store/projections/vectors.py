@@ -1,4 +1,4 @@
-"""Vectors of passages as bytes: kept beside their text and erased with it."""
+"""Vectors of passages as bytes: stored beside their text and erased with it."""
 
 import hashlib
 import json
@@ -33,34 +33,35 @@ CREATE TABLE vectors_wanted (     -- passages that have none yet
 """
 KEY_BYTES = 8
 
-SEEN = (
+SELECT_VISIBLE = (
     "SELECT v.passage, v.scale, v.numbers"
     " FROM vectors v JOIN passages p ON p.key = v.passage JOIN memories m ON m.key = p.memory"
     f" WHERE v.model = :model AND {VISIBLE} AND {FITTING} AND {BELIEVED}"
 )
 
 
-def want(db: Database, passage: int) -> None:
-    """Note that a passage has no vector yet."""
+def mark_missing(db: Database, passage: int) -> None:
+    """Record that a passage has no vector yet."""
     db.execute("INSERT INTO vectors_wanted VALUES (?)", passage)
 
 
 def no_longer_want(db: Database, passage: int) -> None:
-    """A passage has its vector, or is gone."""
+    """Record that a passage has its vector or was deleted."""
     db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
 
 
 def want_all(db: Database) -> None:
-    """Forget every vector, because another model is to make them."""
+    """Delete every vector, so that another model can make them."""
     with db.transaction():
         db.index.forget_vectors()
+        # Without WHERE, SQLite would read ON CONFLICT as the condition of a join.
         db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
 
 
 def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
     """Passages that have no vector yet, newest first, with their texts."""
     rows = db.execute(
-        # An outer join fixes the order: else all words are read to find that nothing is wanted.
+        # An outer join fixes the join order; otherwise SQLite reads all words to find that no vector is missing.
         "SELECT v.passage, w.text FROM vectors_wanted v LEFT JOIN words w ON w.rowid = v.passage"
         " ORDER BY v.passage DESC LIMIT ?",
         limit,
@@ -69,27 +70,28 @@ def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
 
 
 def checksum(scale: float, numbers: bytes) -> int:
-    """What tells a vector from a damaged one."""
+    """A checksum that reveals a damaged vector."""
     return zlib.crc32(struct.pack("<d", scale) + numbers)
 
 
-def seen(db: Database, query: Query, model: str, likely: list[int]) -> list[Vector]:
-    """Of the likely passages, the ones that may answer the query."""
+def seen(db: Database, query: Query, model: str, candidates: list[int]) -> list[Vector]:
+    """The vectors of those candidate passages that are visible and match the query's filters."""
     rows = db.execute(
-        f"{SEEN} AND v.passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(:likely))",
-        bound(query) | {"model": model, "likely": json.dumps(likely)},
+        f"{SELECT_VISIBLE} AND v.passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(:likely))",
+        bound(query) | {"model": model, "likely": json.dumps(candidates)},
     )
     return [Vector(*row) for row in rows]
 
 
 def fitting(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
-    """Every passage that may answer the query, if there are not more than the limit; else none."""
-    rows = db.execute(f"{SEEN} LIMIT :limit", bound(query) | {"model": model, "limit": limit + 1})
+    """The vectors of all passages that are visible and match the query's filters; empty if they exceed the limit."""
+    # One more than the limit shows that there are more.
+    rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bound(query) | {"model": model, "limit": limit + 1})
     return [Vector(*row) for row in rows] if len(rows) <= limit else []
 
 
 def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
-    """The vectors of certain passages."""
+    """The vectors of these passages."""
     rows = db.execute(
         "SELECT passage, scale, numbers FROM vectors"
         " WHERE model = ? AND passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
@@ -99,13 +101,13 @@ def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
 
 
 def count(db: Database) -> tuple[int, int]:
-    """How many passages have a vector, and how many still want one."""
+    """The numbers of passages with and without a vector."""
     row = db.one("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
     return (row[0], row[1]) if row else (0, 0)
 
 
 def waiting(db: Database) -> int:
-    """How many passages have no vector yet."""
+    """The number of passages without a vector."""
     return int(db.value("SELECT count(*) FROM vectors_wanted"))
 
 
@@ -116,6 +118,6 @@ def model(db: Database) -> str | None:
 
 
 def place(scope: str, repo: str) -> int:
-    """A number for scope and repository, so that blocks can be narrowed without asking the rows."""
+    """A number for scope and repository, by which blocks are filtered without reading rows."""
     digest = hashlib.blake2b(f"{scope}\0{repo}".encode(), digest_size=KEY_BYTES).digest()
     return int.from_bytes(digest, "little", signed=True)

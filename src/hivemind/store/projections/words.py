@@ -26,16 +26,17 @@ CREATE VIRTUAL TABLE words USING fts5 (
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
+"""With secure-delete, FTS5 removes the words of a deleted text at once instead of only marking them as deleted."""
 
 FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
 
-NEARBY = 300
-"""Characters on each side that count as around a passage; with whole neighbours long texts drown."""
+NEIGHBOUR_CHARACTERS = 300
+"""Characters of each neighbour that are indexed with a passage; whole neighbours would outweigh long texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a memory's text, and when it was what we believed."""
+    """A part of a memory's text, and the time in which it was current."""
 
     ordinal: int
     since: str
@@ -43,13 +44,14 @@ class Passage:
     text: str
     context: str
     around: str
-    """What was said just before and after."""
+    """The texts just before and after it."""
 
 
 def read(db: Database, keys: Iterable[int]) -> list[Found]:
-    """Certain passages, whatever their words."""
+    """Passages by key, with a score of 0."""
     rows = db.execute(
         f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        # In Postgres json_each returns text, and keys are numbers.
         " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
@@ -57,33 +59,34 @@ def read(db: Database, keys: Iterable[int]) -> list[Found]:
 
 
 def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str) -> None:
-    """Make the index say what the memory's life says, touching only what differs.
+    """Update the indexed passages of a memory to match its history, changing only what differs.
 
-    ``before`` and ``after`` are what was said around it in its session.
+    ``before`` and ``after`` are the texts of its neighbours in its session.
     """
-    wanted = {(piece.since, piece.ordinal): piece for piece in _pieces(life, before, after)}
-    for key, held in _held(db, memory):
-        piece = wanted.get((held.since, held.ordinal))
-        if piece is None or piece.text != held.text:
+    new_passages = {(piece.since, piece.ordinal): piece for piece in _cut_passages(life, before, after)}
+    for key, old in _read_passages(db, memory):
+        piece = new_passages.get((old.since, old.ordinal))
+        # A passage with the same text keeps its key and its vector, which is slow to make.
+        if piece is None or piece.text != old.text:
             _drop(db, key)
             continue
-        if (piece.context, piece.around) != (held.context, held.around):
+        if (piece.context, piece.around) != (old.context, old.around):
             db.index.surround(key, piece.context, piece.around)
-        if piece.until != held.until:
+        if piece.until != old.until:
             db.execute("UPDATE passages SET until = ? WHERE key = ?", piece.until, key)
-        del wanted[held.since, held.ordinal]
-    for piece in wanted.values():
+        del new_passages[old.since, old.ordinal]
+    for piece in new_passages.values():
         key = db.value(
             "INSERT INTO passages (memory, ordinal, since, until) VALUES (?, ?, ?, ?) RETURNING key",
             memory, piece.ordinal, piece.since, piece.until,
         )  # fmt: skip
         db.index.put(key, text=piece.text, parts=code_words(piece.text), context=piece.context, around=piece.around)
-        vectors.want(db, key)
+        vectors.mark_missing(db, key)
 
 
 def remove(db: Database, memory: int) -> None:
-    """Take a memory out of the index for good."""
-    for key, _ in _held(db, memory):
+    """Delete a memory from the index for good."""
+    for key, _ in _read_passages(db, memory):
         _drop(db, key)
 
 
@@ -93,7 +96,7 @@ def _drop(db: Database, key: int) -> None:
     db.execute("DELETE FROM passages WHERE key = ?", key)
 
 
-def _held(db: Database, memory: int) -> list[tuple[int, Passage]]:
+def _read_passages(db: Database, memory: int) -> list[tuple[int, Passage]]:
     rows = db.execute(
         "SELECT p.key, p.ordinal, p.since, p.until, w.text, w.context, w.around"
         " FROM passages p JOIN words w ON w.rowid = p.key WHERE p.memory = ?",
@@ -102,8 +105,8 @@ def _held(db: Database, memory: int) -> list[tuple[int, Passage]]:
     return [(row[0], Passage(*row[1:])) for row in rows]
 
 
-def _pieces(life: Sequence[Step], before: str, after: str) -> list[Passage]:
-    """A text is believed from the step that brought it to the step that changed it."""
+def _cut_passages(life: Sequence[Step], before: str, after: str) -> list[Passage]:
+    """The passages of every version; each is current from the step that brought its text to the one that changed it."""
     changes = [
         step
         for earlier, step in zip([None, *life], life, strict=False)
@@ -116,19 +119,19 @@ def _pieces(life: Sequence[Step], before: str, after: str) -> list[Passage]:
         around = [before, *texts, after]
         context = _context(step if until else life[-1])
         pieces += [
-            Passage(number, step.event.at, until, text, context, _around(around[number], around[number + 2]))
+            Passage(number, step.event.at, until, text, context, _join_neighbours(around[number], around[number + 2]))
             for number, text in enumerate(texts)
         ]
     return pieces
 
 
-def _around(before: str, after: str) -> str:
-    """The nearest words on both sides: a remark needs them, a page does not."""
-    return f"{before[-NEARBY:]}\n{after[:NEARBY]}".strip()
+def _join_neighbours(before: str, after: str) -> str:
+    """The ends of the texts on both sides; a short remark is often understood only from them."""
+    return f"{before[-NEIGHBOUR_CHARACTERS:]}\n{after[:NEIGHBOUR_CHARACTERS]}".strip()
 
 
 def _context(step: Step) -> str:
-    """What is not said in the text but known about it: kind, tags, subject, the code it is about, the date."""
+    """Searchable words beside the text: kind, tags, subject, linked code and date."""
     memory = step.after
     links = (*memory.links, *map(code_words, memory.links))
     return " ".join((memory.kind, *memory.tags, memory.subject, *links, in_words(memory.valid_from))).strip()
