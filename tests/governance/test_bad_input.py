@@ -473,6 +473,6 @@ def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Pat
     (home / "quarantine" / ("a" * 12)).write_bytes(b"\xff\x00 no note")
     (home / "quarantine" / "something else").write_text("not ours")
 
-    assert [item["reason"] for item in run_json("quarantine", "list")] == ["the note about it is damaged"]
+    assert [item["reason"] for item in run_json("quarantine", "list")] == ["its first line, which says why, is damaged"]
     assert run("quarantine", "discard", "--all").exit_code == 0
     assert (home / "quarantine" / "something else").exists()
