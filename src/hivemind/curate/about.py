@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.curate.erase import Targets, erase, last_known
-from hivemind.curate.exclusion import forms, imprints
+from hivemind.curate.exclusion import compute_imprints, list_text_forms
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
 from hivemind.model.erasure import Erasure, Place
@@ -212,9 +212,9 @@ def _erase_there(store: Store, pen: Pen, file: Path, name: Name, kept: Set[str])
 
 
 def _erasure(store: Store, memory: Memory, texts: set[str]) -> MemoryErased:
-    said = forms(memory, texts)
+    said = list_text_forms(memory, texts)
     values = tuple(sorted(value(text, store.key_for(memory.scope)) for text in said))
-    return MemoryErased(memory_id=memory.id, values=values, imprints=imprints(store, memory.scope, said))
+    return MemoryErased(memory_id=memory.id, values=values, imprints=compute_imprints(store, memory.scope, said))
 
 
 def _texts(db: Database, memory: Memory) -> set[str]:

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hivemind.curate import residue, unfinished
-from hivemind.curate.exclusion import forms, imprints
+from hivemind.curate.exclusion import compute_imprints, list_text_forms
 from hivemind.curate.pen import Pen
 from hivemind.curate.unfinished import Plan
 from hivemind.errors import StoreError
@@ -229,7 +229,7 @@ def _traces(db: Database, doomed: Sequence[Memory], quotation: Quotation) -> set
 
 def _goodbyes(store: Store, pen: Pen, doomed: Sequence[Memory], reason: str) -> list[Event]:
     """An erasure of each, with digests by which its values stay out."""
-    texts = {form for one in doomed for form in forms(one, _texts(store, [one.id]))}
+    texts = {form for one in doomed for form in list_text_forms(one, _texts(store, [one.id]))}
     stones = {
         scope: tuple(sorted(value(text, store.key_for(scope)) for text in texts))
         for scope in {one.scope for one in doomed}
@@ -238,7 +238,7 @@ def _goodbyes(store: Store, pen: Pen, doomed: Sequence[Memory], reason: str) -> 
 
 
 def _erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
-    left = imprints(store, memory.scope, forms(memory, _texts(store, [memory.id])))
+    left = compute_imprints(store, memory.scope, list_text_forms(memory, _texts(store, [memory.id])))
     return MemoryErased(memory_id=memory.id, values=values, imprints=left, reason=reason)
 
 
