@@ -407,7 +407,8 @@ def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -
 
     receipt = mind.erase(memory)
 
-    assert [place.detail for place in receipt.places if place.name == "quarantine"] == ["1 items"]
+    details = [place.detail for place in receipt.places if place.name == "quarantine"]
+    assert details == ["items that quoted it, removed: 1"]
     assert residue(home, b"blue heron") == []
     assert quarantine.count(home) == 1
 
