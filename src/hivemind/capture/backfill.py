@@ -37,6 +37,7 @@ def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> lis
 
 def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
     """Find the transcripts that may hold one session: files named after it, or databases of all sessions."""
+    # With other ids than the hooks', every step of the session would be stored a second time.
     candidates = transcripts(home, [agent], since) if agents.of(agent).SAME_IDS else []
     return [
         transcript

@@ -77,6 +77,7 @@ def count(home: Path) -> int:
 def is_full(home: Path) -> bool:
     """Whether the next item may push out the oldest ones."""
     paths = _list_paths(home / FOLDER)
+    # Full if there is no room for one more item of the largest size.
     return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LONGEST_RAW
 
 

@@ -27,6 +27,7 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
         line_break = b"\n" if end and os.pread(spool, 1, end - 1) != b"\n" else b""
         data = line_break + line.encode("utf-8", "replace")
         if os.write(spool, data) < len(data):
+            # The caller reports the failure; half a line must not stay as input that cannot be read.
             os.ftruncate(spool, end)
             raise OSError("the disk is full")
     finally:

@@ -48,6 +48,7 @@ LARGEST_FILE = 1 << 24
 """Bytes of a quarantined file that are searched."""
 AT_ONCE = 500
 REVIEWING_ROLES = (Role.REVIEWER, Role.ADMIN)
+"""Roles that may erase what others own."""
 
 
 @dataclass(slots=True)
@@ -112,6 +113,7 @@ def erase_chosen(
 def _search_log(db: Database, name: Name, progress: Progress) -> LogMentions:
     mentions = LogMentions()
     for event in log.containing(db, name.may_be_in, progress):
+        # `containing` filters whole entries quickly; only a free text that names it counts as a mention.
         excerpt = next(filter(None, map(name.excerpt, _iterate_texts(event.fact))), "")
         if not excerpt:
             continue
@@ -148,6 +150,7 @@ def _make_mention(sort: Sort, event: Event, excerpt: str, *, session: str = "", 
 def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: Name) -> Iterator[Mention]:
     current_memories = {memory.id: memory for memory in memories.get_all(db, log_mentions.memories)}
     for memory_id, entries in log_mentions.memories.items():
+        # A memory that was rolled back is no longer listed, but its texts are still in the log.
         memory = current_memories.get(MemoryId(memory_id)) or load_ignoring_rollbacks(db, memory_id)
         event, excerpt = entries[-1]
         current_excerpt = memory is not None and name.excerpt(memory.text)
@@ -179,6 +182,7 @@ def _explain_ownership(store: Store, memory: Memory) -> str:
 def _iterate_texts(node: Any) -> Iterator[str]:
     """Yield every free text in a fact; for an observation, without its working directory."""
     if isinstance(node, ObservationMade) and node.directory:
+        # The directory is in the header of the entry, which stays; a path below it is not a mention.
         yield from (text.replace(node.directory, "") for text in _iterate_texts(replace(node, directory="")))
     elif dataclasses.is_dataclass(node):
         for attribute in dataclasses.fields(node):
@@ -187,6 +191,7 @@ def _iterate_texts(node: Any) -> Iterator[str]:
     elif isinstance(node, tuple):
         for item in node:
             yield from _iterate_texts(item)
+    # Not isinstance: enums are strings, too, and no free text.
     elif type(node) is str and node:
         yield node
 
@@ -231,6 +236,7 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: Name, kept_ids: S
     events += [pen.event(ObservationsDropped(bodies=tuple(entry_ids)), Scope.USER, "")] if entry_ids else []
     if not events:
         return []
+    # Recorded in the store as well, so that it refuses these values from now on.
     store.record(events)
     return _record_in_backup(file, events)
 

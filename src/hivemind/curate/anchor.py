@@ -87,6 +87,7 @@ def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
     symbols = find_path(index, link.strip())
     if symbols is None:
         symbols = find(index, link) if index.is_built else []
+    # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
         index.refresh_if_older(MAX_TREE_AGE_SECONDS)
         index.look_for(last_word(link))

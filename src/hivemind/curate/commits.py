@@ -15,6 +15,7 @@ TRIVIAL = re.compile(
     r"|comments?|warnings?|nits?|broken links?)\b",
     re.IGNORECASE,
 )
+"""Subjects about documentation, dependencies, style, tests or reviews; they teach nothing about the code."""
 REASON = re.compile(
     r"\b(?:because|so that|instead of|rather than|in favou?r of|to avoid|otherwise|no longer|the reason|due to"
     r"|this means|which means|decided|chose|prefer(?:red)?)\b",

@@ -53,15 +53,18 @@ def propose(
     for proposal in proposals:
         fact = _make_fact(proposal, owner)
         if log.ids_about(store.db, [fact.memory_id]):
+            # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
             outcome.known += 1
         elif stays_out(store, fact.text, repo):
             outcome.refused += 1
         else:
+            # Derived, so that two processes that read the same session record the proposal once.
             event_id = EventId(derived("proposed", fact.memory_id))
             memory_id = learn(
                 store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id,
                 anchors=about.get(fact.memory_id, ()),
             )  # fmt: skip
+            # `learn` returns another id if an existing memory says the same.
             outcome.known += memory_id != fact.memory_id
             outcome.proposed[proposal.detector] += memory_id == fact.memory_id
             if memory_id == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, UNREACHABLE):

@@ -94,6 +94,7 @@ def finish(store: Store, clock: Callable[[], datetime], *, home: Path | None = N
     for note in unfinished.load_notes(store.directory) if store.directory else ():
         plan = note.plan
         writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
+        # No redaction is needed: the plan's reason was redacted before it was saved.
         finished_erasures.append(_carry_out(store, Pen(writer=writer, clock=clock, redact=str), note, home))
     return finished_erasures
 
@@ -129,6 +130,7 @@ def follow(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | No
     quotation = Quotation.of(texts)
     erased_memories = [*memories.get_all(store.db, ids), *derived_memories.values()]
     if store.directory:
+        # Consumes the generator; there is no receipt here to put its report into.
         list(residue.remove_quotations(dict.fromkeys((home or store.directory, store.directory)), quotation))
     quotations = _find_quotations(store.db, quotation, {*ids, *derived_memories})
     entries = log.with_content(store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries})
@@ -161,6 +163,7 @@ def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
 def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
     plan, quotation = note.plan, Quotation.of(note.plan.texts)
     pen = replace(pen, batch=plan.batch)
+    # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
         quotations = _find_quotations(store.db, quotation, plan.memories)
         entries = log.with_content(store.db, {*plan.entries, *quotations.entries})
@@ -189,6 +192,7 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
         places += store.sweep(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
     note_receipt(store, pen, receipt)
+    # Otherwise the next opening of the store tries again.
     if is_folded:
         note.remove()
     return receipt
@@ -267,12 +271,14 @@ def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[st
     texts: dict[str, list[str]] = {}
     for entry in log.saying(db, quotation.patterns, quotation.is_possible_in):
         runs = quotation.runs_in(entry.content) if entry.about not in skipped_ids or entry.may_go else []
+        # Records of erasures stay; a reason that quotes the text is not recorded in them.
         if not runs or entry.fact in ("memory.erased", "erasure.finished"):
             continue
         if entry.may_go:
             repetitions.append((entry, runs))
             continue
         content = json.loads(entry.content)
+        # A quotation in the reason is reported by its entry, not as the text of that memory.
         content.pop("reason", None)
         own_runs = quotation.runs_in(json.dumps(content, ensure_ascii=False))
         if own_runs and entry.fact.startswith("memory."):
@@ -280,16 +286,16 @@ def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[st
             texts.setdefault(entry.about, []).append(str(content.get("text", "")))
         else:
             quotations.reasons.append(entry)
-    others = [(Quotation.of(texts[memory_id]), runs) for memory_id, runs in quotations.memories.items()]
+    other_quotations = [(Quotation.of(texts[memory_id]), runs) for memory_id, runs in quotations.memories.items()]
     quotations.entries.extend(
-        entry.id for entry, runs in repetitions if not _is_from_others(entry.content, runs, others)
+        entry.id for entry, runs in repetitions if not _is_from_others(entry.content, runs, other_quotations)
     )
     return quotations
 
 
-def _is_from_others(content: str, runs: Iterable[Run], others: Iterable[tuple[Quotation, list[Run]]]) -> bool:
+def _is_from_others(content: str, runs: Iterable[Run], other_quotations: Iterable[tuple[Quotation, list[Run]]]) -> bool:
     """Whether everything that an entry repeats is also in other memories that it quotes."""
-    others_runs = [run for text, their_runs in others if text.runs_in(content) for run in their_runs]
+    others_runs = [run for text, their_runs in other_quotations if text.runs_in(content) for run in their_runs]
     return all(run.is_within(others_runs) for run in runs)
 
 

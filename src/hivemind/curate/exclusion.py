@@ -18,6 +18,7 @@ def stays_out(store: Store, text: str, repo: str, *, said_by_person: bool = Fals
 
     A text that a person retracted may be added again by a person, and by nobody else.
     """
+    # Each scope has a key of its own for its digests.
     values = {value(text, store.key_for(scope)) for scope in Scope}
     reason = tombstones.refusal(store.db, values, repo, by_person=said_by_person)
     return reason or ("erased" if watch(store).holds(text) else None)

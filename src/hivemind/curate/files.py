@@ -97,6 +97,7 @@ def _split_paragraphs(text: str) -> Iterator[tuple[str, str, str]]:
     """Split text into bullets and paragraphs with line numbers and headings, without code."""
     heading, start, in_code = "", 0, False
     paragraph: list[str] = []
+    # The empty line at the end closes the last paragraph.
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         if line.lstrip().startswith("```"):
             in_code = not in_code

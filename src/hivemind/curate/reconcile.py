@@ -63,12 +63,14 @@ def possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
     related_ids = {memory.id, *memory.contradicts, *memory.supersedes}
     return [
         conflict.memory
+        # Without its subject: other values of a subject are certain conflicts and disputed already.
         for conflict in _find_conflicts(db, memory.text, memory.repo, subject="")
         if conflict.memory.id not in related_ids and conflict.memory.period.overlaps(memory.period)
     ]
 
 
 def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:
+    # Long words are rare, so few texts have to be compared.
     words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)[:3]
     normal_text = normalised(text)
     keys = db.index.sharing([words], repo, MOST_COMPARED) if words else []

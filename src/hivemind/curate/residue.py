@@ -66,6 +66,7 @@ def find_remaining_files(
             try:
                 if file.is_file() and _contains(file, quotation, needles):
                     yield file
+            # Reported, because a file that we cannot read may contain it.
             except PermissionError:
                 yield file
             except FileNotFoundError:
@@ -94,6 +95,7 @@ def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
     with file.open("rb") as spool:
         # Hooks take the same lock to append, and reopen the file if it was replaced while they waited.
         fcntl.flock(spool, fcntl.LOCK_EX)
+        # Bytes that are not UTF-8 must be written back unchanged.
         lines = spool.read().decode("utf-8", "surrogateescape").split("\n")
         if not quotation.runs_in("\n".join(lines)):
             return 0

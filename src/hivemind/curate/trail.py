@@ -69,6 +69,7 @@ class Trail:
     def find_first_reply(self, begin: int, end: int) -> str:
         """Return the agent's first reply of some length among these steps; empty if there is none."""
         replies = (step.text for step in self.steps[begin:end] if step.seen is Seen.REPLY)
+        # Shorter replies only announce the next step.
         return next((text for text in replies if len(text) > 40), "")
 
     def find_only_reply(self, index: int) -> str:

@@ -43,6 +43,7 @@ def imported(lines: Iterable[str]) -> Iterator[tuple[Scope, str, MemoryRemembere
         if line.strip():
             try:
                 yield _parse_memory(_parse_object(line))
+            # A field may have any type, and each of these is raised by some wrong one.
             except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError, InvalidInput) as error:
                 reason = f"not an exported memory: {_describe_error(error)}"
                 yield Skipped(reason=reason, where=f"line {number}", raw=line[:LONGEST_RAW])
@@ -75,6 +76,7 @@ def _parse_memory(record: dict[str, Any]) -> tuple[Scope, str, MemoryRemembered]
         links=tuple(checked_label(link, "a link") for link in record.get("links") or ()),
         subject=str(record.get("subject") or ""),
         confidence=confidence(float(record.get("confidence", 1.0))),
+        # A memory without a start was valid when it was recorded, not only from the import on.
         valid_from=_read_date(record, "valid_from") or _read_date(record, "recorded_at"),
         valid_to=_read_date(record, "valid_to"),
         expires_at=_read_date(record, "expires_at"),

@@ -60,6 +60,7 @@ def noted(directory: Path | None, plan: Plan) -> Iterator[ErasureNote]:
     file = directory / FILES.replace("*", secrets.token_hex(6))
     with _open_locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
         os.write(descriptor, as_json(plan).encode("utf-8", "surrogatepass"))
+        # The plan must be on disk before the first text is erased.
         os.fsync(descriptor)
         yield ErasureNote(file, plan)
 
@@ -67,6 +68,7 @@ def noted(directory: Path | None, plan: Plan) -> Iterator[ErasureNote]:
 def load_notes(directory: Path) -> Iterator[ErasureNote]:
     """Load the plans that are unfinished and that no other process is working on."""
     for file in sorted(directory.glob(FILES)):
+        # A locked plan is being finished by another process.
         with suppress(BlockingIOError, FileNotFoundError), _open_locked(file, os.O_RDWR):
             try:
                 plan = revived(Plan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))

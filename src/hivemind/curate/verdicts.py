@@ -30,6 +30,7 @@ def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) 
             events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
         if over:
             events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
+        # A proposal does not dispute others; now that it is approved, it does.
         elif may_name_memory and memory.id not in other.contradicts:
             events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
     return events

@@ -13,6 +13,7 @@ RUNNER = re.compile(
     r"|pdm|tox|nox|gradlew?|mvnw?|dotnet|rake|bundle exec|mix|swift|bazel|deno|composer|php artisan|ruff|mypy|eslint"
     r"|biome|tsc|golangci-lint|pre-commit|turbo|nx|ctest|cmake|sbt|zig|dev/\w+|scripts?/\w+)(?:\s|\Z)"
 )
+# The first match decides, so `lint --fix` must come before `lint`.
 PURPOSES = {
     "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
     "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
@@ -52,6 +53,7 @@ def commands(trail: Trail) -> Iterator[Proposal]:
 def _is_general(run: CommandRun) -> bool:
     return (
         not run.has_failed
+        # An agent that reports no exit code does not show that the command passed.
         and run.step.exit_code == 0
         and len(run.command.split()) <= MOST_WORDS
         and bool(RUNNER.match(run.command))

@@ -25,8 +25,10 @@ def dead_ends(trail: Trail) -> Iterator[Proposal]:
         if step.seen is Seen.REPLY and not step.subagent:
             reply = step.text
         elif step.seen is Seen.PROMPT:
+            # What the agent said before a new prompt does not explain what comes after it.
             reply = ""
         elif step.diff and step.file:
+            # By git's object names the file has the content from before an earlier edit.
             undone_edits = [
                 edit for edit in edits if edit.before and edit.file == step.file and edit.before == step.after
             ]

@@ -68,6 +68,7 @@ def fixes(trail: Trail) -> Iterator[Proposal]:
     failing_runs: dict[str, CommandRun] = {}
     for run in trail.runs:
         if run.has_failed:
+            # A later failure replaces an earlier one: only the edits after the last one can have fixed it.
             failing_runs[run.command] = run
         elif run.command in failing_runs:
             yield from _propose(trail, failing_runs.pop(run.command), run)
