@@ -407,7 +407,8 @@ def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -
 
     receipt = mind.erase(memory)
 
-    assert [place.detail for place in receipt.places if place.name == "quarantine"] == ["1 items"]
+    details = [place.detail for place in receipt.places if place.name == "quarantine"]
+    assert details == ["items that quoted it, removed: 1"]
     assert residue(home, b"blue heron") == []
     assert quarantine.count(home) == 1
 
@@ -473,6 +474,6 @@ def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Pat
     (home / "quarantine" / ("a" * 12)).write_bytes(b"\xff\x00 no note")
     (home / "quarantine" / "something else").write_text("not ours")
 
-    assert [item["reason"] for item in run_json("quarantine", "list")] == ["the note about it is damaged"]
+    assert [item["reason"] for item in run_json("quarantine", "list")] == ["its first line, which says why, is damaged"]
     assert run("quarantine", "discard", "--all").exit_code == 0
     assert (home / "quarantine" / "something else").exists()

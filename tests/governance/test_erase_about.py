@@ -139,7 +139,7 @@ def test_what_is_confirmed_is_erased_everywhere_with_one_receipt(
     receipt = mind.erase_about("Zabro Nordic", reason="they asked us to")
 
     assert set(ids.values()) - set(receipt.memories) == {ids["control"]}
-    assert receipt.places[-1].name == "looked again"
+    assert receipt.places[-1].name == "second search"
     assert receipt.places[-1].state == "done"
     assert mind.find_about("zabro nordic").found == ()
     left = {name for form in ("Zabro", "zabro", "ZABRO") for name in residue(home, form.encode())}
@@ -270,7 +270,7 @@ def test_the_command_line_shows_a_list_first_and_erases_when_told(store: dict[st
 
     done = run("erase", "--about", "zabro_nordic", stdin="y\n")
 
-    assert "nothing here names it any more" in done.stdout
+    assert "nothing mentions it any more" in done.stdout
     assert [one["id"] for one in run_json("list")] == [store["kept"]]
     assert "Nothing in this store names zabro_nordic" in run("erase", "--about", "zabro_nordic").stderr
 

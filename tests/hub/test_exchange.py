@@ -523,5 +523,5 @@ def test_a_private_dispute_with_a_team_memory_stays_private(team: Store, device:
 
     assert mine.contradicts == (shared_claim.id,)
     assert alice.show(shared_claim.id).contradicts == ()
-    with pytest.raises(InvalidInput, match="the team's"):
+    with pytest.raises(InvalidInput, match="of the team"):
         alice.remember("API port is 7070", replaces=[shared_claim.id])

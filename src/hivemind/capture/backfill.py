@@ -1,4 +1,4 @@
-"""The past: what agents kept of their sessions before anybody listened, and what they kept while we did."""
+"""Reads the transcripts that agents keep of their sessions, from before and after hooks were installed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -9,14 +9,15 @@ from pathlib import Path
 from hivemind import agents
 from hivemind.model.session import Observation, Skipped
 
-SHORT = 200
-NAMING = 8
-"""Characters of a session's id that every agent puts into the name of its file."""
+LONGEST_CACHED = 200
+"""Characters of a text whose redaction is cached."""
+ID_CHARACTERS_IN_NAME = 8
+"""Characters of a session's id that every agent puts into the name of its transcript."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A file in which an agent kept one session or several."""
+    """A file in which an agent recorded one session or several."""
 
     agent: str
     path: Path
@@ -24,45 +25,51 @@ class Transcript:
 
 
 def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> list[Transcript]:
-    """What each of the named agents kept below a home and touched since the moment, oldest first."""
-    found = []
+    """Find the transcripts of the named agents below a home directory, modified since then, oldest first per agent."""
+    results = []
     for name in names:
         paths = (path for pattern in agents.of(name).TRANSCRIPTS for path in home.glob(pattern) if path.is_file())
-        stamped = sorted((path.stat().st_mtime, path) for path in paths)
-        recent = [path for touched, path in stamped if since is None or touched >= since.timestamp()]
-        found += [Transcript(agent=name, path=path, size=path.stat().st_size) for path in recent]
-    return found
+        times_and_paths = sorted((path.stat().st_mtime, path) for path in paths)
+        recent = [path for modified_at, path in times_and_paths if since is None or modified_at >= since.timestamp()]
+        results += [Transcript(agent=name, path=path, size=path.stat().st_size) for path in recent]
+    return results
 
 
 def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
-    """Where an agent kept one session: in a file whose name tells, or in a database of all."""
-    found = transcripts(home, [agent], since) if agents.of(agent).SAME_IDS else []
-    return [one for one in found if session[:NAMING] in str(one.path) or one.path.suffix == ".db"]
+    """Find the transcripts that may hold one session: files named after it, or databases of all sessions."""
+    # With other ids than the hooks', every step of the session would be stored a second time.
+    candidates = transcripts(home, [agent], since) if agents.of(agent).SAME_IDS else []
+    return [
+        transcript
+        for transcript in candidates
+        if session[:ID_CHARACTERS_IN_NAME] in str(transcript.path) or transcript.path.suffix == ".db"
+    ]
 
 
 def observations(
-    found: Iterable[Transcript],
+    transcripts: Iterable[Transcript],
     told_by_hooks: Callable[[str], bool],
     since: str = "",
     progress: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Observation | Skipped]:
-    """What transcripts tell, file by file, with their secrets.
+    """Read the observations in transcripts, file by file and not yet redacted.
 
-    Where hooks and transcripts name the same step differently, a session that hooks told of is left out.
+    Where hooks and transcripts give the same step different ids, sessions recorded by hooks are skipped: every step
+    would be stored twice.
     """
-    for transcript in found:
+    for transcript in transcripts:
         same_ids = agents.of(transcript.agent).SAME_IDS
-        for seen in _told(transcript):
-            if isinstance(seen, Skipped) or (seen.at >= since and (same_ids or not told_by_hooks(seen.session_id))):
-                yield seen
+        for step in _read_transcript(transcript):
+            if isinstance(step, Skipped) or (step.at >= since and (same_ids or not told_by_hooks(step.session_id))):
+                yield step
         progress(transcript.size)
 
 
-def _told(transcript: Transcript) -> Iterator[Observation | Skipped]:
+def _read_transcript(transcript: Transcript) -> Iterator[Observation | Skipped]:
     where = str(transcript.path)
     try:
-        for seen in agents.of(transcript.agent).read_transcript(transcript.path):
-            yield replace(seen, where=f"{where} {seen.where}".strip()) if isinstance(seen, Skipped) else seen
+        for step in agents.of(transcript.agent).read_transcript(transcript.path):
+            yield replace(step, where=f"{where} {step.where}".strip()) if isinstance(step, Skipped) else step
     except OSError as error:
         yield Skipped(reason=f"a file that cannot be read: {error.strerror}", where=where)
     except Exception as error:  # noqa: BLE001 - an agent's next version may write anything, and other files count
@@ -70,11 +77,11 @@ def _told(transcript: Transcript) -> Iterator[Observation | Skipped]:
 
 
 def reason(skipped: Skipped) -> str:
-    """Why a line was left out, without what is different in every line."""
+    """Return why a line was skipped, without the details that differ in every line, so that reasons can be counted."""
     return skipped.reason.partition(":")[0]
 
 
 def looking_once(redact: Callable[[str], str]) -> Callable[[str], str]:
-    """The same redaction, which remembers short texts: directories, tools and models stand in every line."""
-    remembered = lru_cache(maxsize=10_000)(redact)
-    return lambda text: remembered(text) if len(text) <= SHORT else redact(text)
+    """Cache the redaction of short texts: directories, tools and models repeat in every line."""
+    cached_redact = lru_cache(maxsize=10_000)(redact)
+    return lambda text: cached_redact(text) if len(text) <= LONGEST_CACHED else redact(text)

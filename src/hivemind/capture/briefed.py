@@ -1,24 +1,25 @@
-"""Which sessions have their brief, for an agent that takes it at any step: asked without opening the store.
+"""Records which sessions have received their brief, for agents that accept it at any step.
 
-Standard library only.
+A plain file, so that the hook can ask without opening the store. Standard library only, to keep the hook fast.
 """
 
 import os
 
 FILE = "briefed"
-MOST = 50
+MOST_SESSIONS = 50
 
 
 def note(directory: str, session: str) -> None:
-    """Remember that this session has it; the oldest of many are forgotten."""
-    kept = [one for one in _sessions(directory) if one != session][1 - MOST :]
+    """Record that this session has its brief; only the newest sessions are kept."""
+    earlier_sessions = [session_id for session_id in _sessions(directory) if session_id != session][1 - MOST_SESSIONS :]
     with open(os.path.join(directory, FILE), "w", encoding="utf-8") as file:
-        file.write("".join(f"{one}\n" for one in (*kept, session)))
+        file.write("".join(f"{session_id}\n" for session_id in (*earlier_sessions, session)))
 
 
 def has_it(directory: str, payload: str) -> bool:
-    """Whether the payload names a session that has it."""
-    return any(f'"{one}"' in payload for one in _sessions(directory))
+    """Whether the payload names a session that has its brief."""
+    # Searching the text is enough and saves the hook from parsing JSON.
+    return any(f'"{session_id}"' in payload for session_id in _sessions(directory))
 
 
 def _sessions(directory: str) -> list[str]:

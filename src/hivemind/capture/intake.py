@@ -1,4 +1,4 @@
-"""What hooks left in the spool becomes observations."""
+"""Turns the lines that hooks left in the spool into observations."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hivemind import agents
-from hivemind.capture.shorten import LONGEST, middle_out
+from hivemind.capture.shorten import LONGEST, cut_middle
 from hivemind.model import moments
 from hivemind.model.events import ObservationMade, strings_changed
 from hivemind.model.ids import EventId
@@ -16,12 +16,12 @@ from hivemind.model.untrusted import Unreadable, parse_json
 LARGEST_NUMBER = 2**63
 
 SpoolLine = tuple[str, str, str, str]
-"""Agent, event, moment, payload."""
+"""Agent, event, time, payload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """An observation on its way into the log, under the id that makes it arrive once."""
+    """An observation ready for the log, with an id that stays the same when it is read again."""
 
     id: EventId
     at: str
@@ -30,59 +30,63 @@ class Arrival:
 
 
 def arrivals(lines: Iterable[SpoolLine]) -> Iterator[Arrival | Skipped]:
-    """The observations that spool lines tell of; a line that makes no sense says why."""
+    """Parse spool lines into observations; a line that cannot be parsed becomes a ``Skipped`` with the reason."""
     for line in lines:
-        yield from _read(line)
+        yield from _parse_line(line)
 
 
 def unreadable(line: SpoolLine, reason: str) -> Skipped:
-    """A spool line that is set aside, as it stood in the spool."""
+    """Describe a spool line that is set aside, with its text as it stood in the spool."""
     agent, event, at, _ = line
     return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LONGEST_RAW])
 
 
-def _read(line: SpoolLine) -> list[Arrival | Skipped]:
+def _parse_line(line: SpoolLine) -> list[Arrival | Skipped]:
     agent, event, at, payload = line
     try:
         if agent not in agents.NAMES or not moments.is_written(at):
-            return [unreadable(line, "from nobody we know")]
-        told = parse_json(payload)
-        if not isinstance(told, dict):
-            return [unreadable(line, f"a {type(told).__name__} where an object belongs")]
+            return [unreadable(line, "an unknown agent or an invalid time")]
+        message = parse_json(payload)
+        if not isinstance(message, dict):
+            return [unreadable(line, f"a JSON {type(message).__name__}; expected an object")]
         return [
-            arrival(seen) if isinstance(seen, Observation) else unreadable(line, seen.reason)
-            for seen in agents.of(agent).decode(event, told, at)
+            arrival(observation) if isinstance(observation, Observation) else unreadable(line, observation.reason)
+            for observation in agents.of(agent).decode(event, message, at)
         ]
     except Exception as error:  # noqa: BLE001 - an agent's next version may send anything, and the other lines count
         return [unreadable(line, told_by(error))]
 
 
 def told_by(error: Exception) -> str:
-    """What an exception says about input; the name of its kind too, unless it was raised to say this."""
+    """Describe an exception about input, with its type unless it was raised to be shown."""
     return str(error) if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
 
 
-def arrival(seen: Observation, redact: Callable[[str], str] = str) -> Arrival:
-    """An observation on its way, without its secrets, trimmed to what is worth keeping."""
-    held = {field.name: _storable(getattr(seen, field.name)) for field in dataclasses.fields(ObservationMade)}
-    told = ObservationMade(**held)
-    # Secrets go first: one that trimming cut in two would not be recognised. Twice the length is enough to look at,
-    # because the place where that is cut is trimmed away afterwards.
-    clean = strings_changed(_trimmed(told, 2 * LONGEST), redact)
+def arrival(observation: Observation, redact: Callable[[str], str] = str) -> Arrival:
+    """Make an observation ready for the log: storable, redacted and trimmed."""
+    fields = {field.name: _storable(getattr(observation, field.name)) for field in dataclasses.fields(ObservationMade)}
+    full_fact = ObservationMade(**fields)
+    # Redact before trimming: a secret that trimming cut in two would not be recognised. Twice the length is enough to
+    # redact, because the place where that is cut is trimmed away afterwards.
+    clean = strings_changed(_trim(full_fact, 2 * LONGEST), redact)
     assert isinstance(clean, ObservationMade)
-    fact = _trimmed(clean, LONGEST)
-    return Arrival(id=EventId(_storable(seen.source_id)), at=seen.at, directory=told.directory, fact=fact)
+    fact = _trim(clean, LONGEST)
+    return Arrival(
+        id=EventId(_storable(observation.source_id)), at=observation.at, directory=full_fact.directory, fact=fact
+    )
 
 
 def _storable(value: Any) -> Any:
-    """What a database can hold: one line of a hook that it could not would keep the store shut for everybody."""
+    """Replace what a database cannot store; otherwise one such line would stop every later opening of the store."""
     if isinstance(value, str) and (not value.isascii() or "\0" in value):
-        # Searching ends at a zero byte in SQLite, and Postgres takes none.
+        # SQLite stops searching at a NUL byte, and Postgres rejects it.
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return None if isinstance(value, int) and abs(value) >= LARGEST_NUMBER else value
 
 
-def _trimmed(fact: ObservationMade, longest: int) -> ObservationMade:
-    said = {name: getattr(fact, name) for name in ("text", "input", "output", "diff")}
-    long: dict[str, Any] = {name: middle_out(text, longest) for name, text in said.items() if len(text) > longest}
-    return dataclasses.replace(fact, **long) if long else fact
+def _trim(fact: ObservationMade, longest: int) -> ObservationMade:
+    texts = {name: getattr(fact, name) for name in ("text", "input", "output", "diff")}
+    shortened_texts: dict[str, Any] = {
+        name: cut_middle(text, longest) for name, text in texts.items() if len(text) > longest
+    }
+    return dataclasses.replace(fact, **shortened_texts) if shortened_texts else fact

@@ -1,6 +1,6 @@
-"""Runs a command of ours in a process that nobody waits for.
+"""Runs a hivemind command in the background.
 
-Standard library only.
+Standard library only, to keep the hook fast.
 """
 
 import os
@@ -8,7 +8,8 @@ import sys
 
 
 def run(command: str) -> None:
-    """Start it and leave; whoever started us may end first."""
-    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
+    """Start a command and return at once; it goes on when the parent process ends."""
+    # A session of its own and no inherited streams: it outlives its parent and keeps no pipe of the agent open.
+    no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
     line = [sys.executable, "-P", "-m", "hivemind", command]
-    os.posix_spawn(sys.executable, line, os.environ, file_actions=nowhere, setsid=True)
+    os.posix_spawn(sys.executable, line, os.environ, file_actions=no_streams, setsid=True)

@@ -1,7 +1,7 @@
-"""The quarantine: what could not be read, one file each, set aside so that it stops nothing and is not lost.
+"""Keeps input that could not be read, one file per item, so that it stops nothing and is not lost.
 
-A file is a line of JSON that says when, where from and why, and then what was read, without secrets. Nothing in it is
-ever shown to an agent.
+A file is a line of JSON that says when, where from and why, followed by the redacted input. Its content is never shown
+to an agent.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from hivemind.model.values import SOFT, normalised
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
 MARGIN = 8 * 1024
-"""Characters that are looked at and not kept: a secret that the cut leaves in two would not be recognised."""
+"""Characters that are redacted and then dropped: a secret that is cut in two would not be recognised."""
 LONGEST_CONTENT = LONGEST_RAW - MARGIN
 """Characters kept of an item."""
 MOST_ITEMS = 1_000
@@ -30,11 +30,11 @@ LONGEST_NOTE = 300
 
 ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf"\\/]))')
 LAYERS = 3
-"""How often text is unescaped to look into it: JSON in a string of JSON in a string."""
+"""How often text is unescaped to search it: JSON in a string of JSON in a string."""
 
 
 class Door(StrEnum):
-    """Where an item came in."""
+    """How an item came in."""
 
     HOOK = "hook"
     TRANSCRIPT = "transcript"
@@ -43,7 +43,7 @@ class Door(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Something that could not be read."""
+    """Input that could not be read."""
 
     id: str
     at: str
@@ -57,69 +57,70 @@ class Item:
     content: str
 
 
-def add(home: Path, door: Door, unreadable: Iterable[Skipped], at: str, known: frozenset[str]) -> None:
-    """Set aside what could not be read, without secrets; beyond the limits the oldest items go."""
-    written = [_write(home / FOLDER, _item(door, one, at, known)) for one in unreadable]
-    if any(written):
+def add(home: Path, door: Door, unreadable: Iterable[Skipped], at: str, known_secrets: frozenset[str]) -> None:
+    """Store redacted input that could not be read; beyond the limits the oldest items are removed."""
+    are_new = [_write_item(home / FOLDER, _make_item(door, skipped, at, known_secrets)) for skipped in unreadable]
+    if any(are_new):
         _drop_oldest(home / FOLDER)
 
 
 def items(home: Path) -> list[Item]:
-    """Everything set aside, oldest first."""
-    return sorted((_read(path) for path in _paths(home / FOLDER)), key=lambda item: (item.at, item.id))
+    """Load all items, oldest first."""
+    return sorted((_read_item(path) for path in _list_paths(home / FOLDER)), key=lambda item: (item.at, item.id))
 
 
 def count(home: Path) -> int:
-    """How many items there are."""
-    return len(_paths(home / FOLDER))
+    """Count the items."""
+    return len(_list_paths(home / FOLDER))
 
 
 def is_full(home: Path) -> bool:
-    """Whether older items have to go for new ones."""
-    paths = _paths(home / FOLDER)
+    """Whether the next item may push out the oldest ones."""
+    paths = _list_paths(home / FOLDER)
+    # Full if there is no room for one more item of the largest size.
     return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LONGEST_RAW
 
 
 def discard(home: Path, ids: Iterable[str]) -> int:
-    """Remove items for good; return how many there were."""
+    """Remove items permanently; return how many were removed."""
     return sum(_remove(home / FOLDER / id) for id in ids if NAME.fullmatch(id))
 
 
 def discard_containing(home: Path, texts: Sequence[str]) -> int:
-    """Remove every item that holds one of the texts, however it is spelled or escaped; return how many there were."""
-    wanted = [text for text in map(normalised, texts) if text]
-    found = (item.id for item in items(home) if _holds(item, wanted))
-    return discard(home, list(found))
+    """Remove every item that contains one of the texts, however it is spelled or escaped; return how many."""
+    needles = [text for text in map(normalised, texts) if text]
+    item_ids = (item.id for item in items(home) if _contains(item, needles))
+    return discard(home, list(item_ids))
 
 
-def _holds(item: Item, wanted: Sequence[str]) -> bool:
+def _contains(item: Item, needles: Sequence[str]) -> bool:
     content = "\n".join((item.where, item.reason, item.content))
     for _ in range(LAYERS):
-        said = _normalised(content)
-        if any(text in said for text in wanted):
+        normal_content = _normalise(content)
+        if any(needle in normal_content for needle in needles):
             return True
         if "\\" not in content:
             break
-        content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescaped(escape[2]), content)
+        content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescape(escape[2]), content)
     return False
 
 
-def _normalised(text: str) -> str:
-    # Plain text takes a tenth of the time this way, and nearly all of what is kept is plain.
+def _normalise(text: str) -> str:
+    # This takes a tenth of the time for plain text, and nearly all items are plain text.
     is_plain = text.isascii() and not OBEYED.search(text)
     return SOFT.sub(" ", text.lower()).strip() if is_plain else normalised(text)
 
 
-def _unescaped(letter: str) -> str:
+def _unescape(letter: str) -> str:
     return letter if letter in '"\\/' else " "
 
 
-def _item(door: Door, skipped: Skipped, at: str, known: frozenset[str]) -> Item:
-    # Without the zero bytes text in UTF-16 reads like any other, and so do the secrets in it.
+def _make_item(door: Door, skipped: Skipped, at: str, known_secrets: frozenset[str]) -> Item:
+    # Without its NUL bytes, UTF-16 text reads like any other, so that secrets in it are recognised.
     raw = skipped.raw[:LONGEST_RAW].replace("\0", "").encode("utf-8", "replace").decode()
-    content = redact_payload(raw, known)
+    content = redact_payload(raw, known_secrets)
     content = content[:-MARGIN] if len(skipped.raw) >= LONGEST_RAW else content
-    where, reason = (_note(redact_payload(text, known)) for text in (skipped.where, skipped.reason))
+    where, reason = (_clean_note(redact_payload(text, known_secrets)) for text in (skipped.where, skipped.reason))
     digest = hashlib.sha256(json.dumps([door, where, raw]).encode()).hexdigest()
     return Item(
         id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=len(skipped.raw) > LONGEST_CONTENT,
@@ -127,16 +128,16 @@ def _item(door: Door, skipped: Skipped, at: str, known: frozenset[str]) -> Item:
     )  # fmt: skip
 
 
-def _note(text: str) -> str:
+def _clean_note(text: str) -> str:
     return " ".join(neutral(text).split())[:LONGEST_NOTE]
 
 
-def _write(folder: Path, item: Item) -> bool:
-    """Whether it is new. The same line read again has the same id, so that it is kept once."""
+def _write_item(folder: Path, item: Item) -> bool:
+    """Write an item and return whether it is new; the same input read again has the same id and is kept once."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / item.id
-    # A crash may have left half of it; then the line is still in the spool and comes again.
-    if path.exists() and _read(path).content == item.content:
+    # A crash may have left half of the file; then the line is still in the spool and is read again.
+    if path.exists() and _read_item(path).content == item.content:
         return False
     note = {name: getattr(item, name) for name in ("at", "door", "where", "reason", "is_cut")}
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as file:
@@ -144,25 +145,25 @@ def _write(folder: Path, item: Item) -> bool:
     return True
 
 
-def _read(path: Path) -> Item:
+def _read_item(path: Path) -> Item:
     note, _, content = path.read_bytes().decode("utf-8", "replace").partition("\n")
     try:
         return Item(id=path.name, content=content, **json.loads(note))
     except (ValueError, TypeError):
-        damaged = "the note about it is damaged"
-        return Item(id=path.name, at="", door="", where="", reason=damaged, is_cut=True, content=content)
+        reason = "its first line, which says why, is damaged"
+        return Item(id=path.name, at="", door="", where="", reason=reason, is_cut=True, content=content)
 
 
-def _paths(folder: Path) -> list[Path]:
+def _list_paths(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if NAME.fullmatch(path.name)] if folder.is_dir() else []
 
 
 def _drop_oldest(folder: Path) -> None:
-    stats = [(path.stat(), path) for path in _paths(folder)]
-    total = kept = 0
+    stats = [(path.stat(), path) for path in _list_paths(folder)]
+    total_bytes = item_count = 0
     for stat, path in sorted(stats, key=lambda pair: (pair[0].st_mtime_ns, pair[1]), reverse=True):
-        total, kept = total + stat.st_size, kept + 1
-        if total > MOST_BYTES or kept > MOST_ITEMS:
+        total_bytes, item_count = total_bytes + stat.st_size, item_count + 1
+        if total_bytes > MOST_BYTES or item_count > MOST_ITEMS:
             _remove(path)
 
 

@@ -1,8 +1,8 @@
-r"""What secrets look like: one row per provider or place, read by `redact`.
+r"""Rules for what secrets look like, one row per provider or place; `redact` applies them.
 
 A row is `(kind, keywords, pattern)`. The pattern is compiled only by a process that has met one of the
 keywords. Its first group, if it has one, is the secret; otherwise the whole match is. Patterns are ASCII,
-start with a literal where they can (the search is then many times quicker), and repeat without ambiguity (it
+start with a literal where they can (the search is then many times faster), and repeat without ambiguity (it
 stays linear). Lengths are a little below what providers issue today: formats grow, and tokens get cut off.
 """
 
@@ -17,7 +17,7 @@ JWT = (
     r"eyJ(?:(?<![\w=-]eyJ)|(?<=\\[nrt]eyJ)|(?<=[\d;]meyJ))"
     r"[\w=-]{10,4000}\.[\w=-]{10,}(?:\.[\w=-]*){0,3}"
 )
-"""It must start a word (after an escape or a colour code, too), or a run of `eyJ` would cost its square."""
+"""It must start a word, also after an escape or a colour code; otherwise a run of `eyJ` would take quadratic time."""
 
 FORMATS = (
     # Models and the tools around them
@@ -177,7 +177,7 @@ FORMATS = (
     ("password-hash", "$argon2 $apr1$ $scrypt$", r"\$(?:argon2\w{1,2}|apr1|scrypt)\$[\w.,/$+=]{20,}"),
     ("password-hash", "pbkdf2_sha", r"pbkdf2_sha\d+\$\d+\$[\w.,/$+=]{20,}"),
 )
-"""Prefixes and shapes that nothing else has: found anywhere, even glued to other text."""
+"""Prefixes and shapes that only tokens have: found anywhere, even inside a longer word."""
 
 STANDALONE = (
     ("aws", "AKIA ASIA ABIA ACCA", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -227,12 +227,12 @@ STANDALONE = (
     ("truenas", "-", r"\d{1,3}-(?![a-f0-9]{64})[A-Za-z0-9]{64}(?![\w+/=-])"),
     ("facebook", "|", r"\d{13,17}\|[\w-]{27}(?![\w-])"),
 )
-"""Shapes that could be part of a longer word: they count only where a word starts and looks drawn by lot."""
+"""Shapes that could be part of a longer word: they count only at the start of a word that looks random."""
 
 HEXADECIMAL = "0123456789abcdefABCDEF"
 
-BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
-"""What stands between words besides space, and in no keyword."""
+WORD_BREAKS = {ord(char): " " for char in "\"'`,;(){}[]<>&?|"}
+"""Characters besides spaces that end a word; no keyword contains one."""
 
 ESCAPED_QUOTE = r"\\{1,15}(?=[\"'])"
 
@@ -242,16 +242,16 @@ PREFIXED = (
 )
 PREFIX_END = r"[_.-]"
 DOTTED = r"(?<![^\s=:])(?<!\d=)(?=\S{32})[A-Za-z0-9][\w-]{0,200}(?:\.[\w-]{6,200}){1,3}(?![\w./])"
-"""Parts between dots, as signed tokens have."""
+"""Parts joined by dots, as in signed tokens."""
 
-PREFIXES_OF_TOKENS = (
+TOKEN_PREFIXES = (
     " sk rk ak tk pat tok tkn token secret sec key api apikey sdk live prod production test sandbox dev staging auth"
     " oauth pw pass cred bearer priv private access refresh rw ro srv svc service sa cli bot webhook whsec admin deploy"
     " personal "
 )
-"""A prefix that says that a token follows."""
+"""Prefixes that announce a token."""
 
-PREFIXES_OF_NAMES = (
+IDENTIFIER_PREFIXES = (
     " msg toolu req call chatcmpl cmpl resp rs fc run asst thread file step batch cus pi price evt cs seti sub acct ch"
     " card pk pub public pubkey phc client id session sess trace span nonce sha sha1 sha256 sha384 sha512 md5 h1 commit"
     " user usr org proj prj project team tm dpl acc account gen wf env job task item doc page app ver version"
@@ -259,11 +259,11 @@ PREFIXES_OF_NAMES = (
     " container network snapshot backup log tree node pod run var fn func method ws tool email mail form link"
     " build cache index chunk etag uuid img image media video asset static css js "
 )
-"""A prefix that says that a name or a digest follows, or something meant for everybody."""
+"""Prefixes that announce an identifier, a digest or a public value."""
 
 UNNAMED = r"(?<![^\s=:])[\w-]{20,80}(?![\w./:@+=%-])"
 UNNAMED_RUN = r"(?<![\w-])[\w-]{20,80}(?![\w-])"
-GIVEN_TO = (
+ASSIGNED_NAME = (
     r"(?<![\w.-])((?:[A-Za-z][\w.-]{1,20} )?[A-Za-z][\w.-]{1,40})[\"'`\])]{0,3}[ \t]{0,8}"
     r"((?:[:=]|=>|:=|<-)[ \t]{0,8}[\"'`({\[<]{0,2}|[ (][\"'`]| )\Z"
 )
@@ -275,13 +275,13 @@ PUBLIC_VALUE = (
     r"[0-7][0-9A-HJKMNP-TV-Z]{25}|AAAA[BCE][\w-]+|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|bc1[a-z0-9]+"
     r"|[13][1-9A-HJ-NP-Za-km-z]{25,33}"
 )
-"""ULIDs, public keys of SSH, addresses of content and coins."""
+"""ULIDs, public SSH keys, IPFS content ids and Bitcoin addresses."""
 
 ADDRESS_PASSWORD = (
     r"://[^\s/:@\"'`<>]{0,100}:(?!\d{1,5}/)"
     r"([^\s\"'`<>/]{1,200}(?=@)|[^\s\"'`<>@]{1,200})@(?=[\w.\[(*{-])"
 )
-"""A password in an address may itself contain `@`, and by mistake `/`."""
+"""A password in a URL may itself contain `@`, and by mistake `/`."""
 
 PLACES = (
     # Headers
@@ -391,7 +391,7 @@ PLACES = (
         "strong",
     ),
 )
-"""Where secrets of no particular shape stand, in lower case, and the bar that a value there must clear."""
+"""Places of secrets without a shape of their own, in lower case, and the bar that a value there must meet."""
 
 COOKIES = r"cookie2?\\?[\"'`]{0,2}[ \t]{0,3}[:=][^\n]{1,4000}"
 COOKIE = r"=([^\s;,\"'`\\]{16,})"
@@ -400,7 +400,7 @@ PEM_HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 PEM_FOOTER = r"-----END [A-Z0-9 ]{0,60}-----"
 PEM_BODY = r"[A-Za-z0-9+/=]{40,}"
 PEM_CUT_SHORT = r"(?:(?:\s|\\[nrt]|[\"',|>-])*[A-Za-z0-9+/=]{12,})*"
-"""The body of a key whose last line was not shown."""
+"""The body of a key whose last line is missing."""
 
 KUBERNETES_SECRET = r"kind\"?: {0,4}\"?Secret\b"
 KUBERNETES_DATA = (
@@ -445,7 +445,7 @@ TOKEN_WORDS = (
 )
 
 AMBIGUOUS_WORDS = TOKEN_WORDS[8:]
-"""They mean other things as well, so only what is drawn by lot counts."""
+"""They mean other things as well, so only random values count."""
 
 GLUED_WORDS = ("password", "passwd", "passphrase", "passwort", "pwd", "secret", "token", "credential")
 """Words that keep their meaning in a longer one (`pgpassword`), unlike `key` (`monkey`) or `pass` (`bypass`)."""
@@ -466,7 +466,7 @@ ASSIGNED = (
     r"(?:[ \\]{0,16}\"(?P<double>[^\"\n]{1,128})|'(?P<single>[^'\n]{1,128})|`(?P<back>[^`\n]{1,128})"
     r"|(?P<bare>[^\s\"'`<>,;|()\[\]{}]{1,128}))"
 )
-"""What follows a name: its last part, the way the value is given, and the value."""
+"""What follows a name: its last part, the way the value is assigned, and the value."""
 
 NEARBY = (
     r"(?P<tail>[\w.-]{0,40})"
@@ -474,7 +474,7 @@ NEARBY = (
     r"(?:[A-Za-z0-9]{1,16}[^A-Za-z0-9]{1,24}){0,3}?)"
     r"(?P<value>[A-Za-z0-9][\w+/.~-]{15,127}={0,2})"
 )
-"""A name, at most three words and some punctuation, and what could be a value drawn by lot."""
+"""A name, at most three words and some punctuation, and what could be a random value."""
 LONG_RUN = r"\b[\w+/.~-]{16,}"
 ASSIGNMENT = r"[=:>({\[|,;][^A-Za-z0-9]*$|<-"
 ADDRESS_GLUE = ("/", ".", "@", "#", "$", "\\", " -", "--")
@@ -482,24 +482,24 @@ DIGEST_WORDS = (
     " commit sha hash digest checksum fingerprint id ids uuid guid md etag version path url uri ref refs rev revision"
     " file image tag trace span request correlation session "
 )
-"""What follows one of these is the name of a thing."""
+"""Words that are followed by an identifier."""
 
-NAMES_OF_THINGS = (
+IDENTIFIER_NAMES = (
     f"{DIGEST_WORDS} message msg call run thread step batch event user org project team gen env job task item doc"
     " page tmp temp db table object obj blob layer volume container network snapshot backup log tree node pod tool"
     " email mail link build cache index chunk img media video asset static nonce public integrity resolved data content"
     " body cert certificate kid address channel cursor next continuation parent signature sig mac challenge code name"
     " names filename checksum pattern regex prefix suffix format encoding "
 )
-"""What is given to one of these names a thing, or is meant for everybody."""
+"""Names whose values are identifiers or public."""
 
 NEXT_PAIR = r"[ ;] ?[A-Za-z][\w ]{0,30}=[^=\s]"
 """The next pair of a connection string: `password=… dbname=app`."""
 END_OF_BASE64 = r"[A-Za-z0-9+/=]{0,64}\n"
 END_OF_STRING = r"[ \\]*\""
 NEEDS_QUOTES = (",", "(", "||", "??", "==", "===", "!=", "!==")
-GIVES = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
-PRINTS = ("$", "${", "%", "printenv ")
+ASSIGNMENT_SIGNS = ("=", ":", "==", "===", "!=", "!==", "=>", ":=", "<-")
+PRINTED_VARIABLE_STARTS = ("$", "${", "%", "printenv ")
 REGEX_PART = r"[()\[\]|\\<>]"
 BARE_END = r"&[\w.-]+=|\\+$"
 REST_OF_VALUE = r"[^\s\"'`<>,;]*"
@@ -517,7 +517,7 @@ KEY_OWNERS = (
 PUBLIC_OWNERS = (
     " public publishable pub idempotency pagination paging next continuation cursor max min num total count "
 )
-"""Keys and tokens of these are meant for everybody, or are no credentials."""
+"""Keys and tokens that belong to one of these are public, or no credentials."""
 
 PLAIN_KEY_OWNERS = (
     " cache primary foreign sort partition dedup group object routing"
@@ -556,12 +556,12 @@ PLAIN_ENDINGS = (
     " interval position status state response request handler exists missing mgr realm marker encryption"
     " pub py js ts go md json yaml yml txt example sample enc sock socket region "
 )
-"""A name that ends so speaks about a secret without holding it."""
+"""A name that ends with one of these is about a secret and does not hold it."""
 
 PLAIN_VARIABLES = ("PWD", "OLDPWD")
-"""Variables that hold a directory."""
+"""Variables named like a password (`pwd`) that hold a directory."""
 
-TRIVIAL = (
+WELL_KNOWN_VALUES = (
     " pass passwd password passphrase pw pwd secret token key apikey api-key api_key credential credentials"
     " mypassword my-password my_password mysecret my-secret my_secret mytoken my-token my_token mykey"
     " dbpass dbpassword db_password db_pass userpass proxypass adminpass rootpass testpass testpassword"
@@ -575,22 +575,22 @@ TRIVIAL = (
     " confirmed nullable writeonly write-only read-only readonly always never omitted blank visible"
     " provided shared changed accepted rejected reset valid denied allowed granted "
 )
-"""Values that everybody knows; `changeme` and its like stay, because a default is worth knowing."""
+"""Well-known values; `changeme` and the like stay readable, because a default is worth remembering."""
 
-STAND_IN_STARTS = (
+PLACEHOLDER_STARTS = (
     *("${", "$(", "$env:", "%(", "{{", "#{", "<", "!secret", "!vault", "!env", "!sub", "!ref", "enc("),
     *("arn:", "op://", "vault:", "ssm:", "secretsmanager", "projects/", "env:", "env.", "process.env"),
     *("os.", "file:", "ref+", "todo", "fixme", "sha1", "sha256", "sha384", "sha512"),
 )
-STAND_IN_PART = (
+PLACEHOLDER_PART = (
     r"example|placeholder|change[-_]?me|replace(?:me|-|_)|insert[-_]|redacted|dummy|xxxxxx|\*\*\*|\.\.\.|…|\$\{|\{\{"
     r"|your(?:-|_|api|token|secret|pass|key|access)|[-_]here|sha256:"
 )
-STAND_IN = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[a-z]+\|[a-z\d|:,]+|[^{]*\{[^}]*\}.*"
-"""Something stands in for the secret: a variable, a template, a reference, or the words for it."""
+PLACEHOLDER = r"\$[A-Za-z_]\w*\W?|%[A-Za-z_]\w*%|%s|[:@&*][\w.-]+|[a-z]+\|[a-z\d|:,]+|[^{]*\{[^}]*\}.*"
+"""Placeholders for a secret: a variable, a template, a reference, or a word such as `dummy`."""
 
-COUNTING = ("012345678", "123456789", "abcdefgh")
-"""No generator draws these; whoever wrote such a token made it up."""
+SEQUENCES = ("012345678", "123456789", "abcdefgh")
+"""A token with one of these was made up by a person; generators do not produce them."""
 
 MEASURE = (
     r"[v^~=<>]*\d[\d.,:_/+-]*(?:[a-z%]{1,3}|[.-]?(?:alpha|beta|rc|dev|post)[.\d-]*)?"
@@ -605,7 +605,7 @@ TECHNICAL = (
 """Words that carry a number without being passwords, in lower case."""
 
 SLUG = r"(?:[A-Za-z]+\d{0,2}|\d{0,4})(?:[-_./:+](?:[A-Za-z]+\d{0,2}|\d{0,4}))*"
-"""Words and small numbers strung together: a name that somebody gave."""
+"""Words and small numbers joined by separators: a name that a person chose."""
 
 WORDY = r"[a-z]{6,20}(?:[-_][a-z]{3,20}){0,2}"
 """A password made of words alone."""
@@ -616,7 +616,7 @@ PATH = r"[.~]{0,2}/|[A-Za-z]:\\|[\w.-]+(?:/[\w.-]+)*\.[a-z]{1,5}$|\w+://"
 RESOURCE = r"[\w.@-]+(?:/[\w.@-]+)+"
 EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}"
 DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-LENGTHS_OF_DIGESTS = (40, 56, 64, 96, 128)
+DIGEST_LENGTHS = (40, 56, 64, 96, 128)
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
 FOLLOWERS = {
@@ -646,7 +646,7 @@ FOLLOWERS = {
     "y": "ps",
     "z": "e",
 }
-"""The letters that follow each letter in words: nine of ten pairs in code and prose, four of ten drawn by lot."""
+"""The letters that follow each letter in words: nine of ten pairs in code and prose, four of ten in random text."""
 ADJACENT = r"(?=([a-z])([a-z]))"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"
 """The words of a name: `client` and `Secret` of `clientSecret`."""

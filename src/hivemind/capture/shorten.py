@@ -1,4 +1,4 @@
-"""What is too long, made shorter in its middle: a build log says its errors at the beginning and at the end."""
+"""Shortens long texts in their middle: build logs have their errors at the beginning and at the end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST = 64 * 1024
+"""Characters kept of one text."""
 LONGEST_PAYLOAD = 1024 * 1024
 """Characters of a payload that are redacted and kept as they are."""
 MOST_VALUES = 2_000_000
-"""Values of a payload that are parsed; each takes some hundred bytes of memory."""
-ROOM = ((1, 1_000), (8, 100), (64, 10))
-"""What is tried until a payload fits: the part of the longest string, and the most members of a list or object."""
+"""A payload with more values is not parsed; each takes some hundred bytes of memory."""
+SIZE_STEPS = ((1, 1_000), (8, 100), (64, 10))
+"""Tried in order until a payload fits: a divisor of the longest string, and the most members of a list or object."""
 HEAD = 4 * LONGEST
+"""Characters kept of a payload that cannot be shortened as JSON."""
 MARGIN = 8 * 1024
-"""Characters looked at beyond a head: a secret that the cut leaves in two would not be recognised."""
+"""Characters redacted beyond the head and then dropped: a secret that is cut in two would not be recognised."""
 
 
-def middle_out(text: str, longest: int = LONGEST) -> str:
-    """Beginning and end of a text that is too long."""
+def cut_middle(text: str, longest: int = LONGEST) -> str:
+    """Return a text, or its beginning and end if it is too long."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -28,17 +30,18 @@ def middle_out(text: str, longest: int = LONGEST) -> str:
 
 
 def clean_payload(text: str, redact: Callable[[str], str]) -> str:
-    """A long payload without secrets, shortened so that it is still JSON; only its beginning where that fails.
+    """Redact and shorten a long payload so that it stays valid JSON; where that fails, keep only its beginning.
 
-    It is shortened before, to be quick, and again after, where a secret may have been cut in two.
+    It is shortened before redaction, to save time, and again after it, because the first cut may have left half of a
+    secret.
     """
-    shorter = _shortened(text, 2 * LONGEST)
-    clean = _shortened(redact(shorter), LONGEST) if shorter else ""
-    return clean or closed(redact(text[: HEAD + MARGIN])[:-MARGIN])
+    shorter = _shorten_json(text, 2 * LONGEST)
+    clean = _shorten_json(redact(shorter), LONGEST) if shorter else ""
+    return clean or close_json(redact(text[: HEAD + MARGIN])[:-MARGIN])
 
 
-def closed(head: str) -> str:
-    """The beginning of a JSON text, with what it leaves open closed; the same text where that makes no JSON of it."""
+def close_json(head: str) -> str:
+    """Close the open brackets and strings of a cut JSON text; return it unchanged where that gives no valid JSON."""
     import re
 
     from hivemind.model.untrusted import MAX_DEPTH, parse_json
@@ -59,9 +62,9 @@ def closed(head: str) -> str:
     if len(brackets) > MAX_DEPTH:
         return head
     ending = "".join(reversed(brackets))
-    # Half of an escape goes: the string's match ends before a lone backslash, and this takes a short \\uXXXX.
+    # Drop half of an escape: the string's match ends before a lone backslash, and this removes a short \\uXXXX.
     whole = re.sub(r"(?<!\\)((?:\\\\)*)\\u[0-9a-fA-F]{0,3}\Z", r"\1", head[:end]) + '"' if in_string else head
-    # Else the end is half a number, a name without its value, or a name itself; then all up to the last comma is kept.
+    # Otherwise the text ends in half a number, a name without its value, or a name; then cut it at the last comma.
     for candidate in (whole + ending, head[:comma] + ending[len(brackets) - at_comma :]):
         try:
             parse_json(candidate)
@@ -71,8 +74,8 @@ def closed(head: str) -> str:
     return head
 
 
-def _shortened(text: str, longest: int) -> str:
-    """JSON of at most the longest payload, its strings and lists shortened; empty where it cannot be read or fit."""
+def _shorten_json(text: str, longest: int) -> str:
+    """Shorten strings and lists of JSON to fit LONGEST_PAYLOAD; return "" if it cannot be parsed or does not fit."""
     import json
 
     from hivemind.model.untrusted import parse_json
@@ -83,26 +86,26 @@ def _shortened(text: str, longest: int) -> str:
         value = parse_json(text)
     except ValueError:
         return ""
-    for part, most in ROOM:
-        shorter = json.dumps(_shorter(value, longest // part, most), ensure_ascii=False)
-        if len(shorter) <= LONGEST_PAYLOAD:
-            return shorter
+    for divisor, most_members in SIZE_STEPS:
+        shorter_text = json.dumps(_shorten_value(value, longest // divisor, most_members), ensure_ascii=False)
+        if len(shorter_text) <= LONGEST_PAYLOAD:
+            return shorter_text
     return ""
 
 
-def _shorter(value: Any, longest: int, most: int) -> Any:
+def _shorten_value(value: Any, longest: int, most_members: int) -> Any:
     if isinstance(value, str):
-        return middle_out(value, longest)
+        return cut_middle(value, longest)
     if isinstance(value, list):
-        return [_shorter(inner, longest, most) for inner in _ends(value, most)]
+        return [_shorten_value(inner, longest, most_members) for inner in _keep_ends(value, most_members)]
     if isinstance(value, dict):
-        names = list(value)[:most]
-        return {middle_out(name, longest): _shorter(value[name], longest, most) for name in names}
+        names = list(value)[:most_members]
+        return {cut_middle(name, longest): _shorten_value(value[name], longest, most_members) for name in names}
     return value
 
 
-def _ends(values: list[Any], most: int) -> list[Any]:
-    if len(values) <= most:
+def _keep_ends(values: list[Any], most_members: int) -> list[Any]:
+    if len(values) <= most_members:
         return values
-    half = most // 2
+    half = most_members // 2
     return [*values[:half], f"… {len(values) - 2 * half:,} items left out …", *values[-half:]]

@@ -1,7 +1,7 @@
-"""The spool: where a hook leaves what it saw, one line each, for whoever opens the store next.
+"""The spool: a file to which hooks append one line per event; the next process that opens the store reads it.
 
-Standard library only. A line is ``agent, event, moment, payload`` with tabs between; the payload is what
-the agent sent, already redacted, and may be anything.
+Standard library only, to keep the hook fast. A line is ``agent, event, time, payload`` with tabs between; the payload
+is what the agent sent, already redacted, and may be anything.
 """
 
 import fcntl
@@ -12,21 +12,22 @@ from contextlib import contextmanager, suppress
 FILE = "spool"
 TAKEN = ".taken"
 LONGEST_LINE = 8 << 20
-"""Bytes; a hook leaves far shorter ones."""
+"""Bytes; hooks write far shorter lines."""
 
 
 def append(directory: str, agent: str, event: str, at: str, payload: str) -> None:
-    """Leave one line; other hooks may be doing the same."""
+    """Append one line under a lock, as other hooks may append at the same time."""
     os.makedirs(directory, mode=0o700, exist_ok=True)
-    one_line = payload.replace("\r", " ").replace("\n", " ")
-    line = "\t".join((agent, event, at, one_line)) + "\n"
-    spool = _opened(os.path.join(directory, FILE))
+    payload_line = payload.replace("\r", " ").replace("\n", " ")
+    line = "\t".join((agent, event, at, payload_line)) + "\n"
+    spool = _open_locked(os.path.join(directory, FILE))
     try:
         end = os.fstat(spool).st_size
-        # Who was killed while writing left half a line; ours begins on its own.
-        torn = b"\n" if end and os.pread(spool, 1, end - 1) != b"\n" else b""
-        written = torn + line.encode("utf-8", "replace")
-        if os.write(spool, written) < len(written):
+        # A hook that was killed while writing left half a line; start a new one.
+        line_break = b"\n" if end and os.pread(spool, 1, end - 1) != b"\n" else b""
+        data = line_break + line.encode("utf-8", "replace")
+        if os.write(spool, data) < len(data):
+            # The caller reports the failure; half a line must not stay as input that cannot be read.
             os.ftruncate(spool, end)
             raise OSError("the disk is full")
     finally:
@@ -35,32 +36,33 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
 
 @contextmanager
 def taken(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
-    """The lines left so far, removed once the caller has dealt with them; they need not fit in memory.
+    """Yield the lines so far, and remove them if the body ends without an error; they need not fit in memory.
 
-    What was taken by a process that then died is found again by the next one.
+    Lines that a process took before it died are yielded again to the next one.
     """
     spool = os.path.join(directory, FILE)
     if os.path.exists(spool):
-        held = _opened(spool)
+        # Wait for a hook that is appending, so that the renamed file is complete.
+        lock = _open_locked(spool)
         try:
             os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
         finally:
-            os.close(held)
+            os.close(lock)
     files = [os.path.join(directory, name) for name in left_behind(directory)]
-    yield (line for file in files for line in _lines(file))
+    yield (line for file in files for line in _read_lines(file))
     for file in files:
         with suppress(FileNotFoundError):
             os.remove(file)
 
 
 def left_behind(directory: str) -> list[str]:
-    """The files that were taken and not dealt with; normally none."""
+    """List the files that were taken and not yet removed; normally none."""
     names = os.listdir(directory) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
     return sorted(name for name in names if name.endswith(TAKEN))
 
 
-def _opened(path: str) -> int:
-    """The spool, locked. It may have been taken while we waited, so look again which file has the name."""
+def _open_locked(path: str) -> int:
+    """Open and lock the spool; retry if it was renamed while waiting for the lock."""
     while True:
         spool = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         fcntl.flock(spool, fcntl.LOCK_EX)
@@ -70,8 +72,8 @@ def _opened(path: str) -> int:
         os.close(spool)
 
 
-def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
-    from hivemind.model.untrusted import bounded_lines  # only who takes the spool in pays for it
+def _read_lines(path: str) -> Iterator[tuple[str, str, str, str]]:
+    from hivemind.model.untrusted import bounded_lines  # not at the top: it would slow the hook, which only appends
 
     try:
         with open(path, "rb") as spool:
@@ -79,5 +81,5 @@ def _lines(path: str) -> Iterator[tuple[str, str, str, str]]:
                 agent, event, at, payload = (line.content.decode("utf-8", "replace").split("\t", 3) + [""] * 3)[:4]
                 yield agent, event, at, payload
     except FileNotFoundError:
-        # Another process finished the same file; recording twice would have changed nothing anyway.
+        # Another process read and removed the same file; recording twice would have changed nothing anyway.
         return

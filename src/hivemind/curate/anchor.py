@@ -1,4 +1,4 @@
-"""What code a memory is about: what its writer linked, where it is written, else what its text names."""
+"""Finds the code that a memory is about: its links and source files, otherwise the symbols its text names."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,18 +7,18 @@ from typing import NamedTuple
 from hivemind.codebase import git, tree
 from hivemind.codebase.addresses import last_word
 from hivemind.codebase.index import Index
-from hivemind.codebase.links import edited as edited_in
+from hivemind.codebase.links import edited as find_edited_symbols
 from hivemind.codebase.links import find, find_path, mentions
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Anchor
 from hivemind.model.proposal import Proposal
 
-PATIENCE_SECONDS = 10.0
-"""How old a look at the whole tree may be before a name is looked up in it."""
+MAX_TREE_AGE_SECONDS = 10.0
+"""The index of the tree is refreshed before a lookup if it is older than this."""
 
 
 class Edit(NamedTuple):
-    """What was done to a file, and git's name for what it held then."""
+    """An edit of a file, and git's object name for the content after it."""
 
     path: str
     diff: str
@@ -28,62 +28,73 @@ class Edit(NamedTuple):
 def anchors(
     index: Index, links: Sequence[str], sources: Sequence[str], text: str, commit: str, near: Collection[str] = ()
 ) -> tuple[Anchor, ...]:
-    """Every hold a memory has on code as it is now; what is said outright makes guessing from the text needless."""
+    """Find the anchors of a memory in the current code; its text is only searched if links and files give none."""
     files = [source for source in sources if tree.stamp(index.root, source.partition(":")[0])]
-    said = [anchor for link in (*links, *files) for anchor in linked(index, link, commit)]
-    if said:
-        return distinct(said)
-    index.refresh_if_older(PATIENCE_SECONDS)
+    stated_anchors = [anchor for link in (*links, *files) for anchor in linked(index, link, commit)]
+    if stated_anchors:
+        return distinct(stated_anchors)
+    index.refresh_if_older(MAX_TREE_AGE_SECONDS)
     return distinct(mentions(index, text, commit, near))
 
 
-def edits(root: Path, proposals: Sequence[Proposal], named: Callable[[str], str]) -> dict[str, list[Edit]]:
-    """What proposals rest on that was done to files, in a session or by a commit; by the id of their memory."""
-    commits = {one.sources[0].commit: one for one in proposals if one.sources[0].commit}
-    found: dict[str, list[Edit]] = {
-        one.memory_id: [Edit(path, seen.diff, seen.after) for seen in one.edits if (path := named(seen.file))]
-        for one in proposals
+def edits(root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]) -> dict[str, list[Edit]]:
+    """Collect the edits, in a session or by a commit, that proposals are based on, by memory id."""
+    proposals_by_commit = {proposal.sources[0].commit: proposal for proposal in proposals if proposal.sources[0].commit}
+    edits_by_memory: dict[str, list[Edit]] = {
+        proposal.memory_id: [
+            Edit(path, step.diff, step.after) for step in proposal.edits if (path := make_relative(step.file))
+        ]
+        for proposal in proposals
     }
-    for commit, path, diff in git.patches(root, commits) if commits else ():
-        if path in commits[commit].links:
-            found[commits[commit].memory_id].append(Edit(path, diff, f"{commit}:{path}"))
-    return found
+    for commit, path, diff in git.patches(root, proposals_by_commit) if proposals_by_commit else ():
+        if path in proposals_by_commit[commit].links:
+            edits_by_memory[proposals_by_commit[commit].memory_id].append(Edit(path, diff, f"{commit}:{path}"))
+    return edits_by_memory
 
 
 def edited(index: Index, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
-    """The symbols that edits were made in, as these left them where git kept that, as long as they are still there."""
+    """Anchor the symbols that were edited and still exist, as they were after the edit if git has that content."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
-    kept = git.contents(index.root, [done[-1].content for done in by_path.values() if done[-1].content])
-    return distinct(anchor for path, done in by_path.items() for anchor in _left(index, path, done, kept, commit))
+    contents = git.contents(
+        index.root, [file_edits[-1].content for file_edits in by_path.values() if file_edits[-1].content]
+    )
+    return distinct(
+        anchor
+        for path, file_edits in by_path.items()
+        for anchor in _anchor_edited_file(index, path, file_edits, contents, commit)
+    )
 
 
-def _left(index: Index, path: str, done: Sequence[Edit], kept: Mapping[str, bytes], commit: str) -> Iterator[Anchor]:
-    now = {symbol.key: symbol for symbol in index.symbols_of(path)}
-    read = tree.read(index.root, path)
-    if not now or read is None:
+def _anchor_edited_file(
+    index: Index, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
+) -> Iterator[Anchor]:
+    current_symbols = {symbol.key: symbol for symbol in index.symbols_of(path)}
+    current_file = tree.read(index.root, path)
+    if not current_symbols or current_file is None:
         return
-    source = kept.get(done[-1].content, read[1])
-    then = [*now.values()] if source == read[1] else outline(path, source).symbols
-    for symbol in edited_in(then, source, [edit.diff for edit in done]):
-        # What has changed since then was not looked at today, and no commit says how it was.
-        if symbol.key in now:
-            yield Anchor.of(symbol, commit if symbol.fingerprint == now[symbol.key].fingerprint else "")
+    source = contents.get(edits[-1].content, current_file[1])
+    symbols_after_edit = [*current_symbols.values()] if source == current_file[1] else outline(path, source).symbols
+    for symbol in find_edited_symbols(symbols_after_edit, source, [edit.diff for edit in edits]):
+        # A symbol that changed since the edit was not read in its current form, so no commit is recorded for it.
+        if symbol.key in current_symbols:
+            yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
 
 
 def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
-    """What a link means, or nothing where it has no unique match."""
-    found = find_path(index, link.strip())
-    if found is None:
-        found = find(index, link) if index.is_built else []
-    if not found:
-        index.refresh_if_older(PATIENCE_SECONDS)
+    """Resolve a link to anchors; empty if it has no unique match."""
+    symbols = find_path(index, link.strip())
+    if symbols is None:
+        symbols = find(index, link) if index.is_built else []
+    # Refresh only if the index has no match, because a refresh looks at the whole tree.
+    if not symbols:
+        index.refresh_if_older(MAX_TREE_AGE_SECONDS)
         index.look_for(last_word(link))
-        found = find(index, link)
-    return [Anchor.of(symbol, commit) for symbol in found]
+        symbols = find(index, link)
+    return [Anchor.of(symbol, commit) for symbol in symbols]
 
 
-def distinct(found: Iterable[Anchor]) -> tuple[Anchor, ...]:
-    """Each symbol once, by the newest hold on it."""
-    return tuple({anchor.symbol.key: anchor for anchor in found}.values())
+def distinct(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
+    """Keep one anchor per symbol, the last one."""
+    return tuple({anchor.symbol.key: anchor for anchor in anchors}.values())

@@ -1,4 +1,4 @@
-"""From what somebody says to the fact that is recorded: checked once, here."""
+"""Checks claims and turns them into the facts that are recorded."""
 
 import os
 import re
@@ -22,15 +22,15 @@ from hivemind.model.writer import Writer
 def stated(
     claim: Claim, *, writer: Writer, owner: str, now: datetime, commit: str, replaces: list[MemoryId]
 ) -> MemoryRemembered:
-    """The fact that a claim was made, or an error that says what is wrong with it."""
+    """Make the fact that a claim is recorded as, or raise InvalidInput with what is wrong."""
     return MemoryRemembered(
         memory_id=memory_id(),
         kind=claim.kind,
         text=checked(claim.text),
         owner=owner,
         tags=tags(claim.tags),
-        sources=(_speaker(claim, writer), *(_file(written, commit) for written in claim.sources)),
-        links=tuple(link(written) for written in claim.links),
+        sources=(_make_speaker_source(claim, writer), *(_make_file_source(text, commit) for text in claim.sources)),
+        links=tuple(check_link(text) for text in claim.links),
         subject=checked_label(claim.subject, "the subject") if claim.subject else "",
         confidence=confidence(claim.confidence),
         valid_from=parse_date(claim.valid_from) if claim.valid_from else "",
@@ -45,76 +45,77 @@ def stated(
 
 
 KINDS = {kind.value: kind for kind in Kind} | {"architecture": Kind.DECISION}
-"""What a word of another program means to us, by one of its parts: ``error_fix`` is a fix."""
+"""Kinds by a part of another program's word for them: ``error_fix`` is a fix."""
 MEMORY_TYPE = "memory_type"
-"""The metadata that keeps such a word as it was given."""
+"""The metadata key that keeps the other program's word unchanged."""
 ALIASES = {"content": "text", "type": MEMORY_TYPE, "repository": "repo"}
 
 
 def from_dictionary(item: object, place: int, root: str = "") -> Claim:
-    """The claim that a program wrote as a dictionary; an error names the item's place and the key."""
+    """Make a claim from a program's dictionary; errors name the item's position and the key."""
     if not isinstance(item, Mapping):
         raise InvalidInput(f"items[{place}] is {item!r}; give a dictionary or a Claim")
-    read: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in item.items():
         name = ALIASES.get(key, key)
-        if name not in READERS or name in read:
-            wrong = "is given twice" if name in read else f"is not a key; use {', '.join((*ALIASES, *READERS))}"
-            raise InvalidInput(f"items[{place}][{key!r}] {wrong}")
+        if name not in READERS or name in fields:
+            problem = "is given twice" if name in fields else f"is not a key; use {', '.join((*ALIASES, *READERS))}"
+            raise InvalidInput(f"items[{place}][{key!r}] {problem}")
         if value is None:
             continue
         try:
-            read[name] = READERS[name](value)
+            fields[name] = READERS[name](value)
         except InvalidInput as error:
             raise InvalidInput(f"items[{place}][{key!r}]: {error}") from None
-    if "text" not in read:
-        raise InvalidInput(f"items[{place}] has no 'content'; say what is worth knowing")
-    file, word = _in_repository(read.pop("file_path", ""), root), read.pop(MEMORY_TYPE, "")
-    said_at, metadata = read.pop("timestamp", ""), dict(read.pop("metadata", {}))
+    if "text" not in fields:
+        raise InvalidInput(f"items[{place}] has no 'content'; add the text of the memory")
+    file, memory_type = _make_relative(fields.pop("file_path", ""), root), fields.pop(MEMORY_TYPE, "")
+    timestamp, metadata = fields.pop("timestamp", ""), dict(fields.pop("metadata", {}))
     return Claim(
-        **read,
-        kind=kind_of(word),
-        valid_from=said_at,
+        **fields,
+        kind=kind_of(memory_type),
+        valid_from=timestamp,
         sources=[file] if file else (),
         links=[file] if _is_link(file) else (),
-        metadata=metadata | ({MEMORY_TYPE: word} if word else {}),
+        metadata=metadata | ({MEMORY_TYPE: memory_type} if memory_type else {}),
     )
 
 
-def kind_of(word: str) -> Kind:
-    """The kind that fits another program's word best; a fact if none does."""
-    parts = re.split(r"[\W_]+", word.lower())
+def kind_of(memory_type: str) -> Kind:
+    """Return the kind that fits another program's word best; a fact if none does."""
+    parts = re.split(r"[\W_]+", memory_type.lower())
     return next((KINDS[part] for part in reversed(parts) if part in KINDS), Kind.FACT)
 
 
-def _text(value: object) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{value!r} is not text")
     return value
 
 
-def _label(value: object) -> str:
-    return checked_label(_text(value), "the value")
+def _check_label(value: object) -> str:
+    return checked_label(_check_text(value), "the value")
 
 
-def _path(value: object) -> str:
-    return _label(os.fspath(value) if isinstance(value, os.PathLike) else value)
+def _check_path(value: object) -> str:
+    return _check_label(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
-def _tags(value: object) -> tuple[str, ...]:
-    return tags(value if isinstance(value, str) else [_text(one) for one in _listed(value)])
+def _check_tags(value: object) -> tuple[str, ...]:
+    return tags(value if isinstance(value, str) else [_check_text(tag) for tag in _check_list(value)])
 
 
-def _listed(value: object) -> Iterable[object]:
+def _check_list(value: object) -> Iterable[object]:
     if not isinstance(value, Iterable):
         raise InvalidInput(f"{value!r} is not a list")
     return value
 
 
-def _moment(value: object) -> str:
-    """A date or time as text, as Python's own types, or as seconds since 1970."""
+def _parse_time(value: object) -> str:
+    """Parse a date or time given as text, as a Python date, or as seconds since 1970."""
     match value:
         case bool():
+            # A bool is an int in Python; without this case True would be one second after 1970.
             raise InvalidInput(f"{value!r} is not a time")
         case date():
             return parse_date(value.isoformat())
@@ -124,25 +125,25 @@ def _moment(value: object) -> str:
             except (ValueError, OverflowError, OSError):
                 raise InvalidInput(f"{value!r} is not a time in seconds since 1970") from None
         case _:
-            return parse_date(_text(value))
+            return parse_date(_check_text(value))
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "text": lambda value: checked(_text(value), "the value"),
-    MEMORY_TYPE: _label,
-    "repo": _label,
-    "file_path": _path,
-    "session_id": _label,
-    "timestamp": _moment,
-    "tags": _tags,
-    "scope": lambda value: Scope.parse(_text(value)),
+    "text": lambda value: checked(_check_text(value), "the value"),
+    MEMORY_TYPE: _check_label,
+    "repo": _check_label,
+    "file_path": _check_path,
+    "session_id": _check_label,
+    "timestamp": _parse_time,
+    "tags": _check_tags,
+    "scope": lambda value: Scope.parse(_check_text(value)),
     "metadata": checked_metadata,
 }
-"""The keys of a dictionary that becomes a claim, and what reads and checks each."""
+"""The keys of a dictionary that becomes a claim, and the function that checks each value."""
 
 
-def _in_repository(file: str, root: str) -> str:
-    """A path as the repository knows it; one outside stays as it is."""
+def _make_relative(file: str, root: str) -> str:
+    """Make a path relative to the repository; one outside stays unchanged."""
     is_inside = bool(root) and Path(file).is_absolute() and Path(file).is_relative_to(root)
     return Path(file).relative_to(root).as_posix() if is_inside else file
 
@@ -152,26 +153,26 @@ def _is_link(file: str) -> bool:
     return bool(file) and not Path(file).is_absolute() and ".." not in file.split("/") and ":" not in file
 
 
-def link(written: str) -> str:
-    """A pointer into the repository's code, and nowhere else."""
-    name = checked_label(written, "a link")
+def check_link(text: str) -> str:
+    """Return a link into the repository's code, or raise InvalidInput if it points elsewhere."""
+    name = checked_label(text, "a link")
     if name.startswith("/") or ".." in name.split("::")[0].split("/"):
         raise InvalidInput(f"{name!r} does not point into the repository; write it like 'auth/service.py::login'")
     return name
 
 
 def confidence(value: float) -> float:
-    """How sure the speaker is."""
+    """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
     if not 0 <= value <= 1:
         raise InvalidInput(f"{value} is not a confidence; give a number from 0 to 1")
     return value
 
 
-def _speaker(claim: Claim, writer: Writer) -> Source:
+def _make_speaker_source(claim: Claim, writer: Writer) -> Source:
     session = claim.session_id or writer.session_id
     return Source(channel=writer.channel, actor=writer.actor, model=writer.model, session_id=session)
 
 
-def _file(written: str, commit: str) -> Source:
-    file, _, lines = checked_label(written, "the source").partition(":")
+def _make_file_source(text: str, commit: str) -> Source:
+    file, _, lines = checked_label(text, "the source").partition(":")
     return Source(channel=Channel.FILE, file=file, lines=lines, commit=commit)

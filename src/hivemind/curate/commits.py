@@ -1,4 +1,4 @@
-"""What a repository's history tells: fixes, and decisions whose reasons were written down."""
+"""Learns from a repository's history: fixes, and decisions whose messages give reasons."""
 
 import re
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ TRIVIAL = re.compile(
     r"|comments?|warnings?|nits?|broken links?)\b",
     re.IGNORECASE,
 )
+"""Subjects about documentation, dependencies, style, tests or reviews; they teach nothing about the code."""
 REASON = re.compile(
     r"\b(?:because|so that|instead of|rather than|in favou?r of|to avoid|otherwise|no longer|the reason|due to"
     r"|this means|which means|decided|chose|prefer(?:red)?)\b",
@@ -26,34 +27,36 @@ TRAILER = re.compile(
 LINK = re.compile(r"\s*\((?:[a-z]+ )?#\d+(?:, ?(?:[a-z]+ )?#\d+)*\)|\s*#\d+", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n|\n(?=\s*[-*] )")
 LONGEST, SHORTEST, MOST_FILES = 600, 25, 25
-"""Commits that touch more files are sweeping changes, whose messages say little about any of them."""
+"""Characters of a text and of a subject; commits with more files are sweeping changes and say little about any."""
 
 
 def proposals(commit: Commit) -> Iterator[Proposal]:
-    """What a commit teaches, if anything: a fix that says what was wrong, or a change that says why."""
+    """Propose what a commit teaches, if anything: a fix that says what was wrong, or a change that says why."""
     subject, _, body = commit.message.partition("\n")
     subject = LINK.sub("", subject).strip()
-    why = reasons(body)
+    reason = extract_reasons(body)
     if len(commit.files) > MOST_FILES or TRIVIAL.search(subject):
         return
-    if FIX.match(subject) and (why or len(subject) >= SHORTEST):
-        yield _proposal("git-fixes", Kind.FIX, commit, subject, why or next(iter(_sentences(body)), "")[:LONGEST])
-    elif why:
-        yield _proposal("git-decisions", Kind.DECISION, commit, subject, why)
+    if FIX.match(subject) and (reason or len(subject) >= SHORTEST):
+        yield _make_proposal(
+            "git-fixes", Kind.FIX, commit, subject, reason or next(iter(_split_sentences(body)), "")[:LONGEST]
+        )
+    elif reason:
+        yield _make_proposal("git-decisions", Kind.DECISION, commit, subject, reason)
 
 
-def reasons(body: str) -> str:
-    """The sentences of a message that say why."""
-    return " ".join(part for part in _sentences(body) if REASON.search(part))[:LONGEST]
+def extract_reasons(body: str) -> str:
+    """Return the sentences of a commit message that give a reason."""
+    return " ".join(part for part in _split_sentences(body) if REASON.search(part))[:LONGEST]
 
 
-def _sentences(body: str) -> list[str]:
+def _split_sentences(body: str) -> list[str]:
     parts = (" ".join(part.split()) for part in SENTENCE.split(TRAILER.sub("", body)))
     return [part for part in parts if part]
 
 
-def _proposal(detector: str, kind: Kind, commit: Commit, subject: str, why: str) -> Proposal:
-    text = f"{subject.rstrip('.')}. {why}" if why else subject
+def _make_proposal(detector: str, kind: Kind, commit: Commit, subject: str, reason: str) -> Proposal:
+    text = f"{subject.rstrip('.')}. {reason}" if reason else subject
     source = Source(
         channel=Channel.DERIVED, actor=commit.author, commit=commit.id, file=(*commit.files, "")[0], quote=subject
     )

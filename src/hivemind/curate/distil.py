@@ -1,4 +1,4 @@
-"""From what was observed to what is proposed: detectors look, and what they find is recorded once."""
+"""Records what detectors propose, each proposal once."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,16 +17,16 @@ from hivemind.model.scope import Scope
 from hivemind.model.text import checked, neutral
 from hivemind.store import Store, log
 
-LONGEST = 2000
-NEVER = 2.0
-"""A confidence that nothing has."""
-EVERYTHING_WAITS: Mapping[str, float] = {}
-ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
+LONGEST_TEXT = 2000
+UNREACHABLE = 2.0
+"""Above every confidence, so that a detector without a threshold is never believed."""
+NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
+NO_ANCHORS: Mapping[str, tuple[Anchor, ...]] = {}
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of proposals."""
+    """Counts of what became of proposals."""
 
     proposed: Counter[str] = field(default_factory=Counter)
     """How many are new, by detector."""
@@ -37,57 +37,60 @@ class Outcome:
 def propose(
     store: Store,
     pen: Pen,
-    found: Iterable[Proposal],
+    proposals: Iterable[Proposal],
     *,
     owner: str,
     repo: str,
     outcome: Outcome,
-    believed: Mapping[str, float] = EVERYTHING_WAITS,
-    about: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
+    believed: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+    about: Mapping[str, tuple[Anchor, ...]] = NO_ANCHORS,
 ) -> None:
-    """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing.
+    """Record proposals as derived memories of low trust that wait for review; recording one twice changes nothing.
 
-    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust. The code that
-    each is ``about`` is given by the id of the memory.
+    A proposal of a detector in ``believed`` with at least that confidence becomes active, and stays of low trust.
+    ``about`` maps memory ids to the code they are about.
     """
-    for proposal in found:
-        fact = _stated(proposal, owner)
+    for proposal in proposals:
+        fact = _make_fact(proposal, owner)
         if log.ids_about(store.db, [fact.memory_id]):
+            # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
             outcome.known += 1
         elif stays_out(store, fact.text, repo):
             outcome.refused += 1
         else:
-            born = EventId(derived("proposed", fact.memory_id))
-            said_by = learn(
-                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born,
+            # Derived, so that two processes that read the same session record the proposal once.
+            event_id = EventId(derived("proposed", fact.memory_id))
+            memory_id = learn(
+                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id,
                 anchors=about.get(fact.memory_id, ()),
             )  # fmt: skip
-            outcome.known += said_by != fact.memory_id
-            outcome.proposed[proposal.detector] += said_by == fact.memory_id
-            if said_by == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, NEVER):
+            # `learn` returns another id if an existing memory says the same.
+            outcome.known += memory_id != fact.memory_id
+            outcome.proposed[proposal.detector] += memory_id == fact.memory_id
+            if memory_id == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, UNREACHABLE):
                 reason = f"the settings believe {proposal.detector}"
-                approved = MemoryApproved(memory_id=fact.memory_id, reason=reason)
-                store.record([pen.event(approved, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+                approval = MemoryApproved(memory_id=fact.memory_id, reason=reason)
+                store.record([pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
-def believed_from(written: str) -> dict[str, float]:
-    """Which detectors a person believes and from which confidence on, as the setting writes it."""
-    found: dict[str, float] = {}
-    for part in written.replace(",", " ").split():
-        name, _, least = part.partition(":")
+def believed_from(setting: str) -> dict[str, float]:
+    """Parse the setting ``believed``: detectors whose proposals become active, and from which confidence."""
+    confidences: dict[str, float] = {}
+    for entry in setting.replace(",", " ").split():
+        name, _, confidence = entry.partition(":")
         try:
-            found[name] = float(least or 1.0)
+            confidences[name] = float(confidence or 1.0)
         except ValueError:
-            raise InvalidInput(f"the setting believed says {part!r}; write it like 'commands:0.9'") from None
-    return found
+            raise InvalidInput(f"the setting believed has {entry!r}; write it like 'commands:0.9'") from None
+    return confidences
 
 
-def _stated(proposal: Proposal, owner: str) -> MemoryRemembered:
+def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
     return MemoryRemembered(
         memory_id=proposal.memory_id,
         kind=proposal.kind,
-        # What agents and programs print may hold anything, at any length; a memory is a short text.
-        text=checked(neutral(proposal.text)[:LONGEST]),
+        # Output of agents and programs can contain anything, at any length; a memory is a short text.
+        text=checked(neutral(proposal.text)[:LONGEST_TEXT]),
         owner=owner,
         tags=proposal.tags,
         sources=proposal.sources,

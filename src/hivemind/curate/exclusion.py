@@ -1,4 +1,4 @@
-"""What stays out: values that were rejected, erased or taken back, and texts that contain an erased one."""
+"""Refuses texts that were rejected, erased or retracted before, and texts that contain an erased one."""
 
 from collections.abc import Iterable
 
@@ -14,42 +14,44 @@ from hivemind.store.projections import tombstones
 
 
 def stays_out(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> str | None:
-    """Why a text is refused in a repository, by the person's own verdicts or the team's; nothing if it is not.
+    """Return why a text is refused in a repository, by this person's or the team's verdict; None if it is accepted.
 
-    What a person took back may be said again by a person, and by nobody else.
+    A text that a person retracted may be added again by a person, and by nobody else.
     """
+    # Each scope has a key of its own for its digests.
     values = {value(text, store.key_for(scope)) for scope in Scope}
     reason = tombstones.refusal(store.db, values, repo, by_person=said_by_person)
     return reason or ("erased" if watch(store).holds(text) else None)
 
 
 def watch(store: Store) -> Watch:
-    """Finds what was erased here inside other texts."""
+    """Load what recognises erased texts inside other texts."""
     return tombstones.watch(store.db, {scope: store.key_for(scope) for scope in Scope})
 
 
-def imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:
-    """By what texts that are being erased will be found inside others."""
+def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:
+    """Compute the imprints by which erased texts are recognised inside others."""
     key = store.key_for(scope)
     return tuple(sorted(filter(None, {imprint(text, key) for text in texts})))
 
 
-def forms(memory: Memory, texts: Iterable[str]) -> set[str]:
-    """What a memory said, and where it came from an instruction file, the same without the heading before it."""
-    said = set(texts)
-    return said | {without_heading(text) for text in said} if memory.channel is Channel.FILE else said
+def list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
+    """List the texts of a memory; if it came from an instruction file, also without the heading before them."""
+    all_texts = set(texts)
+    return all_texts | {without_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
 
 
 def verdict_on(store: Store, memory_id: str) -> str:
-    """How a person took a memory back: rejected or retracted; empty if nobody did, or only because it left its file."""
-    events = log.about(store.db, memory_id)
-    away = rolled_back(events)
+    """Return "rejected" or "retracted" if a person decided so; empty if not, or if it only left its file."""
+    history = log.about(store.db, memory_id)
+    rolled_back_ids = rolled_back(history)
     verdict = ""
-    for event in (one for one in events if one.id not in away):
+    for event in (event for event in history if event.id not in rolled_back_ids):
         match event.fact:
             case MemoryRejected():
                 verdict = "rejected"
             case MemoryRetracted():
+                # Reading the instruction files retracts what is no longer in them; that is no verdict.
                 verdict = "" if event.batch.startswith(f"{BATCH}-") else "retracted"
             case MemoryRestored():
                 verdict = ""

@@ -1,10 +1,10 @@
-"""From a claim to what is recorded about it: refused, counted for what is known, or kept beside its conflicts."""
+"""Records a claim: refuses it, counts it as another source of a memory, or adds it with its conflicts."""
 
 from dataclasses import replace
 
 from hivemind.curate.exclusion import stays_out, watch
 from hivemind.curate.pen import Pen
-from hivemind.curate.reconcile import Conflict, reconcile
+from hivemind.curate.reconcile import ConflictingMemory, reconcile
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
@@ -24,8 +24,8 @@ from hivemind.model.scope import Scope
 from hivemind.store import Store
 from hivemind.store.projections import memories
 
-ENOUGH = 20
-"""What so many sessions taught is no better founded by one more."""
+MOST_DERIVED_SOURCES = 20
+"""More sources from detectors add nothing to a memory that has so many."""
 
 
 def learn(
@@ -40,96 +40,99 @@ def learn(
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
 ) -> MemoryId:
-    """Record a claim and all that follows from it; return the memory that now says it."""
+    """Record a claim with its consequences; return the id of the memory that now states it."""
     refuse_what_stays_out(store, pen, fact.text, repo, said_by_person=said_by_person)
-    fact = _without_erased_quotes(store, fact)
-    replaced = memories.get_all(store.db, fact.supersedes)
-    fact = fit_to_leave(fact, replaced) if scope is Scope.TEAM else fact
-    if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in replaced):
-        raise InvalidInput("what is the team's can only be replaced by something of the team's; give it that scope")
-    born = pen.event(fact, scope, repo, channel=channel, id=id)
-    verdict = reconcile(store.db, fact, scope, repo, born.at)
+    fact = _cut_erased_quotes(store, fact)
+    old_memories = memories.get_all(store.db, fact.supersedes)
+    fact = fit_to_leave(fact, old_memories) if scope is Scope.TEAM else fact
+    if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in old_memories):
+        raise InvalidInput("a memory of the team can only be replaced by one of the team; set its scope to team")
+    event = pen.event(fact, scope, repo, channel=channel, id=id)
+    verdict = reconcile(store.db, fact, scope, repo, event.at)
     if verdict.same:
-        # To repeat a memory is not to have looked at its code again: what it is tied to already stays.
-        tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)
-        store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie, *_annotated(pen, verdict.same, born)])
+        # Repeating a memory does not mean that its code was checked again, so existing anchors stay.
+        anchor_events = () if verdict.same.anchors else _anchor(pen, verdict.same.id, anchors, event)
+        repetition = _corroborate(pen, verdict.same, fact, event.channel)
+        store.record([*repetition, *anchor_events, *_annotate(pen, verdict.same, event)])
         return verdict.same.id
-    events = [born, *_tied(pen, fact.memory_id, anchors, born)]
-    events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced]
-    is_proposal = born.channel.needs_review or fact.proposed
+    events = [event, *_anchor(pen, fact.memory_id, anchors, event)]
+    events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
+    is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
-        events += _disputed(pen, born, conflict, both=not is_proposal)
+        events += _dispute(pen, event, conflict, is_mutual=not is_proposal)
     store.record(events)
     return fact.memory_id
 
 
 def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str, *, said_by_person: bool) -> None:
-    """A value that was rejected or erased is refused on every way in, and the refusal is on record."""
+    """Refuse a text that was rejected or erased before, and record the refusal."""
     reason = stays_out(store, text, repo, said_by_person=said_by_person)
     if reason:
-        # That it was refused is this person's business, also where it was meant for the team.
+        # The refusal is recorded for this person only, even if the text was meant for the team.
         refuse(store, pen, "a memory", f"its value was {reason} before", Scope.PROJECT if repo else Scope.USER, repo)
 
 
 def may_name(about: Scope, other: Scope) -> bool:
-    """Whether what is said about one memory may name another: for a team, nobody's own memories exist."""
+    """Whether an event about one memory may name another; team events must not name private memories."""
     return about is not Scope.TEAM or other is Scope.TEAM
 
 
-def fit_to_leave(fact: MemoryRemembered, replaced: list[Memory]) -> MemoryRemembered:
-    """A claim for the team without what points at anything that stays on this machine."""
+def fit_to_leave(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRemembered:
+    """Remove from a claim for the team what refers to anything that stays on this machine."""
     return replace(
         fact,
         sources=tuple(replace(source, session_id="", event="", quote="") for source in fact.sources),
-        supersedes=tuple(old.id for old in replaced if may_name(Scope.TEAM, old.scope)),
+        supersedes=tuple(old.id for old in old_memories if may_name(Scope.TEAM, old.scope)),
         derived_from=(),
     )
 
 
 def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> None:
-    """Say no, and leave a record of having said it."""
+    """Record a refusal and raise Refused."""
     store.record([pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
     raise Refused(f"{what} was refused: {rule}")
 
 
-def _without_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
-    cut = watch(store).cut
-    return replace(fact, sources=tuple(replace(source, quote=cut(source.quote)) for source in fact.sources))
+def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
+    cut_erased = watch(store).cut
+    return replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
 
 
-def _tied(pen: Pen, memory_id: MemoryId, anchors: tuple[Anchor, ...], born: Event) -> list[Event]:
+def _anchor(pen: Pen, memory_id: MemoryId, anchors: tuple[Anchor, ...], event: Event) -> list[Event]:
     if not anchors:
         return []
     fact = MemoryAnchored(memory_id=memory_id, anchors=anchors)
-    return [pen.event(fact, born.scope, born.repo, channel=born.channel, at=born.at)]
+    return [pen.event(fact, event.scope, event.repo, channel=event.channel, at=event.at)]
 
 
-def _said_again(pen: Pen, known: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:
-    """Another source counts once; the same one repeating itself does not."""
+def _corroborate(pen: Pen, memory: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:
+    """Count another source once; the same source repeating itself does not count."""
     source = fact.sources[0]
-    if source in known.sources or (channel is Channel.DERIVED and len(known.sources) >= ENOUGH):
+    if source in memory.sources or (channel is Channel.DERIVED and len(memory.sources) >= MOST_DERIVED_SOURCES):
         return []
-    said = pen.event(MemoryCorroborated(memory_id=known.id, source=source), known.scope, known.repo, channel=channel)
-    return [said]
+    corroboration = pen.event(
+        MemoryCorroborated(memory_id=memory.id, source=source), memory.scope, memory.repo, channel=channel
+    )
+    return [corroboration]
 
 
-def _annotated(pen: Pen, known: Memory, born: Event) -> list[Event]:
-    """Metadata that came with the repetition is added, unless a less trusted writer gave it."""
-    assert isinstance(born.fact, MemoryRemembered)
-    new = {name: value for name, value in born.fact.metadata.items() if known.metadata.get(name) != value}
-    if not new or born.channel.trust < known.trust:
+def _annotate(pen: Pen, memory: Memory, event: Event) -> list[Event]:
+    """Add metadata that came with the repetition, unless its writer is less trusted than the memory."""
+    assert isinstance(event.fact, MemoryRemembered)
+    new_metadata = {name: value for name, value in event.fact.metadata.items() if memory.metadata.get(name) != value}
+    if not new_metadata or event.channel.trust < memory.trust:
         return []
-    checked_metadata(known.metadata.with_changes(new))
-    annotation = MemoryAnnotated(memory_id=known.id, metadata=Metadata(new))
-    return [pen.event(annotation, known.scope, known.repo, channel=born.channel)]
+    checked_metadata(memory.metadata.with_changes(new_metadata))
+    annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata(new_metadata))
+    return [pen.event(annotation, memory.scope, memory.repo, channel=event.channel)]
 
 
-def _disputed(pen: Pen, born: Event, conflict: Conflict, *, both: bool) -> list[Event]:
-    """The pair is disputed; but what is only proposed casts no doubt on what is known."""
-    known = conflict.memory
-    new_id = MemoryId(born.about)
-    against = MemoryDisputed(memory_id=new_id, against=known.id, reason=conflict.reason)
-    events = [pen.event(against, born.scope, born.repo)] if may_name(born.scope, known.scope) else []
-    if both and may_name(known.scope, born.scope):
-        events.append(pen.about(known, MemoryDisputed(memory_id=known.id, against=new_id, reason=conflict.reason)))
+def _dispute(pen: Pen, event: Event, conflict: ConflictingMemory, *, is_mutual: bool) -> list[Event]:
+    """Dispute the new memory, and with ``is_mutual`` the old one too; a mere proposal casts no doubt on a memory."""
+    memory = conflict.memory
+    new_id = MemoryId(event.about)
+    dispute = MemoryDisputed(memory_id=new_id, against=memory.id, reason=conflict.reason)
+    events = [pen.event(dispute, event.scope, event.repo)] if may_name(event.scope, memory.scope) else []
+    if is_mutual and may_name(memory.scope, event.scope):
+        events.append(pen.about(memory, MemoryDisputed(memory_id=memory.id, against=new_id, reason=conflict.reason)))
     return events

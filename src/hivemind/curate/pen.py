@@ -1,4 +1,4 @@
-"""Writes events: every fact on its way into the log passes here and is signed and redacted."""
+"""Makes events: every fact on its way into the log is redacted here and gets its author, time and scope."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hivemind.model.writer import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pen:
-    """Who writes, what time it is, and how secrets are taken out."""
+    """Makes events for one writer, with a clock and a redaction."""
 
     writer: Writer
     clock: Callable[[], datetime]
@@ -32,7 +32,7 @@ class Pen:
         at: str = "",
         actor: str = "",
     ) -> Event:
-        """A fact in its envelope."""
+        """Make the event of a fact, redacted."""
         now = self.clock()
         return Event(
             id=id or event_id(int(now.timestamp() * 1000)),
@@ -47,6 +47,6 @@ class Pen:
         )
 
     def about(self, memory: Memory, fact: Fact) -> Event:
-        """A fact about a memory, in the memory's own place, and later than what was said of it before."""
-        # A clock that was put back must not let an older word win over this one.
+        """Make an event about a memory, in its scope and repository, and later than its last change."""
+        # The newest event wins: after a clock was set back, this one must still count.
         return self.event(fact, memory.scope, memory.repo, at=later(written(self.clock()), memory.revised_at))

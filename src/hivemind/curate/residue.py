@@ -1,4 +1,4 @@
-"""Takes quotations out of files beside the store, and looks whether any file still holds one."""
+"""Removes quotations of erased texts from files beside the store, and finds files that still contain one."""
 
 import fcntl
 import mmap
@@ -13,93 +13,98 @@ from hivemind.model.erasure import Place
 from hivemind.model.quotation import Quotation
 from hivemind.store.ballast import FILE as BALLAST
 
-LINES, ITEMS = "spool*", "quarantine"
-"""Files that hooks left: those with a line for each thing, and the folder with a file for each."""
+SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
+"""What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""
 LAST_ERROR = "last-error.txt"
 LARGEST_TEXT = 8 * 1024 * 1024
-"""A larger file is searched for bytes, not read as text."""
-DATABASE = b"SQLite format 3\0"
-PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
-STRETCH, SHORTEST, STRETCHES = 60, 8, 2
+"""Bytes; a larger file is searched for raw pieces, not read as text."""
+SQLITE_HEADER = b"SQLite format 3\0"
+UNESCAPED_RUN = re.compile(r'[^\x00-\x1f"\\]+')
+PIECE_LENGTH, SHORTEST_PIECE, PIECES_PER_TEXT = 60, 8, 2
 
 
-def stretches(texts: Iterable[str]) -> list[str]:
-    """Pieces of texts that stand in a database's file as they are, for JSON escapes nothing in them."""
-    found: dict[str, None] = {}
+def pick_search_pieces(texts: Iterable[str]) -> list[str]:
+    """Pick pieces of texts that a database file contains byte for byte, because JSON escapes nothing in them."""
+    pieces: dict[str, None] = {}
     for text in texts:
-        longest = sorted(PLAIN.findall(text), key=len, reverse=True)[:STRETCHES]
-        for piece in longest:
-            middle = max(0, (len(piece) - STRETCH) // 2)
-            found[piece[middle : middle + STRETCH]] = None
-    return sorted((one for one in found if len(one) >= SHORTEST), key=len, reverse=True)
+        runs = sorted(UNESCAPED_RUN.findall(text), key=len, reverse=True)[:PIECES_PER_TEXT]
+        for run in runs:
+            start = max(0, (len(run) - PIECE_LENGTH) // 2)
+            pieces[run[start : start + PIECE_LENGTH]] = None
+    return sorted((piece for piece in pieces if len(piece) >= SHORTEST_PIECE), key=len, reverse=True)
 
 
-def clean(directories: Iterable[Path], quotation: Quotation) -> Iterator[Place]:
-    """Remove what quotes it from what hooks left, and the details of the last error."""
+def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[Place]:
+    """Remove quotations from the spool and the quarantine, and delete the report of the last error."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
-            yield Place(name=LAST_ERROR, state="done", detail="removed, as an error may quote what it met")
-        for file in sorted(directory.glob(LINES)):
-            if removed := _without_quotations(file, quotation):
-                yield Place(name=file.name, state="done", detail=f"{removed} lines that quoted it are gone")
-        items = [file for file in sorted((directory / ITEMS).rglob("*")) if file.is_file()]
-        quoting = [file for file in items if quotation.runs_in(file.read_text("utf-8", "replace"))]
-        for file in quoting:
+            yield Place(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
+        for file in sorted(directory.glob(SPOOL_FILES)):
+            if line_count := _remove_quoting_lines(file, quotation):
+                yield Place(name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}")
+        files = [file for file in sorted((directory / QUARANTINE_FOLDER).rglob("*")) if file.is_file()]
+        quoting_files = [file for file in files if quotation.runs_in(file.read_text("utf-8", "replace"))]
+        for file in quoting_files:
             file.unlink()
-        if quoting:
-            yield Place(name=ITEMS, state="done", detail=f"{len(quoting)} items")
+        if quoting_files:
+            detail = f"items that quoted it, removed: {len(quoting_files)}"
+            yield Place(name=QUARANTINE_FOLDER, state="done", detail=detail)
 
 
-def left_in(home: Path, quotation: Quotation, raw: list[str], skipped: Iterable[Path]) -> Iterator[Path]:
-    """Files below a folder that quote it, or hold one of the raw pieces where they are no text."""
-    passed_over = {file.resolve() for file in skipped}
-    needles = [piece.encode("utf-8", "replace") for piece in raw]
+def find_remaining_files(
+    home: Path, quotation: Quotation, pieces: list[str], skipped_files: Iterable[Path]
+) -> Iterator[Path]:
+    """Find the files below a folder that quote the text, or, if they are not text files, contain one of the pieces."""
+    skipped_paths = {file.resolve() for file in skipped_files}
+    needles = [piece.encode("utf-8", "replace") for piece in pieces]
     for folder, _, names in os.walk(home):
         for name in sorted(names):
             file = Path(folder) / name
-            if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in passed_over:
+            if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in skipped_paths:
                 continue
             try:
-                if file.is_file() and _holds(file, quotation, needles):
+                if file.is_file() and _contains(file, quotation, needles):
                     yield file
+            # Reported, because a file that we cannot read may contain it.
             except PermissionError:
                 yield file
             except FileNotFoundError:
                 continue
 
 
-def holds_bytes(file: Path, needles: Iterable[bytes]) -> bool:
-    """Whether a file has one of these somewhere."""
+def contains_bytes(file: Path, needles: Iterable[bytes]) -> bool:
+    """Whether a file contains one of these byte strings."""
     if not file.exists() or not file.stat().st_size:
         return False
     with file.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return any(content.find(needle) >= 0 for needle in needles)
 
 
-def _holds(file: Path, quotation: Quotation, needles: list[bytes]) -> bool:
+def _contains(file: Path, quotation: Quotation, needles: list[bytes]) -> bool:
     with file.open("rb") as raw:
-        beginning = raw.read(len(DATABASE))
-        is_text = beginning != DATABASE and not file.name.endswith(("-wal", "-shm", "-journal"))
+        beginning = raw.read(len(SQLITE_HEADER))
+        is_text = beginning != SQLITE_HEADER and not file.name.endswith(("-wal", "-shm", "-journal"))
         if is_text and os.fstat(raw.fileno()).st_size <= LARGEST_TEXT:
             return bool(quotation.runs_in((beginning + raw.read()).decode("utf-8", "replace")))
-    return holds_bytes(file, needles)
+    return contains_bytes(file, needles)
 
 
-def _without_quotations(file: Path, quotation: Quotation) -> int:
-    """Write a file again without the lines that quote it, or remove it where a quotation spans lines."""
-    with file.open("rb") as held:
-        # Hooks take the same lock to append, and look again which file has the name.
-        fcntl.flock(held, fcntl.LOCK_EX)
-        lines = held.read().decode("utf-8", "surrogateescape").split("\n")
+def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
+    """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
+    with file.open("rb") as spool:
+        # Hooks take the same lock to append, and reopen the file if it was replaced while they waited.
+        fcntl.flock(spool, fcntl.LOCK_EX)
+        # Bytes that are not UTF-8 must be written back unchanged.
+        lines = spool.read().decode("utf-8", "surrogateescape").split("\n")
         if not quotation.runs_in("\n".join(lines)):
             return 0
-        kept = [line for line in lines if not quotation.runs_in(line)]
-        if not any(kept) or quotation.runs_in("\n".join(kept)):
+        kept_lines = [line for line in lines if not quotation.runs_in(line)]
+        if not any(kept_lines) or quotation.runs_in("\n".join(kept_lines)):
             file.unlink()
             return len(lines)
-        fresh = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
-        fresh.touch(mode=0o600)
-        fresh.write_text("\n".join(kept), "utf-8", "surrogateescape")
-        fresh.replace(file)
-        return len(lines) - len(kept)
+        new_file = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
+        new_file.touch(mode=0o600)
+        new_file.write_text("\n".join(kept_lines), "utf-8", "surrogateescape")
+        new_file.replace(file)
+        return len(lines) - len(kept_lines)

@@ -1,4 +1,4 @@
-"""Undoing a whole batch of learning: its events count as if they had never happened, and can count again."""
+"""Rolls back a selection of events: they count as if they had never happened, until the rollback is undone."""
 
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput, NotFound
@@ -10,21 +10,21 @@ from hivemind.store import Store, log
 
 
 def plan(store: Store, selection: Selection) -> list[Change]:
-    """What would change for each memory, without changing it."""
+    """List what would change for each memory, without changing it."""
     if selection == Selection():
-        raise InvalidInput("say what to roll back: --session, --source, --agent, --batch or --since")
+        raise InvalidInput("nothing is selected to roll back; give --session, --source, --agent, --batch or --since")
     changes = []
-    for memory_id, chosen in log.selected(store.db, selection):
+    for memory_id, selected_ids in log.selected(store.db, selection):
         events = log.about(store.db, memory_id)
-        undone = tuple(one for one in chosen if one not in rolled_back(events))
-        if undone:
-            before, after = memory_from(events), memory_from(event for event in events if event.id not in undone)
-            changes.append(Change(memory_id=MemoryId(memory_id), undone=undone, before=before, after=after))
+        undone_ids = tuple(event_id for event_id in selected_ids if event_id not in rolled_back(events))
+        if undone_ids:
+            before, after = memory_from(events), memory_from(event for event in events if event.id not in undone_ids)
+            changes.append(Change(memory_id=MemoryId(memory_id), undone=undone_ids, before=before, after=after))
     return changes
 
 
 def apply(pen: Pen, changes: list[Change], rollback: str, reason: str) -> list[Event]:
-    """The events that carry out a plan."""
+    """Make the events that carry out a plan."""
     return [
         pen.about(
             memory,
@@ -36,11 +36,11 @@ def apply(pen: Pen, changes: list[Change], rollback: str, reason: str) -> list[E
 
 
 def undo(store: Store, pen: Pen, rollback: str) -> list[Event]:
-    """The events that make a rollback's victims count again."""
-    found = log.rollbacks(store.db, rollback)
-    if not found:
+    """Make the events that undo a rollback."""
+    rollbacks = log.rollbacks(store.db, rollback)
+    if not rollbacks:
         raise NotFound(f"there is no rollback {rollback!r}; 'hivemind log' shows them")
     return [
         pen.event(RollbackUndone(memory_id=MemoryId(event.about), rollback=name), event.scope, event.repo)
-        for name, event in found
+        for name, event in rollbacks
     ]

@@ -1,4 +1,4 @@
-"""A session as detectors read it: its steps in order, and how to point at them."""
+"""A session as detectors read it: its steps in order, and helpers to search and cite them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,32 +10,34 @@ from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, Seen
 
 LONGEST_QUOTE = 300
-ABSOLUTE = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
-DRIVES = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
-"""A Windows path read elsewhere looks relative, and was put below the directory it was used in."""
-NOT_THE_PROGRAMS = re.compile(
+ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
+BEFORE_DRIVE = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
+"""On other systems a Windows path looks relative and was appended to the working directory."""
+STOPPED_CALL = re.compile(
     r"The user doesn't want to proceed|\[Request interrupted|This command requires approval|Permission to use"
     r"|was blocked|rejected by (?:the )?user|Cancelled:|tool_use_error",
     re.IGNORECASE,
 )
-"""A call that was stopped says nothing about the command."""
-BAD_END = re.compile(
+"""A person or the agent stopped the call; that says nothing about the command."""
+FAILURE = re.compile(
     r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm ERR!|panic:"
     r"|Traceback \(most recent|make: \*\*\*)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
     re.MULTILINE,
 )
-"""How build and test programs say that they failed, for when a filter behind them hid their exit code."""
-GOOD_END = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTILINE)
+"""What failing builds and tests print; needed where a pipe such as `| tail` hid their exit code."""
+NO_FAILURES = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A command that does something, and how it ended."""
+class CommandRun:
+    """A command that changes or checks something, and how it ended."""
 
     index: int
-    what: str
-    failed: bool
-    seen: Observation
+    """Position of its step in the session."""
+    command: str
+    """The command without its directory changes, variables and filters."""
+    has_failed: bool
+    step: Observation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,59 +46,62 @@ class Trail:
 
     steps: Sequence[Observation]
     root: str = ""
-    """Top of the working tree; files below it are named from there."""
+    """Top of the working tree; paths below it are made relative to it."""
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        """The commands that do something, leaving out those that only look."""
-        return tuple(self._runs())
+    def runs(self) -> tuple[CommandRun, ...]:
+        """The commands of the session, without those that only look."""
+        return tuple(self._find_runs())
 
-    def _runs(self) -> Iterator[Run]:
-        for index, seen in enumerate(self.steps):
-            what = essence(seen.command) if seen.command else ""
-            if what and not is_looking(what) and not NOT_THE_PROGRAMS.search(seen.output[:200]):
-                said = BAD_END.search(seen.output) and not GOOD_END.search(seen.output)
-                yield Run(index=index, what=what, failed=seen.failed or bool(said), seen=seen)
+    def _find_runs(self) -> Iterator[CommandRun]:
+        for index, step in enumerate(self.steps):
+            command = essence(step.command) if step.command else ""
+            if command and not is_looking(command) and not STOPPED_CALL.search(step.output[:200]):
+                prints_failure = FAILURE.search(step.output) and not NO_FAILURES.search(step.output)
+                yield CommandRun(
+                    index=index, command=command, has_failed=step.failed or bool(prints_failure), step=step
+                )
 
-    def edits(self, begin: int = 0, end: int | None = None) -> list[Observation]:
-        """The edits among some of the steps."""
-        return [seen for seen in self.steps[begin:end] if seen.diff and seen.file and not seen.failed]
+    def list_edits(self, begin: int = 0, end: int | None = None) -> list[Observation]:
+        """List the successful edits among these steps."""
+        return [step for step in self.steps[begin:end] if step.diff and step.file and not step.failed]
 
-    def said(self, begin: int, end: int) -> str:
-        """What the agent first had to say among some of the steps."""
-        replies = (seen.text for seen in self.steps[begin:end] if seen.seen is Seen.REPLY)
+    def find_first_reply(self, begin: int, end: int) -> str:
+        """Return the agent's first reply of some length among these steps; empty if there is none."""
+        replies = (step.text for step in self.steps[begin:end] if step.seen is Seen.REPLY)
+        # Shorter replies only announce the next step.
         return next((text for text in replies if len(text) > 40), "")
 
-    def only_said(self, index: int) -> str:
-        """What the agent said at the end of the turn a step is part of, if it said nothing else in it."""
-        turns = [place for place, seen in enumerate(self.steps) if seen.seen is Seen.PROMPT]
-        begin = max((place for place in turns if place <= index), default=0)
-        end = min((place for place in turns if place > index), default=len(self.steps))
-        replies = [seen.text for seen in self.steps[begin:end] if seen.seen is Seen.REPLY]
+    def find_only_reply(self, index: int) -> str:
+        """Return the agent's reply in the turn of a step, if it is the only one in that turn."""
+        prompts = [position for position, step in enumerate(self.steps) if step.seen is Seen.PROMPT]
+        begin = max((position for position in prompts if position <= index), default=0)
+        end = min((position for position in prompts if position > index), default=len(self.steps))
+        replies = [step.text for step in self.steps[begin:end] if step.seen is Seen.REPLY]
         return replies[0] if len(replies) == 1 else ""
 
     def named(self, file: str) -> str:
-        """A file as the repository names it; empty where it lies elsewhere."""
-        path = DRIVES.sub("", file.replace("\\", "/"))
-        for top in filter(None, (self.root, self.steps[0].directory if self.steps else "")):
-            above = top.replace("\\", "/").rstrip("/") + "/"
-            if path.startswith(above):
-                return path[len(above) :]
-        return "" if ABSOLUTE.search(path) or ".." in path.split("/") else path
+        """Return a path relative to the repository; empty if it lies outside."""
+        path = BEFORE_DRIVE.sub("", file.replace("\\", "/"))
+        for folder in filter(None, (self.root, self.steps[0].directory if self.steps else "")):
+            prefix = folder.replace("\\", "/").rstrip("/") + "/"
+            if path.startswith(prefix):
+                return path[len(prefix) :]
+        return "" if ABSOLUTE_PATH.search(path) or ".." in path.split("/") else path
 
-    def files(self, seen: Iterable[Observation]) -> list[str]:
-        """The files of the repository among what was seen, each once."""
-        return [file for file in dict.fromkeys(self.named(one.file) for one in seen) if file]
+    def list_files(self, steps: Iterable[Observation]) -> list[str]:
+        """List the repository's files that these steps are about, each once."""
+        return [file for file in dict.fromkeys(self.named(step.file) for step in steps) if file]
 
 
-def source(seen: Observation, quote: str = "") -> Source:
-    """An observation as what a proposal rests on."""
+def make_source(step: Observation, quote: str = "") -> Source:
+    """Make an observation the source of a proposal."""
     return Source(
         channel=Channel.DERIVED,
-        actor=seen.agent,
-        model=seen.model,
-        session_id=seen.session_id,
-        event=seen.source_id,
+        actor=step.agent,
+        model=step.model,
+        session_id=step.session_id,
+        event=step.source_id,
         quote=quote[:LONGEST_QUOTE],
     )
 
@@ -105,8 +110,8 @@ SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9`*\"(-])|\n+")
 BULLET = re.compile(r"\A(?:[-*•]|\d+[.)])\s+")
 
 
-def sentences(text: str) -> list[str]:
-    """Prose as its sentences; what stands in code blocks is left out."""
+def split_sentences(text: str) -> list[str]:
+    """Split prose into sentences, without code blocks."""
     prose = re.sub(r"```.*?(?:```|\Z)", "\n", text, flags=re.DOTALL)
     parts = (BULLET.sub("", part.strip()) for part in SENTENCE.split(prose))
     return [part for part in parts if part]

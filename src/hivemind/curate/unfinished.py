@@ -1,7 +1,7 @@
-"""Notes what an erasure has to do before it begins, so that a crash anywhere is finished on the next open.
+"""Saves the plan of an erasure before it begins, so that after a crash the next opening of the store finishes it.
 
-The note is a file beside the store and holds the texts, because once they are gone from the store nothing else could
-tell where copies of them lie. It goes when the last place was looked at. Whoever works on it holds a lock on it.
+The plan is a file beside the store. It contains the texts, because once they are gone from the store nothing else could
+find copies of them. It is deleted after the last place was searched. The process that works on it locks it.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ FILES = "erasing-*.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """An erasure that was asked for: what to destroy, which texts to look for, and who asked."""
+    """A requested erasure: what to destroy, which texts to search for, and who asked."""
 
     batch: str
     at: str
@@ -35,55 +35,57 @@ class Plan:
     entries: tuple[EventId, ...]
     texts: tuple[str, ...]
     places: tuple[Place, ...]
-    """What is known to be out of our reach."""
+    """Places that are already known, such as copies out of our reach."""
 
 
-class Note:
-    """The file that keeps a plan until it is carried out."""
+class ErasureNote:
+    """The file that keeps a plan until it is finished."""
 
     def __init__(self, file: Path | None, plan: Plan) -> None:
         self._file = file
         self.plan = plan
 
     def remove(self) -> None:
-        """Forget the plan: nothing is left to do."""
+        """Delete the file: nothing is left to do."""
         if self._file:
             self._file.unlink(missing_ok=True)
 
 
 @contextmanager
-def noted(directory: Path | None, plan: Plan) -> Iterator[Note]:
-    """Keep a plan on disk before anything is done; a hub has no files and does everything in one transaction."""
+def noted(directory: Path | None, plan: Plan) -> Iterator[ErasureNote]:
+    """Save a plan to disk while the body runs; a hub has no files and does everything in one transaction."""
     if directory is None:
-        yield Note(None, plan)
+        yield ErasureNote(None, plan)
         return
     file = directory / FILES.replace("*", secrets.token_hex(6))
-    with _locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
+    with _open_locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
         os.write(descriptor, as_json(plan).encode("utf-8", "surrogatepass"))
+        # The plan must be on disk before the first text is erased.
         os.fsync(descriptor)
-        yield Note(file, plan)
+        yield ErasureNote(file, plan)
 
 
-def notes(directory: Path) -> Iterator[Note]:
-    """Plans that nobody has carried out and nobody is working on."""
+def load_notes(directory: Path) -> Iterator[ErasureNote]:
+    """Load the plans that are unfinished and that no other process is working on."""
     for file in sorted(directory.glob(FILES)):
-        with suppress(BlockingIOError, FileNotFoundError), _locked(file, os.O_RDWR):
+        # A locked plan is being finished by another process.
+        with suppress(BlockingIOError, FileNotFoundError), _open_locked(file, os.O_RDWR):
             try:
                 plan = revived(Plan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))
             except ValueError:
-                # It was killed while writing the note: nothing had been done yet.
+                # The process was killed while it wrote the plan, so nothing has been erased yet.
                 file.unlink()
                 continue
-            yield Note(file, plan)
+            yield ErasureNote(file, plan)
 
 
 def count(directory: Path) -> int:
-    """How many erasures are not finished."""
+    """Count the unfinished erasures."""
     return sum(1 for _ in directory.glob(FILES))
 
 
 @contextmanager
-def _locked(file: Path, flags: int) -> Iterator[int]:
+def _open_locked(file: Path, flags: int) -> Iterator[int]:
     descriptor = os.open(file, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What a reviewer decides about a memory, and what follows for those it stood against."""
+"""Makes the events of a reviewer's decision about a memory, and of what follows for the memories it contradicts."""
 
 from hivemind.curate.learn import may_name
 from hivemind.curate.pen import Pen
@@ -21,61 +21,62 @@ from hivemind.store.projections import memories
 
 
 def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) -> list[Event]:
-    """It holds, in this version. With ``over``, what contradicts it is replaced by it; else they stay disputed."""
-    settles = tuple(rival.id for rival in memory.rivals)
-    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=settles))]
-    for other in _standing(store, memory.contradicts):
-        may_be_told = may_name(other.scope, memory.scope)
-        if over and may_be_told:
+    """Approve a memory in this version; with ``over`` it supersedes what contradicts it, else both stay disputed."""
+    rival_ids = tuple(rival.id for rival in memory.rivals)
+    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=rival_ids))]
+    for other in _load_standing(store, memory.contradicts):
+        may_name_memory = may_name(other.scope, memory.scope)
+        if over and may_name_memory:
             events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
         if over:
             events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
-        elif may_be_told and memory.id not in other.contradicts:
+        # A proposal does not dispute others; now that it is approved, it does.
+        elif may_name_memory and memory.id not in other.contradicts:
             events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
     return events
 
 
 def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
-    """Taken back; what it contradicted no longer stands against anything here. What a person took back stays out."""
+    """Retract a memory and settle its disputes; if a person retracts it, its value is refused from then on."""
     by_person = pen.writer.channel is Channel.PERSON
-    stone = value(memory.text, store.key_for(memory.scope)) if by_person else ""
-    return _taken_back(store, pen, memory, MemoryRetracted(memory_id=memory.id, value=stone, reason=reason))
+    tombstone = value(memory.text, store.key_for(memory.scope)) if by_person else ""
+    return _withdraw(store, pen, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))
 
 
 def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
-    """Taken back, and its value stays out."""
-    stone = value(memory.text, store.key_for(memory.scope))
-    return _taken_back(store, pen, memory, MemoryRejected(memory_id=memory.id, value=stone, reason=reason))
+    """Reject a memory, settle its disputes and refuse its value from then on."""
+    tombstone = value(memory.text, store.key_for(memory.scope))
+    return _withdraw(store, pen, memory, MemoryRejected(memory_id=memory.id, value=tombstone, reason=reason))
 
 
 def restore(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
-    """It stands again; what it contradicts is disputed again."""
-    against = [
+    """Restore a memory; what it contradicts is disputed again."""
+    disputes = [
         pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
-        for other in _standing(store, memory.contradicts)
+        for other in _load_standing(store, memory.contradicts)
         if may_name(other.scope, memory.scope)
     ]
-    return [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *against]
+    return [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *disputes]
 
 
-def dispute(pen: Pen, one: Memory, other: Memory, reason: str) -> list[Event]:
-    """A person says that two memories cannot both hold."""
+def dispute(pen: Pen, memory: Memory, other: Memory, reason: str) -> list[Event]:
+    """Dispute two memories that a person says cannot both be true."""
     return [
-        pen.about(a, MemoryDisputed(memory_id=a.id, against=b.id, reason=reason))
-        for a, b in ((one, other), (other, one))
-        if may_name(a.scope, b.scope)
+        pen.about(disputed_memory, MemoryDisputed(memory_id=disputed_memory.id, against=rival.id, reason=reason))
+        for disputed_memory, rival in ((memory, other), (other, memory))
+        if may_name(disputed_memory.scope, rival.scope)
     ]
 
 
-def _taken_back(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
-    settled = [
+def _withdraw(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
+    settlements = [
         pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
         for other in memories.get_all(store.db, memory.contradicts)
         if may_name(other.scope, memory.scope)
     ]
-    return [pen.about(memory, fact), *settled]
+    return [pen.about(memory, fact), *settlements]
 
 
-def _standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:
-    gone = (Status.RETRACTED, Status.SUPERSEDED)
-    return [memory for memory in memories.get_all(store.db, ids) if memory.status not in gone]
+def _load_standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:
+    excluded_statuses = (Status.RETRACTED, Status.SUPERSEDED)
+    return [memory for memory in memories.get_all(store.db, ids) if memory.status not in excluded_statuses]

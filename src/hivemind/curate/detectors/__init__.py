@@ -1,4 +1,4 @@
-"""LEARN from sessions: each detector a function from a trail to proposals.
+"""Detectors learn from sessions: each is a function from a trail to proposals.
 
 How often each is right was counted by hand on public sessions: docs/explanation/learning.md.
 """
@@ -26,11 +26,11 @@ DETECTORS: dict[str, Detector] = {
     "dead_ends": dead_ends,
 }
 VERSION = 1
-"""Raised when detectors learn to see more; sessions are then distilled again."""
+"""Increase it when detectors find more; sessions are then read again."""
 
 
 def chosen(names: Iterable[str]) -> list[Detector]:
-    """The detectors of these names."""
+    """Return the detectors with these names, or raise InvalidInput for an unknown one."""
     unknown = [name for name in names if name not in DETECTORS]
     if unknown:
         raise InvalidInput(f"{unknown[0]!r} is not a detector; choose from {', '.join(DETECTORS)}")
@@ -38,6 +38,6 @@ def chosen(names: Iterable[str]) -> list[Detector]:
 
 
 def found(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
-    """What the detectors make of a session."""
+    """Run the detectors on a session and yield their proposals."""
     for detector in detectors:
         yield from detector(trail)

@@ -1,10 +1,10 @@
-"""Commands that work: how to test, check, build and run here."""
+"""Detects commands that work: how to test, check, build and run in this repository."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Run, Trail, source
+from hivemind.curate.trail import CommandRun, Trail, make_source
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 
@@ -13,6 +13,7 @@ RUNNER = re.compile(
     r"|pdm|tox|nox|gradlew?|mvnw?|dotnet|rake|bundle exec|mix|swift|bazel|deno|composer|php artisan|ruff|mypy|eslint"
     r"|biome|tsc|golangci-lint|pre-commit|turbo|nx|ctest|cmake|sbt|zig|dev/\w+|scripts?/\w+)(?:\s|\Z)"
 )
+# The first match decides, so `lint --fix` must come before `lint`.
 PURPOSES = {
     "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
     "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
@@ -28,36 +29,37 @@ PARTICULAR = re.compile(
     r"[\"'$*<>{}~\\]|\s-(?:run|k|t|tags?|c)[\s=]|--(?:filter|grep|testNamePattern|only)\b|\S+\.\w{1,4}(?:\s|:|\Z)|::"
     r"|\s(?!\./\.\.\.)\S*/|\d{3,}|_\w+_|linters\b|--help|--version|\s-h\b|--dry-run"
 )
-"""About one file, one test or one machine; not how it is done here."""
+"""Commands about one file, one test or one machine; they do not show how things are done in the repository."""
 MOST_WORDS = 5
 
 
 def commands(trail: Trail) -> Iterator[Proposal]:
-    """For each purpose the general command that passed most often in the session."""
+    """Propose, for each purpose, the general command that passed most often in the session."""
     for purpose, pattern in PURPOSES.items():
-        passed = [run for run in trail.runs if _is_general(run) and _purpose(run.what) is pattern]
-        if not passed:
+        passing_runs = [run for run in trail.runs if _is_general(run) and _match_purpose(run.command) is pattern]
+        if not passing_runs:
             continue
-        best, _ = Counter(run.what for run in passed).most_common(1)[0]
-        proof = next(run.seen for run in passed if run.what == best)
+        best, _ = Counter(run.command for run in passing_runs).most_common(1)[0]
+        proof = next(run.step for run in passing_runs if run.command == best)
         yield Proposal(
             detector="commands",
             kind=Kind.PROCEDURE,
             text=f"`{best}` {purpose} here",
-            sources=(source(proof, best),),
+            sources=(make_source(proof, best),),
             tags=("command",),
         )
 
 
-def _is_general(run: Run) -> bool:
+def _is_general(run: CommandRun) -> bool:
     return (
-        not run.failed
-        and run.seen.exit_code == 0
-        and len(run.what.split()) <= MOST_WORDS
-        and bool(RUNNER.match(run.what))
-        and not PARTICULAR.search(run.what)
+        not run.has_failed
+        # An agent that reports no exit code does not show that the command passed.
+        and run.step.exit_code == 0
+        and len(run.command.split()) <= MOST_WORDS
+        and bool(RUNNER.match(run.command))
+        and not PARTICULAR.search(run.command)
     )
 
 
-def _purpose(what: str) -> re.Pattern[str] | None:
-    return next((pattern for pattern in PURPOSES.values() if pattern.search(what)), None)
+def _match_purpose(command: str) -> re.Pattern[str] | None:
+    return next((pattern for pattern in PURPOSES.values() if pattern.search(command)), None)

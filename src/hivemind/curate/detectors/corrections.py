@@ -1,9 +1,9 @@
-"""Corrections and preferences, in the person's own words."""
+"""Detects corrections and preferences in what a person typed, and keeps their words."""
 
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Trail, sentences, source
+from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Seen
@@ -19,20 +19,20 @@ RULE = re.compile(
     r"|\bonly (?:the |a )?\S+(?: \S+)? should\b",
     re.IGNORECASE,
 )
-"""Said for more than this once."""
-HERE = re.compile(
+"""A rule for more than this one time."""
+PROJECT_HABIT = re.compile(
     LEAD + r"(?:here |in this (?:repo|project|codebase)[, ]+)?we (?:only |always |never |explicitly |usually )*"
     r"(?:use|don't use|do not use|prefer|deploy|support|don't support|don't do|don't want|do not want|want to avoid)"
     r"\b(?! (?:to|case|it|this|that|them)\b)",
     re.IGNORECASE,
 )
 """How things are done here."""
-LIKING = re.compile(
+PREFERENCE = re.compile(
     LEAD + r"I(?:'d| would)? (?:much |really |rather |generally |actually )*(?:prefer|hate|dislike|don't like)\b"
     r"(?! (?:to (?:know|see|check|understand|ask)|it|this|that)\b)",
     re.IGNORECASE,
 )
-NOT_SO = re.compile(
+CORRECTION = re.compile(
     LEAD + r"(?:(?:don't|do not|avoid) (?!worry|forget|think|know|see|have|need|get|understand|mind|believe|be\b)\w+"
     r".*\b(?:as|because|since|otherwise|so that|ever|in general)\b"
     r"|(?!(?:it|this|that|they|these|those|there) )(?:\S+ ){1,5}(?:should not|shouldn't|must not|mustn't)"
@@ -42,7 +42,7 @@ NOT_SO = re.compile(
 )
 """Not like this, but like that."""
 DANGLING = re.compile(r"\b(?:do|like|not) (?:that|this|it)\b", re.IGNORECASE)
-"""Means something only beside what was said before."""
+"""Refers to something said before, and cannot be understood alone."""
 UNSURE = re.compile(r"\b(?:maybe|probably|perhaps|not sure|i guess|might)\b", re.IGNORECASE)
 QUESTION = re.compile(r"\?\s*\Z|\A(?:can|could|would|should|is|are|do|does|did|why|what|how|where|when|which)\b", re.I)
 PASTED = re.compile(
@@ -50,28 +50,30 @@ PASTED = re.compile(
     r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
     re.IGNORECASE,
 )
-"""Plans, skills, reviews and logs that were put in whole; nobody typed them."""
+"""Plans, skills, reviews and logs that were pasted, not typed."""
 CODE = re.compile(r"[{};=]\s*\Z|\A[+|>$]|://\S+\Z")
 SHORTEST, LONGEST, LONGEST_PROMPT = 18, 300, 1200
 
 
 def corrections(trail: Trail) -> Iterator[Proposal]:
-    """What a person said about how they want things done, sentence by sentence."""
-    for seen in trail.steps:
-        if seen.seen is not Seen.PROMPT or seen.subagent or len(seen.text) > LONGEST_PROMPT or PASTED.match(seen.text):
+    """Propose each sentence in which a person said how they want things done."""
+    for step in trail.steps:
+        if step.seen is not Seen.PROMPT or step.subagent or len(step.text) > LONGEST_PROMPT or PASTED.match(step.text):
             continue
-        for said in sentences(seen.text):
-            kind = _kind(said)
+        for sentence in split_sentences(step.text):
+            kind = _classify(sentence)
             if kind:
-                text = said[0].upper() + said[1:]
+                text = sentence[0].upper() + sentence[1:]
                 yield Proposal(
-                    detector="corrections", kind=kind, text=text, sources=(source(seen, said),), tags=("said",)
+                    detector="corrections", kind=kind, text=text, sources=(make_source(step, sentence),), tags=("said",)
                 )
 
 
-def _kind(said: str) -> Kind | None:
-    if not SHORTEST <= len(said) <= LONGEST or any(unfit.search(said) for unfit in (QUESTION, CODE, UNSURE, DANGLING)):
+def _classify(sentence: str) -> Kind | None:
+    if not SHORTEST <= len(sentence) <= LONGEST or any(
+        pattern.search(sentence) for pattern in (QUESTION, CODE, UNSURE, DANGLING)
+    ):
         return None
-    if RULE.search(said) or HERE.search(said):
+    if RULE.search(sentence) or PROJECT_HABIT.search(sentence):
         return Kind.CONVENTION
-    return Kind.PREFERENCE if LIKING.search(said) or NOT_SO.search(said) else None
+    return Kind.PREFERENCE if PREFERENCE.search(sentence) or CORRECTION.search(sentence) else None

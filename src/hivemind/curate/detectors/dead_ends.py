@@ -1,17 +1,15 @@
-"""An approach that was tried and taken back, with what the agent said about it."""
+"""Detects approaches that were tried and reverted, with what the agent said about them."""
 
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Trail, sentences, source
+from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation, Seen
 
-TAKEN_BACK = re.compile(
-    r"\bgit (?:checkout (?:HEAD )?(?:-- )?(?=\S*[./])|restore (?!--staged)|reset --hard|stash drop)"
-)
-WHY = re.compile(
+REVERT = re.compile(r"\bgit (?:checkout (?:HEAD )?(?:-- )?(?=\S*[./])|restore (?!--staged)|reset --hard|stash drop)")
+REASON = re.compile(
     r"\b(?:because|can't|cannot|(?:doesn't|didn't|won't|not) work|circular|breaks?|broke|too (?:slow|strict|broad|many)"
     r"|caus(?:es|ed|ing)|turns? out)\b|\bsince\b",
     re.IGNORECASE,
@@ -20,33 +18,37 @@ LONGEST = 300
 
 
 def dead_ends(trail: Trail) -> Iterator[Proposal]:
-    """Edits whose files went back to what they were before."""
+    """Propose edits that were reverted, by an edit back to the old content or by git."""
     edits: list[Observation] = []
-    said = ""
-    for seen in trail.steps:
-        if seen.seen is Seen.REPLY and not seen.subagent:
-            said = seen.text
-        elif seen.seen is Seen.PROMPT:
-            said = ""
-        elif seen.diff and seen.file:
-            back = [edit for edit in edits if edit.before and edit.file == seen.file and edit.before == seen.after]
-            yield from _dead_end(trail, back, seen, said)
-            edits = [*edits, seen] if not back else [edit for edit in edits if edit.file != seen.file]
-        elif seen.command and not seen.failed and TAKEN_BACK.search(seen.command):
-            gone = [edit for edit in edits if edit.file.rsplit("/", 1)[-1] in seen.command]
-            yield from _dead_end(trail, gone, seen, said)
-            edits = [edit for edit in edits if edit not in gone]
+    reply = ""
+    for step in trail.steps:
+        if step.seen is Seen.REPLY and not step.subagent:
+            reply = step.text
+        elif step.seen is Seen.PROMPT:
+            # What the agent said before a new prompt does not explain what comes after it.
+            reply = ""
+        elif step.diff and step.file:
+            # By git's object names the file has the content from before an earlier edit.
+            undone_edits = [
+                edit for edit in edits if edit.before and edit.file == step.file and edit.before == step.after
+            ]
+            yield from _propose(trail, undone_edits, step, reply)
+            edits = [*edits, step] if not undone_edits else [edit for edit in edits if edit.file != step.file]
+        elif step.command and not step.failed and REVERT.search(step.command):
+            reverted_edits = [edit for edit in edits if edit.file.rsplit("/", 1)[-1] in step.command]
+            yield from _propose(trail, reverted_edits, step, reply)
+            edits = [edit for edit in edits if edit not in reverted_edits]
 
 
-def _dead_end(trail: Trail, edits: list[Observation], back: Observation, said: str) -> Iterator[Proposal]:
-    files = trail.files(edits)
-    why = " ".join(part for part in sentences(said) if WHY.search(part))[:LONGEST]
+def _propose(trail: Trail, edits: list[Observation], revert: Observation, reply: str) -> Iterator[Proposal]:
+    files = trail.list_files(edits)
+    why = " ".join(sentence for sentence in split_sentences(reply) if REASON.search(sentence))[:LONGEST]
     if files and why:
         yield Proposal(
             detector="dead_ends",
             kind=Kind.FACT,
             text=f"Tried in {', '.join(files)} and taken back: {why}",
-            sources=(source(back, why), *(source(edit) for edit in edits[:3])),
+            sources=(make_source(revert, why), *(make_source(edit) for edit in edits[:3])),
             tags=("dead-end",),
             links=tuple(files),
         )

@@ -1,20 +1,20 @@
-"""Decisions with their reasons, from what the agent reported and from commits made in the session."""
+"""Detects decisions with their reasons, in the agent's replies and in commits made in the session."""
 
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.commits import FIX, TRIVIAL, reasons
-from hivemind.curate.trail import Trail, sentences, source
+from hivemind.curate.commits import FIX, TRIVIAL, extract_reasons
+from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation, Seen
 
-CHOSE = re.compile(
+CHOICE = re.compile(
     r"\b(?:I|we) (?:chose|decided|opted|went with|kept|settled on|picked|deliberately|intentionally|avoided)\b"
     r"|\A\W*(?:decision|design decision|rationale|trade-?off)\b[^:]{0,30}:",
     re.IGNORECASE,
 )
-WHY = re.compile(
+REASON = re.compile(
     r"\b(?:because|since|so that|to avoid|rather than|instead of|in order to|otherwise|which (?:avoids|keeps|means))\b",
     re.IGNORECASE,
 )
@@ -31,31 +31,36 @@ SHORTEST, LONGEST = 40, 500
 
 
 def decisions(trail: Trail) -> Iterator[Proposal]:
-    """What was decided, and why."""
-    for seen in trail.steps:
-        if seen.subagent:
+    """Propose each decision that comes with a reason."""
+    for step in trail.steps:
+        if step.subagent:
             continue
-        if seen.seen is Seen.REPLY:
-            yield from _reported(seen)
-        elif seen.command and not seen.failed:
-            yield from _committed(seen)
+        if step.seen is Seen.REPLY:
+            yield from _read_reply(step)
+        elif step.command and not step.failed:
+            yield from _read_commits(step)
 
 
-def _reported(seen: Observation) -> Iterator[Proposal]:
-    for said in sentences(seen.text):
-        if SHORTEST <= len(said) <= LONGEST and CHOSE.search(said) and WHY.search(said) and not said.endswith("?"):
-            yield _decision(seen, said.strip("*_ "), said)
+def _read_reply(step: Observation) -> Iterator[Proposal]:
+    for sentence in split_sentences(step.text):
+        if (
+            SHORTEST <= len(sentence) <= LONGEST
+            and CHOICE.search(sentence)
+            and REASON.search(sentence)
+            and not sentence.endswith("?")
+        ):
+            yield _propose(step, sentence.strip("*_ "), sentence)
 
 
-def _committed(seen: Observation) -> Iterator[Proposal]:
-    for found in MESSAGE.finditer(seen.command):
-        message = TRAILERS.sub("", found["here"] or found["double"] or found["single"] or "").strip()
+def _read_commits(step: Observation) -> Iterator[Proposal]:
+    for commit in MESSAGE.finditer(step.command):
+        message = TRAILERS.sub("", commit["here"] or commit["double"] or commit["single"] or "").strip()
         subject, _, body = message.partition("\n")
-        why = reasons(body)
+        why = extract_reasons(body)
         if why and not TRIVIAL.search(subject):
             kind = Kind.FIX if FIX.match(subject) else Kind.DECISION
-            yield _decision(seen, f"{subject.strip().rstrip('.')}. {why}", subject.strip(), kind)
+            yield _propose(step, f"{subject.strip().rstrip('.')}. {why}", subject.strip(), kind)
 
 
-def _decision(seen: Observation, text: str, quote: str, kind: Kind = Kind.DECISION) -> Proposal:
-    return Proposal(detector="decisions", kind=kind, text=text, sources=(source(seen, quote),), tags=("why",))
+def _propose(step: Observation, text: str, quote: str, kind: Kind = Kind.DECISION) -> Proposal:
+    return Proposal(detector="decisions", kind=kind, text=text, sources=(make_source(step, quote),), tags=("why",))
