@@ -14,11 +14,11 @@ from hivemind.model.code import Anchor
 from hivemind.model.erasure import Place
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
-from hivemind.model.metadata import NO_METADATA, Metadata, is_valid
+from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
 from hivemind.model.moments import is_written
 from hivemind.model.plain import as_json, revived
 from hivemind.model.scope import Scope
-from hivemind.model.session import Observed
+from hivemind.model.session import ObservationFields
 from hivemind.model.untrusted import parse_json
 
 
@@ -252,7 +252,7 @@ class MemoriesRecalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationMade(Observed):
+class ObservationMade(ObservationFields):
     """An agent did or said something."""
 
 
@@ -414,7 +414,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
         return f"{name} is not a timestamp"
     if isinstance(value, Anchor) and (not FINGERPRINT.fullmatch(value.fingerprint) or OUTSIDE.search(value.path)):
         return "an anchor has an invalid fingerprint or a path outside the repository"
-    if isinstance(value, Metadata) and not is_valid(value):
+    if isinstance(value, Metadata) and not is_valid_metadata(value):
         return "metadata has a value that is not a string, number or boolean"
     if not dataclasses.is_dataclass(value):
         return ""

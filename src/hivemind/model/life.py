@@ -28,7 +28,7 @@ from hivemind.model.events import (
     RollbackUndone,
 )
 from hivemind.model.ids import EventId, short
-from hivemind.model.memory import Channel, Memory, Rival, Source, Status, Trust
+from hivemind.model.memory import Channel, ConflictingEdit, Memory, Source, Status, Trust
 
 INITIAL_FIELDS, REVISABLE_FIELDS = (
     tuple(field.name for field in fields(fact) if field.name in Memory.__dataclass_fields__)
@@ -201,7 +201,7 @@ def _create(event: Event, fact: MemoryRemembered) -> Memory:
 
 def _add_rival(memory: Memory, event: Event, fact: MemoryRevised, base: str) -> Memory:
     """Add a conflicting edit; one that was based on an earlier conflicting edit replaces it."""
-    rival = Rival(id=event.id, by=event.actor, at=event.at, text=fact.text)
+    rival = ConflictingEdit(id=event.id, by=event.actor, at=event.at, text=fact.text)
     other_rivals = tuple(other for other in memory.rivals if other.id != base)
     return _update_dispute(replace(memory, rivals=(*other_rivals, rival)))
 

@@ -158,7 +158,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
+class ConflictingEdit:
     """An edit based on an outdated version; it stays until somebody decides between the two."""
 
     id: EventId
@@ -207,7 +207,7 @@ class Memory:
     version: int = 1
     head: str = ""
     """The log entry that made this version."""
-    rivals: tuple[Rival, ...] = ()
+    rivals: tuple[ConflictingEdit, ...] = ()
     """Edits based on an older version, until somebody settles the dispute."""
     metadata: Metadata = NO_METADATA
 

@@ -71,7 +71,7 @@ def checked_metadata(values: object) -> Metadata:
     return metadata
 
 
-def is_valid(metadata: Metadata) -> bool:
+def is_valid_metadata(metadata: Metadata) -> bool:
     """Whether metadata from another program has only types that databases can store."""
     return all(isinstance(name, str) and is_valid_value(value) for name, value in metadata.items())
 

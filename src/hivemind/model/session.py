@@ -22,7 +22,7 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservationFields:
     """The fields that an observation and its fact share."""
 
     agent: str
@@ -52,7 +52,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation(Observed):
+class Observation(ObservationFields):
     """One step of a session. The observations of a session, in order, are its trace."""
 
     source_id: str

@@ -65,7 +65,7 @@ class Entry:
     @property
     def event(self) -> Event | None:
         """The event of the entry; none if it has no content."""
-        return None if self.content is None else event(self.header, self.content)
+        return None if self.content is None else parse_event(self.header, self.content)
 
 
 def digest(salt: bytes, content: str) -> str:
@@ -73,7 +73,7 @@ def digest(salt: bytes, content: str) -> str:
     return hmac.digest(salt, content.encode(), "sha256").hex()
 
 
-def event(header: Header, content: str) -> Event:
+def parse_event(header: Header, content: str) -> Event:
     """The event of a header and its content."""
     return Event.read(content, header.id, *header[4:11], header.fact)
 
@@ -112,7 +112,7 @@ def _find_content_error(entry: Entry, content: Any) -> str:
     if not isinstance(content, str) or len(content) > LONGEST_CONTENT or UNSTORABLE.search(content):
         return "its content is not text, or is too long"
     try:
-        claimed_event = event(entry.header, content)
+        claimed_event = parse_event(entry.header, content)
     except (KeyError, TypeError, ValueError, AttributeError):
         return "its content does not match its fact"
     if claimed_event.about != entry.header.about:
