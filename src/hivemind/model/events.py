@@ -165,7 +165,7 @@ class MemoryRejected(AboutMemory):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRestored(AboutMemory):
-    """It is active again after it was retracted, rejected or replaced."""
+    """It counts again after it was retracted, rejected or replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

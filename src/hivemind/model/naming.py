@@ -60,7 +60,7 @@ class Name:
         # The last word as the person separated it may be a whole identifier of several parts.
         words = [fold(word) for word in WORD.findall(label) if word]
         last = words[-1] if words and letters.endswith(words[-1]) else parts[-1]
-        forms = {letters.removesuffix(last) + form for form in _inflections(last)}
+        forms = {letters.removesuffix(last) + form for form in _inflect(last)}
         return cls(label, frozenset(forms), frozenset(ends))
 
     def may_be_in(self, text: str) -> bool:
@@ -117,7 +117,7 @@ def _split_parts(text: str) -> Iterator[_Part]:
         start, gap = word.start(1), SEPARATOR.sub(" ", text[end : word.start(1)])
         is_first = end == 0
         end = word.end(1)
-        humps = PART.findall(_without_accents(word[1])) or [word[1]]
+        humps = PART.findall(_strip_accents(word[1])) or [word[1]]
         for index, hump in enumerate(humps):
             if part := fold(hump):
                 inside = index > 0
@@ -128,7 +128,7 @@ def _split_parts(text: str) -> Iterator[_Part]:
                 )  # fmt: skip
 
 
-def _without_accents(word: str) -> str:
+def _strip_accents(word: str) -> str:
     if word.isascii():
         return word
     return "".join(char for char in unicodedata.normalize("NFKD", neutral(word)) if not unicodedata.combining(char))
@@ -142,7 +142,7 @@ def _squeeze(text: str) -> str:
     return NOT_A_LETTER.sub("", normalised(text))
 
 
-def _inflections(word: str) -> set[str]:
+def _inflect(word: str) -> set[str]:
     """A word, its singular and its plural, by the rules of English."""
     if not word.isalpha() or len(word) < 3:
         return {word}
