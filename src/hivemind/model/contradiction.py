@@ -98,6 +98,7 @@ def compare(newer: Sequence[Statement], older: Sequence[Statement]) -> Conflict 
 
 
 def _compare_statements(newer: Statement, older: Statement) -> Conflict | None:
+    # A value in staging may differ from production, and a one-time event contradicts nothing.
     if newer.limits != older.limits or newer.is_event or older.is_event:
         return None
     if conflict := _find_given_up(newer, older) or _find_given_up(older, newer):
@@ -115,6 +116,7 @@ def _find_opposite(newer: Statement, older: Statement) -> Conflict | None:
     extra = [word for word in older.words if word.stem not in newer.stems]
     if extra and (older.is_negated or any(word.slot in (Slot.HEAD, Slot.IS) for word in extra)):
         return None
+    # A number or a word of two letters alone is too little evidence.
     is_telling = any(word.type is not Type.NUMBER and len(word.stem) > 2 for word in newer.words)
     return Conflict("one says the opposite of the other") if is_telling else None
 
@@ -124,10 +126,12 @@ def _find_given_up(statement: Statement, other: Statement) -> Conflict | None:
     match = next((word for word in other.words if word.stem in statement.given_up), None)
     if match is None or other.is_negated or statement.given_up & other.given_up:
         return None
+    # Not a conflict if the other only mentions the name, in a purpose, a longer phrase or in passing.
     is_mentioned = match.slot is Slot.FOR or len(other.inside(match.place)) > 2
     is_in_passing = match.place == 0 and match.type is Type.WORD and match not in (other.words[0], other.words[-1])
     has_slots = any(word.place for word in statement.words)
     topic = {word.stem for word in statement.words if has_slots and word.slot in (Slot.HEAD, Slot.FOR, Slot.AS)}
+    # Nor if the two are about different topics.
     is_elsewhere = bool(topic - statement.given_up) and not topic & (other.stems - statement.given_up)
     return None if is_mentioned or is_in_passing or is_elsewhere else Conflict(f"one gives up {match.text}")
 
@@ -181,6 +185,7 @@ def _find_other_head(newer: Statement, older: Statement, difference: Difference)
 
 def _find_other_in_slot(newer: Statement, older: Statement, difference: Difference) -> Conflict | None:
     conflict, slots = Conflict(difference.reason), difference.slots
+    # "Moved to X" replaces whatever the other names, so no further evidence is needed.
     if newer.is_change != older.is_change:
         return conflict
     if slots == {Slot.IS}:
@@ -216,6 +221,7 @@ def _is_other_place(newer: Statement, older: Statement, difference: Difference) 
 def _is_other_attribute(newer: Statement, older: Statement, difference: Difference) -> bool:
     a, b = difference.sides
     topic = [word.stem for word in newer.inside(0)]
+    # Two plurals in common words may both be true, as members of one list.
     are_lists = all(
         is_plural(side[-1].text) and side[-1].type is Type.WORD and side[0].type not in QUANTITIES for side in (a, b)
     )

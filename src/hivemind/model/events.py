@@ -424,6 +424,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
 
 
 TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+# The format of str(Fingerprint).
 FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
 OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
 
@@ -442,6 +443,7 @@ NOT_FREE_TEXT = {
 
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # Redaction must not touch ids, digests and timestamps, or the fact would no longer be valid.
         fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
         return dataclasses.replace(value, **{name: _change_strings(getattr(value, name), change) for name in fields})
     if isinstance(value, Metadata):

@@ -33,6 +33,7 @@ WORD = re.compile(f"{SEPARATORS}|([{UNSPACED}]|[^\\W_{UNSPACED}](?:[{WITHIN}]|[^
 ASCII_SEPARATORS = str.maketrans({code: " " for code in range(128) if not chr(code).isalnum()})
 """For splitting ASCII text, which is most of what agents print: five times as fast as the regular expression."""
 WELL_FORMED = re.compile(r"[1-9]\d{0,5}:(?:[0-9a-f]{21})+", re.ASCII)
+# Six numbers of 16 bits add up to at most five hexadecimal digits; a digest of 8 bytes has sixteen.
 SUM_DIGITS, STRETCH_DIGITS = 5, 21
 """Hexadecimal digits of a stretch: of the sum of its words' numbers, and in total.
 
@@ -61,6 +62,7 @@ def split_words(text: str) -> list[str]:
     """The words of a text in their original spelling."""
     if not text.isascii():
         return list(filter(None, WORD.findall(text)))
+    # Only a backslash or a tab can begin a JSON escape or end a line number in ASCII.
     if "\\" in text or "\t" in text:
         text = SEPARATOR.sub(" ", text)
     return text.translate(ASCII_SEPARATORS).split()
@@ -150,9 +152,10 @@ class _ImprintIndex:
             )
 
     def find_spans(self, words: list[str]) -> Iterator[tuple[int, int]]:
-        """The first and last word of each quotation of at least half of an erased text."""
+        """The first word of each quotation of at least half of an erased text, and the word after its last."""
         for text, hits in self._find_hits(words, shortest=1).items():
             length = self._lengths[text]
+            # Half, rounded up.
             min_stretches = -(-len(_find_starts(length)) // 2)
             for quote in _group_by_quotation(hits, length):
                 if len({hit.start for hit in quote}) >= min_stretches:
@@ -172,6 +175,7 @@ class _ImprintIndex:
         for length, marks in self._stretches.items():
             if length < shortest:
                 continue
+            # Differences of running sums give the sum of every stretch in one pass.
             totals = list(map(sub, sums[length:], sums))
             if marks.keys().isdisjoint(totals):
                 continue
@@ -225,4 +229,5 @@ def _compute_digest(words: Iterable[str], key: bytes) -> str:
 
 
 def _compute_keyed_hash(text: str, key: bytes, size: int) -> bytes:
+    # BLAKE2b accepts keys of up to 64 bytes.
     return blake2b(text.encode("utf-8", "replace"), key=key[:64], digest_size=size, person=b"erased text").digest()

@@ -68,6 +68,7 @@ def steps(events: Iterable[Event]) -> Sequence[Step]:
         settled_ids.update(getattr(event.fact, "settles", ()))
         after, what = _apply(before, event, bases.get(event.id, ""))
         after = _drop_settled_rivals(after, settled_ids)
+        # An event without effect is not a step.
         if after is not None and after != before:
             history.append(Step(event=event, what=what, after=after))
     return history
@@ -90,6 +91,7 @@ def rolled_back(events: Iterable[Event]) -> set[EventId]:
 def _put_creation_first(events: list[Event]) -> list[Event]:
     """Put the creation first: clocks differ between devices, so a change may be dated before it."""
     creations = [event for event in events if isinstance(event.fact, MemoryRemembered)]
+    # A memory is created once; a second creation with the same id is ignored.
     return creations[:1] + [event for event in events if event not in creations] if creations else []
 
 
@@ -232,6 +234,7 @@ def _corroborate(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memo
 
 
 def _approve(memory: Memory, event: Event) -> Memory:
+    # Only a person raises trust; settings may approve automatically but do not raise it.
     trust = Trust.HIGH if event.channel is Channel.PERSON else memory.trust
     if memory.status not in (Status.PROPOSED, Status.DISPUTED):
         return replace(memory, trust=trust)
@@ -241,6 +244,7 @@ def _approve(memory: Memory, event: Event) -> Memory:
 def _restore(memory: Memory, event: Event) -> Memory:
     if memory.status not in (Status.RETRACTED, Status.SUPERSEDED):
         return memory
+    # To restore is not to approve: a memory of low trust needs review again.
     status = Status.PROPOSED if memory.trust is Trust.LOW else Status.ACTIVE
     return _update_dispute(replace(memory, status=status, superseded_by=None, revised_at=event.at))
 

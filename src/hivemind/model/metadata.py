@@ -99,6 +99,7 @@ def _validate_value(name: str, value: object) -> Value:
         case float() if math.isfinite(value):
             # 3.0 and 3 are the same number; one spelling makes them the same to every filter.
             return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
+        # Booleans are integers in Python, so they match as well.
         case int() if is_valid_value(value):
             return value
     raise InvalidInput(f"metadata {name!r} is {value!r}; a value is a string, a finite number, true or false")
@@ -109,4 +110,5 @@ def _change_text(name: str, value: Value, change: Callable[[str], str]) -> Value
         return value
     prefix = f"{name}="
     result = change(prefix + value)
+    # If the change altered the name too, only the value is changed, without its name.
     return result.removeprefix(prefix) if result.startswith(prefix) else change(value)

@@ -92,6 +92,7 @@ def parse_past(text: str, now: datetime) -> str:
 def end_of_day(text: str) -> str:
     """Parse a date or time; a date without a time means the end of that day, so that the day is included."""
     timestamp = parse_date(text)
+    # A date without a time; the example has the only length that it can have.
     is_bare = len(text.strip()) == len("2026-03-01")
     return written(read(timestamp) + timedelta(days=1, microseconds=-1)) if is_bare else timestamp
 
@@ -103,6 +104,7 @@ def window_named(question: str, now: str) -> tuple[str, str] | None:
     if match:
         span = UNIT["mo" if match[2] == "month" else match[2][0]]
         middle = moment - int(match[1]) * span
+        # "3 weeks ago" is meant roughly: half a week on either side.
         return written(middle - span / 2), written(middle + span / 2)
     phrase = next((name for name in WINDOWS if name in question.lower()), None)
     if phrase is None:

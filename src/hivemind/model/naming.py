@@ -64,7 +64,7 @@ class Name:
         return cls(label, frozenset(forms), frozenset(ends))
 
     def may_be_in(self, text: str) -> bool:
-        """A fast check that never misses the name but may be wrong; ``find`` is exact."""
+        """A fast check whether a text may contain the name; ``find`` is exact."""
         letters = _squeeze(text)
         return any(form in letters for form in self.forms)
 
@@ -144,6 +144,7 @@ def _squeeze(text: str) -> str:
 
 def _inflect(word: str) -> set[str]:
     """A word, its singular and its plural, by the rules of English."""
+    # Digits and words of one or two letters have no plural.
     if not word.isalpha() or len(word) < 3:
         return {word}
     if word.endswith("ies") and len(word) > 4:

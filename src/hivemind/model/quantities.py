@@ -54,6 +54,7 @@ UNITS: dict[str, tuple[Type, float]] = {
         ("week weeks weekly", Type.TIME, 604_800),
         ("month months monthly", Type.TIME, 2_592_000),
         ("year years yearly", Type.TIME, 31_536_000),
+        # Decimal and binary units count as equal.
         ("kb kib", Type.SIZE, 1),
         ("mb mib", Type.SIZE, 1e3),
         ("gb gib", Type.SIZE, 1e6),
@@ -91,6 +92,7 @@ def _parse_date(word: str, following: list[str]) -> Quantity | None:
     if word in MONTHS and re.match(DAY_OF_MONTH, after):
         return Quantity(f"{MONTHS[word]} {_keep_digits(after)}", Type.DATE, 1)
     if after in MONTHS and re.match(DAY_OF_MONTH, word):
+        # A year is consumed but not compared: "12 March" and "12 March 2026" are the same day.
         has_year = len(following) > 1 and following[1].isdigit() and len(following[1]) == 4
         return Quantity(f"{MONTHS[after]} {_keep_digits(word)}", Type.DATE, 1 + has_year)
     if word in MONTHS and word not in NOT_ONLY_MONTHS:

@@ -122,6 +122,7 @@ def _make_text(text: str, share: float) -> _Text:
 def _split_original_words(text: str, count: int) -> list[str]:
     """The words as a database stores them; empty strings if they cannot be matched to the normalised words."""
     unescaped_text = ESCAPE.sub(_replace_escape, text) if "\\" in text else text
+    # NFC and lower case, because the database compares stored text, ignoring only case.
     original_words = WORD.findall(unicodedata.normalize("NFC", unescaped_text).lower())
     return original_words if len(original_words) == count else [""] * count
 

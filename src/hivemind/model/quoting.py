@@ -34,6 +34,7 @@ def field(text: str) -> str:
 def fenced(note: str, text: str, mark: str = "") -> str:
     """Text as data for an agent, inside a fence with a random mark, so that no text can close it."""
     mark = mark or secrets.token_hex(4)
+    # A text that contains our own tag could otherwise pass for the end of the fence.
     inside = FENCE_TAG.sub("‹", neutral(text))
     return f"<{FENCE} {mark}>\n{note}\n{inside}\n</{FENCE} {mark}>"
 

@@ -345,6 +345,7 @@ class Mentions:
             prefix = text.strip()
             names = {name for mention in self.found for name in (mention.id, mention.session) if name}
             matching = {name for name in names if prefix and name.startswith(prefix)}
+            # An exact name wins over names that begin with it.
             matching = {prefix} if prefix in names else matching
             if not matching:
                 raise InvalidInput(

@@ -46,6 +46,7 @@ class Repository:
     @property
     def name(self) -> str:
         """A short name for people; not unique."""
+        # A commit id means nothing to people, so the folder gives the name.
         tail = self.root if self.id.startswith("commit:") else self.id
         return tail.rstrip("/").rsplit("/", 1)[-1]
 

@@ -137,6 +137,7 @@ def _parse_sentence(sentence: str) -> list[Statement]:
         is_addition=not grammar.ADDING.isdisjoint(words) or "as well" in sentence.lower(),
     )
     if common.given_up:
+        # What is given up must not be parsed as used.
         sentence = re.sub(grammar.GIVEN_UP, " ", re.sub(IN_FAVOUR, "with", sentence))
     claims = [statement for clause in _split_clauses(sentence) if (statement := _parse_clause(clause, common))]
     return claims or ([common] if common.given_up else [])
@@ -207,7 +208,7 @@ def _parse_clause(clause: str, common: Statement) -> Statement | None:
         words=words,
         stems=frozenset(word.stem for word in words),
         given_up=common.given_up | abandoned_stems,
-        is_negated=parser.negations % 2 == 1,
+        is_negated=parser.negations % 2 == 1,  # Two negations cancel each other.
         is_setting=setting is not None,
         is_exception=not grammar.EXCEPTING.isdisjoint(_split_words(clause)),
         is_definite=any(phrase in clause.lower() for phrase in grammar.DEFINITE),
@@ -265,6 +266,7 @@ class _Parser:
         """Parse a word of polarity such as "not" or "disabled"; returns whether it is one."""
         if low == "on" and _is_state(before, following):
             self._add(grammar.ENABLED, Type.WORD, token)
+        # A "no" at the end is a value, as in "Debug: no"; it is handled below.
         elif low in grammar.NEGATIONS and (low != "no" or following):
             self.negations += 1
         elif low in grammar.OPPOSITES or low == "no":

@@ -29,6 +29,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 UNSHOWABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Unprintable characters that JSON does not escape itself, unlike the control characters below U+0020."""
 PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
+"""More than four accents on one letter; stacked marks can cover the lines above and below."""
 
 
 def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -> str:
@@ -73,6 +74,7 @@ def decoded(raw: bytes, what: str = "the text") -> str:
 def neutral(text: str) -> str:
     """Text without control and invisible characters, which a terminal would execute or a person would not see."""
     lines = LINE_ENDS.sub("\n", text)
+    # Control characters leave a visible replacement character; invisible ones leave nothing.
     visible_text = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
     return PILED_MARKS.sub(r"\1", visible_text)
 

@@ -75,6 +75,7 @@ def digest(salt: bytes, content: str) -> str:
 
 def parse_event(header: Header, content: str) -> Event:
     """The event of a header and its content."""
+    # Fields 4 to 10 are at, actor, channel, scope, repo, session and batch, as Event.read takes them.
     return Event.read(content, header.id, *header[4:11], header.fact)
 
 
@@ -100,7 +101,7 @@ def _find_error(entry: Entry) -> str:
     words = [value for name, value in zip(Header._fields, header, strict=True) if name != "seq"]
     if not all(isinstance(word, str) and len(word) <= LONGEST_WORD and not UNSTORABLE.search(word) for word in words):
         return "a field of its header is not a short text"
-    # JSON readers that parse numbers as doubles keep integers exact below 1 << 53.
+    # Not isinstance, because True is an int. Parsers that use doubles keep integers exact below 1 << 53.
     if type(header.seq) is not int or not 0 < header.seq < 1 << 53:
         return "its sequence number is not a positive integer below 2^53"
     if not moments.is_written(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):

@@ -10,6 +10,7 @@ QUOTED = re.compile(r'"([^"]+)"')
 LONGEST = 1_600
 """Characters of a passage; about 400 tokens, which the embedding model reads completely."""
 OVERLAP = 200
+"""Characters that neighbouring passages share, so that text at a border is found with its context."""
 BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?;])\s")
 LONGEST_SEARCH = 120
 """Characters; a longer query is pasted text, not a typed search."""
@@ -34,6 +35,7 @@ def code_words(text: str) -> str:
     for identifier in IDENTIFIER.findall(text):
         for name in re.split(r"[./\\:]+", identifier):
             parts = [part.lower() for part in PART.findall(name)]
+            # A word of one part is already indexed as it is.
             if len(parts) > 1:
                 unique_words["".join(parts)] = None
                 unique_words.update(dict.fromkeys(parts))
@@ -55,6 +57,7 @@ def coverage(question: str, text: str) -> float:
 def share_of(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
     lower_text = text.lower()
+    # A crude stem: the word without its last two letters, but at least four letters.
     return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
 
 
