@@ -86,4 +86,4 @@ def test_an_entry_whose_content_is_nested_too_deeply_is_refused(served: Served, 
     answer = served.ask("POST", "/v1/push", served.token(team), {"device": "d1", "entries": [entry]})
 
     assert answer.status == 422
-    assert "its content is not the fact that it says" in answer.body["error"]
+    assert "its content does not match its fact" in answer.body["error"]

@@ -37,7 +37,7 @@ def test_ordinary_text_is_kept_as_it_is() -> None:
 
 
 def test_a_label_is_one_line() -> None:
-    with pytest.raises(InvalidInput, match="single line"):
+    with pytest.raises(InvalidInput, match="several lines"):
         checked_label("two\nlines", "the subject")
     assert checked_label("deploy-target", "the subject") == "deploy-target"
 

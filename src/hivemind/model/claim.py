@@ -1,4 +1,4 @@
-"""What somebody asks us to remember, as they say it."""
+"""A request to remember something, before it is validated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hivemind.model.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Something worth knowing next time; dates and ids still as people write them."""
+    """What a caller wants to store; dates and ids are still unparsed text."""
 
     text: str
     scope: Scope = Scope.PROJECT
@@ -26,10 +26,10 @@ class Claim:
     sources: Sequence[str] = ()
     confidence: float = 1.0
     session_id: str = ""
-    """Where it was learned, if not in the session that speaks."""
+    """The session it was learned in, if not the caller's own."""
     trace: Trace | None = None
     propose: bool = False
-    """Its speaker wants a person to look at it first."""
+    """The caller asks for review before it becomes active."""
     metadata: Mapping[str, Value] = NO_METADATA
     repo: str = ""
-    """The repository it holds in, if not in the one at hand."""
+    """The repository it applies to, if not the current one."""

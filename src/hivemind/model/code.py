@@ -1,4 +1,4 @@
-"""Code as memories see it: symbols, their fingerprints, anchors and what became of them."""
+"""Symbols of a codebase, their fingerprints, the anchors of memories, and staleness."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -10,47 +10,47 @@ from hivemind.model.moments import day
 from hivemind.model.text import first_line
 
 FILE = "file"
-"""The kind of a symbol that stands for a whole file."""
+"""The kind of a symbol that represents a whole file."""
 
 FOLDER = "folder"
-"""The kind of a symbol that stands for a folder with its files."""
+"""The kind of a symbol that represents a folder with its files."""
 
 BROKEN = "broken"
-"""In place of a signature: a file that could not be parsed in full."""
+"""The signature of a file that could not be parsed completely."""
 
 CALLABLES = frozenset({"function", "method", "prototype"})
-"""Kinds between which a symbol may change and stay the same thing."""
+"""Kinds that count as one, so that a function that becomes a method is still the same symbol."""
 
 MAX_TASK = 100
-"""Characters of a task in a line about a session."""
+"""Characters of a session's task in its summary."""
 
 MAX_PATHS = 5
-"""Files of each sort in that line."""
+"""Edited files, and read files, in that summary."""
 
 LEAVES = CALLABLES | {"macro", "const", "property", "field", "key"}
-"""Kinds whose inside belongs to them: a local function is part of its function, not a symbol."""
+"""Kinds without members: a local function is part of its function, not a symbol of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What a symbol looked like, so that a later look can say what changed without keeping the code."""
+    """Digests of a symbol's parts, by which a later comparison can tell what changed without storing the code."""
 
     raw: str
-    """Digest of the exact bytes: equal means untouched."""
+    """Digest of the exact bytes; equal means unchanged."""
     signature: str
     """Digest of the header without the symbol's own name, comments and layout."""
     body: str
     """Digest of the body without members, comments, docs and layout."""
     docs: str
-    """Digest of the docstring or of the comment that stands directly above; empty without any."""
+    """Digest of the docstring or of the comment directly above; empty if there is none."""
     members: str
-    """Digest of the members' names, headers and bodies; empty without any."""
+    """Digest of the members' names, headers and bodies; empty if there are none."""
     tokens: int
-    """Size of the body with its members; little of it is little evidence."""
+    """Size of the body with its members; a short body is weak evidence that two symbols are the same."""
     sketch: str
     """Sample of the body's token triples with its members, for similarity."""
 
-    SCHEME = 1  # raised when the same code begins to give other digests
+    SCHEME = 1  # Increase it whenever the same code gives different digests.
 
     def __str__(self) -> str:
         parts = (self.raw, self.signature, self.body, self.docs, self.members, self.tokens, self.sketch)
@@ -58,28 +58,28 @@ class Fingerprint:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` wrote."""
+        """Parse the text that `str` produced."""
         try:
             scheme, raw, signature, body, docs, members, tokens, sketch = text.split(":")
             size = int(tokens)
         except ValueError:
-            raise InvalidInput(f"{text[:40]!r} is not a fingerprint; link the memory again") from None
+            raise InvalidInput(f"{text[:40]!r} is not a fingerprint; link the memory to its code again") from None
         if int(scheme) != cls.SCHEME:
-            # Only the exact bytes can be compared with what another version of the program wrote.
+            # Another version of the program computed the other digests in another way; the bytes stay comparable.
             signature = body = docs = members = sketch = ""
         return cls(raw=raw, signature=signature, body=body, docs=docs, members=members, tokens=size, sketch=sketch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A named thing in a file: where it stands and what is said there."""
+class SymbolLocation:
+    """A symbol without its fingerprint: its name, position and neighbours."""
 
     path: str
     """Relative to the root of the working tree, with forward slashes."""
     kind: str
     name: str
     qualified: str
-    """The name with those of its containers, joined by dots; empty for a whole file."""
+    """The dotted name with its containers; empty for a whole file."""
     ordinal: int
     """0 for the first symbol of this name and kind in the file, 1 for the next."""
     line: int
@@ -87,65 +87,65 @@ class Named:
     signature: str
     """The header as a person wrote it, on one line."""
     before: str
-    """The sibling above, by name; neighbours that stay are evidence of a rename."""
+    """Name of the sibling above; unchanged neighbours are evidence of a rename."""
     after: str
-    """The sibling below, by name."""
+    """Name of the sibling below."""
 
     @property
     def label(self) -> str:
-        """How people write it: `path::qualified`."""
+        """The symbol as people write it: `path::qualified`."""
         return f"{self.path}::{self.qualified}" if self.qualified else self.path
 
 
-SEEN = tuple(field.name for field in fields(Named))
-"""What is told of a symbol beside what it looks like."""
+SEEN = tuple(field.name for field in fields(SymbolLocation))
+"""The fields that symbols and anchors share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Symbol(Named):
-    """A named thing in a file, as it is now."""
+class Symbol(SymbolLocation):
+    """A symbol as it is in the working tree now."""
 
     fingerprint: Fingerprint
 
     @property
     def family(self) -> str:
-        """The kind, with all that can be called in one: a function that becomes a method is still it."""
+        """The kind, where everything callable counts as one kind."""
         return "callable" if self.kind in CALLABLES else self.kind
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What identifies it within one working tree; never a line, never its content."""
+        """Identity within one working tree; independent of line numbers and content, which change."""
         return (self.path, self.qualified, self.family, self.ordinal)
 
     @property
     def parent(self) -> str:
-        """The qualified name of its container, or nothing."""
+        """The qualified name of its container; empty at the top level."""
         return self.qualified[: -len(self.name) - 1] if len(self.qualified) > len(self.name) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor(Named):
-    """A memory's hold on a symbol: where it was and what it looked like when the memory was written."""
+class Anchor(SymbolLocation):
+    """A memory's link to a symbol: its position and fingerprint when the link was made."""
 
     fingerprint: str
     commit: str = ""
-    """The commit that was checked out, if any; the file may have differed from it."""
+    """The commit that was checked out, if any; the file may have had uncommitted changes."""
 
     @classmethod
     def of(cls, symbol: Symbol, commit: str = "") -> Self:
-        """Take hold of the symbol as it is now."""
-        seen = {name: getattr(symbol, name) for name in SEEN}
-        return cls(**seen, fingerprint=str(symbol.fingerprint), commit=commit)
+        """Make an anchor from the symbol as it is now."""
+        location = {name: getattr(symbol, name) for name in SEEN}
+        return cls(**location, fingerprint=str(symbol.fingerprint), commit=commit)
 
     @property
     def symbol(self) -> Symbol:
-        """The symbol as it was then."""
-        seen = {name: getattr(self, name) for name in SEEN}
-        return Symbol(**seen, fingerprint=Fingerprint.parse(self.fingerprint))
+        """The symbol as it was when the anchor was made."""
+        location = {name: getattr(self, name) for name in SEEN}
+        return Symbol(**location, fingerprint=Fingerprint.parse(self.fingerprint))
 
 
 class Change(StrEnum):
-    """What became of a symbol, from nothing to the worst."""
+    """How a symbol changed, from not at all to deleted."""
 
     FRESH = "fresh"
     COSMETIC = "cosmetic"
@@ -161,68 +161,68 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staleness:
-    """What became of one anchor's symbol in the working tree that asks."""
+    """How one anchor's symbol changed in the current working tree."""
 
     anchor: Anchor
     change: Change
     edit: Change
-    """What happened to its content: the same as `change`, except beside renamed, moved and gone."""
+    """How its content changed; differs from `change` only for renamed, moved and deleted symbols."""
     text: str
-    """One sentence for a person: what changed."""
+    """One sentence for people that says what changed."""
     now: Anchor | None
-    """The symbol of today, wherever it is; none when it is gone."""
+    """The symbol as it is now, wherever it is; none if it was deleted."""
 
     @property
     def must_verify(self) -> bool:
-        """Whether acting on the memory without looking would be careless."""
+        """Whether the memory must be checked against the code before anyone acts on it."""
         return self.change is Change.GONE or self.edit in (Change.BODY_MAJOR, Change.SIGNATURE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """A file that bears on what is at hand, and why."""
+    """A file related to the code in question, and why."""
 
     path: str
     weight: float
-    """Comparable within one answer only."""
+    """Comparable only within one answer."""
     why: tuple[str, ...]
-    """Reasons in a person's words, the strongest first."""
+    """Reasons for people, the strongest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSession:
-    """A session in which files were touched together, as paths in the working tree at hand."""
+    """A session that read or edited files together; paths are relative to the current working tree."""
 
     id: SessionId
     agent: str
     at: str
-    """When it was last heard of."""
+    """When its last event arrived."""
     task: str
-    """What a person first asked for in it."""
+    """The first request a person made in it."""
     edited: tuple[str, ...]
     read: tuple[str, ...]
-    """Files it read and did not edit."""
+    """Files that it read but did not edit."""
 
     @property
     def summary(self) -> str:
-        """Who, when, which files, and what a person asked for, in one line; the task is quoted as it was said."""
-        edited, read = _listed(self.edited), _listed(self.read)
-        done = "; ".join(filter(None, (edited and f"edited {edited}", read and f"read {read}")))
+        """One line with the agent, date, files and the task, quoted word for word."""
+        edited_paths, read_paths = _join_paths(self.edited), _join_paths(self.read)
+        work = "; ".join(filter(None, (edited_paths and f"edited {edited_paths}", read_paths and f"read {read_paths}")))
         task = f'; task: "{first_line(self.task, MAX_TASK)}"' if self.task else ""
-        return f"session {short(self.id)} of {self.agent}, {day(self.at)}: {done}{task}"
+        return f"session {short(self.id)} of {self.agent}, {day(self.at)}: {work}{task}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callers:
-    """Who uses a symbol, as far as imports can tell."""
+    """Symbols that use a symbol, as far as imports show."""
 
     symbols: tuple[Symbol, ...]
     unresolved: int
-    """Symbols that mention the name without importing its file; some may mean this one."""
+    """How many symbols mention the name without importing its file; some may mean this one."""
     namesakes: int
-    """Other symbols of the same name that those may mean."""
+    """How many other symbols have the same name, which those may mean instead."""
 
 
-def _listed(paths: tuple[str, ...]) -> str:
+def _join_paths(paths: tuple[str, ...]) -> str:
     more = len(paths) - MAX_PATHS
     return ", ".join(paths[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")

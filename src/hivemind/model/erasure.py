@@ -1,4 +1,4 @@
-"""What an erasure reports: each place where the content was or may be, and what became of it."""
+"""The report of an erasure: each location of the content, and its state."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,11 +6,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Somewhere the content was or may be, and what became of it."""
+    """A location where the content was or may be, and its state."""
 
     name: str
     state: Literal["done", "pending", "remains", "outside"]
-    """Nothing was found there; it will be tried again; it is still there and why; it is out of our reach."""
+    """done: nothing is left there; pending: will be retried; remains: still there; outside: we cannot reach it."""
     detail: str
 
 
@@ -22,9 +22,9 @@ class Erasure:
     at: str
     places: tuple[Place, ...]
     batch: str = ""
-    """Names all entries of the log that belong to it."""
+    """Marks all log entries that belong to this erasure."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left that we could destroy."""
+        """Whether nothing is left that Hivemind could erase."""
         return all(place.state in ("done", "outside") for place in self.places)

@@ -1,7 +1,7 @@
-"""The facts that can be logged, and the envelope they travel in.
+"""The facts of the log, and the event that carries each of them.
 
-A fact is something that happened. Nobody edits it; a later fact corrects it. The meaning of a fact
-never changes: a new meaning is a new fact, and a program that does not know it keeps it unread.
+A fact is something that happened. It is never edited; a later fact corrects it. The meaning of a fact
+never changes: a new meaning is a new fact, and a program that does not know a fact stores it unread.
 """
 
 import dataclasses
@@ -14,17 +14,17 @@ from hivemind.model.code import Anchor
 from hivemind.model.erasure import Place
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
-from hivemind.model.metadata import NO_METADATA, Metadata, is_valid
+from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
 from hivemind.model.moments import is_written
 from hivemind.model.plain import as_json, revived
 from hivemind.model.scope import Scope
-from hivemind.model.session import Observed
+from hivemind.model.session import ObservationFields
 from hivemind.model.untrusted import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfMemory:
-    """What is said of one memory, and why."""
+class AboutMemory:
+    """Base of facts about one memory, with a reason."""
 
     memory_id: MemoryId
     reason: str = ""
@@ -32,7 +32,7 @@ class OfMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRemembered:
-    """Someone found something worth knowing next time."""
+    """A new memory was stored."""
 
     memory_id: MemoryId
     kind: Kind
@@ -51,17 +51,17 @@ class MemoryRemembered:
     derived_from: tuple[str, ...] = ()
     trace: Trace | None = None
     proposed: bool = False
-    """Its writer asks for review. What a low-trust channel brings is proposed anyway."""
+    """The writer asked for review. Memories from low-trust channels are always proposed."""
     metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRevised:
-    """A memory says something else from now on; what is empty stays as it was."""
+    """A memory was edited; empty fields stay as they were."""
 
     memory_id: MemoryId
     base: int
-    """The version the writer had read."""
+    """The version that the writer had read."""
     text: str = ""
     kind: Kind | None = None
     subject: str = ""
@@ -73,14 +73,14 @@ class MemoryRevised:
     links: tuple[str, ...] = ()
     reason: str = ""
     head: str = ""
-    """The entry that gave that version; where another came first, the two are a dispute."""
+    """The log entry that made that version; if another edit came first, the two edits are a dispute."""
     settles: tuple[EventId, ...] = ()
-    """Rival edits the writer had read, and decided about by this one."""
+    """Conflicting edits that the writer had read and that this edit settles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTagged:
-    """Labels were put on a memory or taken off."""
+    """Tags were added to a memory or removed."""
 
     memory_id: MemoryId
     added: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class MemoryTagged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAnnotated:
-    """Metadata of a memory was set or removed; what is not named stays as it was."""
+    """Metadata of a memory was set or removed; other metadata stays as it was."""
 
     memory_id: MemoryId
     metadata: Metadata = NO_METADATA
@@ -98,118 +98,118 @@ class MemoryAnnotated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryAnchored:
-    """It was tied to code as that is now, in place of what it was tied to before."""
+    """A memory was linked to code as it is now; earlier links are replaced."""
 
     memory_id: MemoryId
     anchors: tuple[Anchor, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySuperseded(OfMemory):
-    """Another memory took its place."""
+class MemorySuperseded(AboutMemory):
+    """Another memory replaced it."""
 
     by: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryCorroborated:
-    """The same was said again, from another source."""
+    """Another source said the same."""
 
     memory_id: MemoryId
     source: Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDisputed(OfMemory):
-    """It was found to contradict another memory."""
+class MemoryDisputed(AboutMemory):
+    """It contradicts another memory."""
 
     against: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisputeSettled:
-    """It no longer stands against another memory."""
+    """It no longer contradicts another memory."""
 
     memory_id: MemoryId
     against: MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryApproved(OfMemory):
-    """A reviewer confirmed it, or the settings let it pass."""
+class MemoryApproved(AboutMemory):
+    """A reviewer approved it, or the settings approve such memories automatically."""
 
     settles: tuple[EventId, ...] = ()
-    """Rival edits the reviewer had read, and decided against."""
+    """Conflicting edits that the reviewer had read and decided against."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVerified(OfMemory):
-    """Somebody looked and it still holds."""
+class MemoryVerified(AboutMemory):
+    """Somebody checked it and it is still correct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRetracted(OfMemory):
-    """It was taken back; it can be restored."""
+class MemoryRetracted(AboutMemory):
+    """It was withdrawn; it can be restored."""
 
     value: str = ""
-    """The keyed digest of what it says, where a person took it back: only a person says it again."""
+    """The keyed digest of its text, set if a person retracted it: then only a person may store that text again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRejected(OfMemory):
-    """A reviewer said no: taken back, and its value is refused from now on."""
+class MemoryRejected(AboutMemory):
+    """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: str
-    """The keyed digest of what it says; see ``model/values.py``."""
+    """The keyed digest of its text; see ``model/values.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRestored(OfMemory):
-    """It stands again as before it was taken back or replaced."""
+class MemoryRestored(AboutMemory):
+    """It counts again after it was retracted, rejected or replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRolledBack(OfMemory):
-    """Some of its events count as if they had never happened."""
+class MemoryRolledBack(AboutMemory):
+    """Some of its events are ignored from now on."""
 
     rollback: str
-    """Names the rollback, so that the whole of it can be undone."""
+    """The id of the rollback, by which all of it can be undone."""
     undone: tuple[EventId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackUndone:
-    """What a rollback took away counts again."""
+    """The events that a rollback had removed count again."""
 
     memory_id: MemoryId
     rollback: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryErased(OfMemory):
-    """Its content was destroyed everywhere we keep it; only this remains."""
+class MemoryErased(AboutMemory):
+    """Its content was deleted everywhere Hivemind stores it; only this fact remains."""
 
     values: tuple[str, ...] = ()
-    """Keyed digests of what it said, so that it stays out."""
+    """Keyed digests of its texts, so that they cannot be stored again."""
     imprints: tuple[str, ...] = ()
-    """By which what it said is found inside longer texts; see ``model/imprint.py``."""
+    """Digests that find its text inside longer texts; see ``model/imprint.py``."""
     bodies: tuple[EventId, ...] = ()
-    """Other entries of the log whose content went with it."""
+    """Other log entries whose content was deleted with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureFinished:
-    """The places of an erasure were swept and looked at again; the newest of these is its receipt."""
+    """The locations of an erasure were cleaned and checked; the newest of these facts is its receipt."""
 
     at: str
-    """When the erasure was asked for."""
+    """When the erasure was requested."""
     memories: tuple[MemoryId, ...]
     places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPublished:
-    """A copy of it was given to the team."""
+    """A copy of it was published to the team."""
 
     memory_id: MemoryId
     copy: MemoryId
@@ -217,7 +217,7 @@ class MemoryPublished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesRefused:
-    """The hub did not let entries count; they stay in their chain without content."""
+    """The hub refused entries; they stay in their chain without content."""
 
     bodies: tuple[EventId, ...]
     reason: str = ""
@@ -225,7 +225,7 @@ class EntriesRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRefused:
-    """Somebody tried what a rule forbids; what they wrote is not kept."""
+    """Somebody tried to write what a rule forbids; the text is not stored."""
 
     what: str
     rule: str
@@ -233,7 +233,7 @@ class WriteRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One line of a receipt."""
+    """One memory on a receipt."""
 
     memory_id: MemoryId
     rank: int
@@ -244,7 +244,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRecalled:
-    """Memories were put before somebody: the receipt, filed under the person's own scope."""
+    """Memories were shown to somebody: the receipt, stored in the person's own scope."""
 
     query: str
     shown: tuple[Shown, ...]
@@ -252,13 +252,13 @@ class MemoriesRecalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationMade(Observed):
+class ObservationMade(ObservationFields):
     """An agent did or said something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationCompleted:
-    """An agent's transcript told how a command ended, which its hook had not."""
+    """An agent's transcript gave the exit code of a command, which its hook had not."""
 
     session_id: str
     observation: EventId
@@ -267,36 +267,36 @@ class ObservationCompleted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationsDropped:
-    """Observations were let go: they were old, took too much room, or repeated what was erased."""
+    """Observations were deleted because they were old, took too much space, or repeated an erased text."""
 
     bodies: tuple[EventId, ...]
-    """The entries of the log whose content went."""
+    """The log entries whose content was deleted."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesLost:
-    """A damaged store was repaired, and these entries could not be saved."""
+    """A damaged store was repaired, and these entries could not be recovered."""
 
     gaps: tuple[str, ...] = ()
-    """Whole entries: the device, the first and the last number."""
+    """Ranges of lost entries: the device, the first and the last number."""
     bodies: tuple[EventId, ...] = ()
-    """Entries of which only the content is lost."""
+    """Entries that lost only their content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositorySeen:
-    """A working tree was met under a name; later it may have a better one."""
+    """A working tree was seen under a repository id; the id may improve later."""
 
     repo: str
     root: str
     tree: str = ""
-    """The mark of the working tree, which stays when its remote changes; empty in older entries."""
+    """The id of the working tree, which stays when its remote changes; empty in older entries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownFact:
-    """A fact that a newer program wrote: kept as it is, read by nobody here."""
+    """A fact that a newer program wrote; it is stored unchanged and not interpreted."""
 
     name: str
     body: str
@@ -338,13 +338,13 @@ FACTS: dict[str, type[Any]] = {
     for shape in get_args(Fact)
     if shape is not UnknownFact
 }
-"""Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log, for ever."""
-NAMES = {shape: name for name, shape in FACTS.items()}
+"""Facts by name: ``MemoryRolledBack`` is ``memory.rolled_back`` in the log. These names must never change."""
+NAME_BY_FACT = {shape: name for name, shape in FACTS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A fact, and when, where, how and by whom it came."""
+    """A fact with its time, author, channel, scope and repository."""
 
     id: EventId
     at: str
@@ -354,16 +354,16 @@ class Event:
     repo: str
     fact: Fact
     session: str = ""
-    """The session it was said in."""
+    """The session it was written in."""
     batch: str = ""
-    """The learning run it was part of."""
+    """The id of the import or learning run it belongs to."""
 
     @classmethod
     def read(
         cls, content: str, id: str, at: str, actor: str, channel: str, scope: str, repo: str, session: str, batch: str,
         fact: str,
     ) -> Self:  # fmt: skip
-        """The event that the words of an entry tell of."""
+        """The event from the fields of a log entry."""
         return cls(
             id=EventId(id), at=at, actor=actor, channel=Channel(channel), scope=Scope(scope), repo=repo,
             session=session, batch=batch, fact=decode(fact, content),
@@ -376,7 +376,7 @@ class Event:
 
     @property
     def moment(self) -> tuple[str, str]:
-        """Total order of events, the same on every device: later wins."""
+        """Sort key of events, the same on every device; the later event wins."""
         return self.at, self.id
 
 
@@ -384,11 +384,11 @@ def encode(fact: Fact) -> tuple[str, str]:
     """A fact as its name and its JSON."""
     if isinstance(fact, UnknownFact):
         return fact.name, fact.body
-    return NAMES[type(fact)], as_json(fact, terse=True)
+    return NAME_BY_FACT[type(fact)], as_json(fact, terse=True)
 
 
 def decode(name: str, body: str) -> Fact:
-    """The fact that ``encode`` wrote; fields that a newer program added are left aside."""
+    """The fact that ``encode`` wrote; fields that a newer program added are ignored."""
     shape = FACTS.get(name)
     if shape is None:
         return UnknownFact(name=name, body=body)
@@ -396,38 +396,42 @@ def decode(name: str, body: str) -> Fact:
 
 
 def ill_shaped(fact: Fact) -> str:
-    """What is wrong with a fact that somebody else made; nothing if all its values are what they should be."""
-    return _ill_shaped(fact, type(fact), "fact")
+    """The first field of a foreign fact with a wrong type or format, as a message; empty if all are valid."""
+    return _find_shape_error(fact, type(fact), "fact")
 
 
-def _ill_shaped(held: Any, wanted: Any, name: str) -> str:
-    if get_origin(wanted) is tuple:
-        wrong = [_ill_shaped(one, get_args(wanted)[0], name) for one in held] if isinstance(held, tuple) else [name]
-        return next(filter(None, wrong), "")
-    kinds = {getattr(one, "__supertype__", one) for one in get_args(wanted) or (wanted,)}
-    if type(held) not in kinds | ({int} if float in kinds else set()):
-        return f"{name} is a {type(held).__name__}"
-    if name in MOMENTS and held and not is_written(held):
-        return f"{name} is no moment"
-    if isinstance(held, Anchor) and (not FINGERPRINT.fullmatch(held.fingerprint) or OUTSIDE.search(held.path)):
-        return "an anchor does not hold on to code of the repository"
-    if isinstance(held, Metadata) and not is_valid(held):
-        return "metadata has a value that is no string, number or boolean"
-    if not dataclasses.is_dataclass(held):
+def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
+    if get_origin(expected_type) is tuple:
+        if not isinstance(value, tuple):
+            return name
+        item_errors = [_find_shape_error(item, get_args(expected_type)[0], name) for item in value]
+        return next(filter(None, item_errors), "")
+    # At run time a NewType such as MemoryId is its supertype, and JSON writes 1.0 as 1.
+    kinds = {getattr(kind, "__supertype__", kind) for kind in get_args(expected_type) or (expected_type,)}
+    if type(value) not in kinds | ({int} if float in kinds else set()):
+        return f"{name} is a {type(value).__name__}"
+    if name in TIMESTAMP_FIELDS and value and not is_written(value):
+        return f"{name} is not a timestamp"
+    if isinstance(value, Anchor) and (not FINGERPRINT.fullmatch(value.fingerprint) or OUTSIDE.search(value.path)):
+        return "an anchor has an invalid fingerprint or a path outside the repository"
+    if isinstance(value, Metadata) and not is_valid_metadata(value):
+        return "metadata has a value that is not a string, number or boolean"
+    if not dataclasses.is_dataclass(value):
         return ""
-    hints = get_type_hints(type(held))
-    fields = [_ill_shaped(getattr(held, one.name), hints[one.name], one.name) for one in dataclasses.fields(held)]
-    return next(filter(None, fields), "")
+    hints = get_type_hints(type(value))
+    names = [field.name for field in dataclasses.fields(value)]
+    return next(filter(None, (_find_shape_error(getattr(value, name), hints[name], name) for name in names)), "")
 
 
-MOMENTS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by"}
+# The format of str(Fingerprint).
 FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCII)
 OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
 
 
 def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
-    """The same fact with each piece of free text in it changed; ids and enumerations stay."""
-    return cast(Fact, _changed(fact, change))
+    """A copy of the fact with the change applied to all free text; ids and enumerations stay."""
+    return cast(Fact, _change_strings(fact, change))
 
 
 NOT_FREE_TEXT = {
@@ -437,12 +441,13 @@ NOT_FREE_TEXT = {
 }  # fmt: skip
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # Redaction must not touch ids, digests and timestamps, or the fact would no longer be valid.
         fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
-        return dataclasses.replace(value, **{name: _changed(getattr(value, name), change) for name in fields})
+        return dataclasses.replace(value, **{name: _change_strings(getattr(value, name), change) for name in fields})
     if isinstance(value, Metadata):
         return value.with_text_changed(change)
     if isinstance(value, tuple):
-        return tuple(_changed(item, change) for item in value)
+        return tuple(_change_strings(item, change) for item in value)
     return change(value) if type(value) is str else value

@@ -1,13 +1,13 @@
-"""The small words of English notes, and what each does to the words around it."""
+"""Word lists of English for parsing notes: connecting words, negations, synonyms and the like."""
 
 from enum import Enum, auto
 
 
 class Slot(Enum):
-    """What a connecting word makes of the words behind it."""
+    """The role of words in a statement; a connecting word begins a slot for the words after it."""
 
     HEAD = auto()
-    """Before any connecting word: what the statement is about."""
+    """The words before any connecting word: the topic of the statement."""
     IS = auto()
     USE = auto()
     BY = auto()
@@ -19,11 +19,11 @@ class Slot(Enum):
     FOR = auto()
     WHEN = auto()
     MANY = auto()
-    """There may be several of these: what something has or supports."""
+    """Slots that can have several values: what something has or supports."""
 
 
-def words(text: str) -> frozenset[str]:
-    """A set of words."""
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text as a set."""
     return frozenset(text.split())
 
 
@@ -46,33 +46,33 @@ CONNECTIVES: dict[str, Slot] = {
     for word in group.split()
 }
 PURPOSES = {word: slot for word, slot in CONNECTIVES.items() if slot is Slot.FOR}
-TOPICAL = words("has have supports support returns return fetches")
-"""Connecting words that belong to the topic too."""
-AUXILIARIES = words("has have had")
+TOPICAL = word_set("has have supports support returns return fetches")
+"""Connecting words that are also part of the topic."""
+AUXILIARIES = word_set("has have had")
 PREDICATES = frozenset({Slot.IS, Slot.USE, Slot.MANY})
 VERBS = frozenset(word for word, slot in CONNECTIVES.items() if slot in PREDICATES)
 """A text with one of these is a sentence."""
-RUNNING = words("run runs running")
+RUNNING = word_set("run runs running")
 """Something may run in several places, but runs on one platform."""
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.IN})
 """Slots in which even a common word may be a name, as in "build with make"."""
 
-NEGATIONS = words(
+NEGATIONS = word_set(
     "not never no don't doesn't didn't isn't aren't wasn't won't can't cannot mustn't shouldn't needn't dont doesnt"
     " cant avoid without stop stopped stopping neither nor refuse forbid forbids"
 )
 ENABLED = "enable"
 OPPOSITES = {
-    **dict.fromkeys(words("disable disables disabled off inactive false deactivated deactivate"), ENABLED),
-    **dict.fromkeys(words("forbidden prohibited banned disallowed impossible"), ""),
+    **dict.fromkeys(word_set("disable disables disabled off inactive false deactivated deactivate"), ENABLED),
+    **dict.fromkeys(word_set("forbidden prohibited banned disallowed impossible"), ""),
     "unsupported": "support",
     "optional": "requir",
 }
-"""Words that say the opposite of a stem; of an empty one, of everything said."""
+"""Words that negate a stem; an empty stem means that they negate the whole statement."""
 SYNONYMS = {
-    **dict.fromkeys(words("enable enables enabled active true activated activate yes"), ENABLED),
-    **dict.fromkeys(words("need needs needed require requires required requirement"), "requir"),
-    **dict.fromkeys(words("supported support supports"), "support"),
+    **dict.fromkeys(word_set("enable enables enabled active true activated activate yes"), ENABLED),
+    **dict.fromkeys(word_set("need needs needed require requires required requirement"), "requir"),
+    **dict.fromkeys(word_set("supported support supports"), "support"),
     "maximum": "max",
     "minimum": "min",
     "db": "databas",
@@ -80,16 +80,16 @@ SYNONYMS = {
     "app": "application",
     "repo": "repository",
 }
-"""Stems of words that say the same."""
+"""Words mapped to a common stem, because they mean the same."""
 SWITCHES = OPPOSITES.keys() | SYNONYMS.keys() | {"on", "no"}
-"""Words in whose place another note may have another word."""
-SWITCHED = words("turn turns turned switch switched")
+"""Words for which another note may use a different word, so that they are not searched for."""
+SWITCHED = word_set("turn turns turned switch switched")
 
-REFERRING = words(
+REFERRING = word_set(
     "a an the our my your its their his her we i you they he she it this that these those there us them everyone"
     " everything everybody anybody somebody team project all one's ok okay fine allowed permitted done again"
 )
-LIGHT = REFERRING | words(
+LIGHT = REFERRING | word_set(
     "just now currently always please still really actually finally only ever usually generally sadly careful hey free"
     " feel may can could should must shall will would might do does did being get gets got go goes going gone run runs"
     " running ran make makes made making keep keeps kept set sets put puts take takes taking taken anymore longer then"
@@ -101,27 +101,27 @@ LIGHT = REFERRING | words(
     " superseded dropped moved moving move migrated migrate migrating changed change changing become came come comes"
     " about roughly around approximately some environment env i'm we're we've they're it's that's there's i've you're"
 )
-"""Words that leave the topic and the value as they are."""
-PERSONS = words("i we you they he she it")
+"""Words that add nothing to the topic or the value."""
+PERSONS = word_set("i we you they he she it")
 
-ADDING = words("also too additionally besides plus another")
-EXCEPTING = words("only except unless")
-CHANGING = words(
+ADDING = word_set("also too additionally besides plus another")
+EXCEPTING = word_set("only except unless")
+CHANGING = word_set(
     "moved moving raised lowered increased decreased reduced bumped switched switching migrated migrating changed"
     " replaced became handed took"
 )
-EVENTS = words("fix fixed lost found debugged investigated noticed reverted refactored")
-"""Verbs of what was done once; that contradicts nothing."""
+EVENTS = word_set("fix fixed lost found debugged investigated noticed reverted refactored")
+"""Verbs for one-time events, which contradict nothing."""
 DEFINITE = (" is the ", " is our ", " is now the ", " is now our ")
-ASKING = words("maybe perhaps whether wondering considering might")
-ASKING_FIRST = words("open todo question idea proposal")
+ASKING = word_set("maybe perhaps whether wondering considering might")
+ASKING_FIRST = word_set("open todo question idea proposal")
 ASKING_PHRASES = ("should we", "not sure", "to be decided", "find out", "to decide", "check if")
-INTRODUCTIONS = words("in on at for during if when until with from")
-"""A sentence that begins with one of these is one clause, whatever its commas."""
-NUMBERED = words(
+INTRODUCTIONS = word_set("in on at for during if when until with from")
+"""A sentence that begins with one of these is one clause, even if it has commas."""
+NUMBERED = word_set(
     "number no step task phase part chapter section stage item case example option issue pr ticket rule figure table"
 )
-"""The number behind one of these is a name, not a value."""
+"""A number after one of these is a name, not a value."""
 
 LIMITS = {
     word: limit
@@ -136,15 +136,15 @@ LIMITS = {
     }.items()
     for word in group.split()
 }
-"""Words for environments; what holds in one need not hold in another."""
-LOCAL_THINGS = words("machine setup dev development env environment stack server database")
+"""Words for environments; a statement about one need not be true in another."""
+LOCAL_THINGS = word_set("machine setup dev development env environment stack server database")
 """A local database belongs to development; a local disk or a local time does not."""
 
-GIVING_UP = words(
+GIVING_UP = word_set(
     "not never instead rather replaced replaces replacing superseded dropped drop rid abandoned away from over stop"
     " stopped more longer"
 )
-"""Without one of these, nothing is given up."""
+"""A sentence gives something up only if it has one of these words; cheaper to check than the patterns."""
 GIVING_UP_TERMS = ("not", "instead", "rather", "replaced", "dropped", "from", "longer", "over")
 GIVEN_UP = (
     r"(?i)(?:(?:,| and| but) (?:not|never|no more)|\b(?:instead of|rather than|replac(?:ed|es|ing)|dropped|drop"
@@ -152,17 +152,17 @@ GIVEN_UP = (
     r"|stop(?:ped)? using|no more|no longer (?:uses?|using|runs?|running|deploys? to|depends?|on)"
     r"|(?:prefers?|preferred|choose|chose|picked) \S+ over))\s+"
     r"(?:use |using |on |the |a |an |from |as |into |in |to |with |[a-z]+ing )*(?P<name>`[^`]+`|[\w.+#/@-]*\w[+#]*)"
-    # Only a name that ends here: in "instead of REST polling" it is the polling that is given up.
+    # Only a name that ends here: "instead of REST polling" gives up polling, not REST.
     r"(?=\s*(?:$|[.,;:!)]|\b(?:for|in|on|as|when|to|with|because|since|and|at|by)\b))"
 )
 REPLACED_BY = (
     r"(?i)(?P<name>`[^`]+`|[\w.+#/@-]*\w) (?:was |has been |is |got )?(?:replaced (?:by|with)|superseded by)\b"
 )
-NAMELESS = LIGHT | CONNECTIVES.keys() | NEGATIONS | words("or and both")
+NAMELESS = LIGHT | CONNECTIVES.keys() | NEGATIONS | word_set("or and both")
 
 
 def is_plural(word: str) -> bool:
-    """Whether a word looks like the name of several things."""
+    """Whether a word looks like an English plural."""
     return word.endswith("s") and not word.endswith(("ss", "us", "is", "os"))
 
 

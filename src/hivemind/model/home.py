@@ -1,4 +1,7 @@
-"""Where a user's data lies. Kept to strings, because the hook pays for every import."""
+"""The directory of a user's data.
+
+Uses strings instead of pathlib, because the hook runs on every agent step and pays for each import.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -6,9 +9,9 @@ from os import path
 
 
 def data_directory(environ: Mapping[str, str]) -> str:
-    """The platform's place for a user's data, unless HIVEMIND_HOME names another."""
-    if named := environ.get("HIVEMIND_HOME"):
-        return path.abspath(path.expanduser(named))
+    """HIVEMIND_HOME if it is set, else the platform's directory for user data."""
+    if override := environ.get("HIVEMIND_HOME"):
+        return path.abspath(path.expanduser(override))
     user = environ.get("HOME") or path.expanduser("~")
     if sys.platform == "darwin":
         return path.join(user, "Library", "Application Support", "hivemind")

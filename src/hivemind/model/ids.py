@@ -1,4 +1,4 @@
-"""Names for things: ids that sort by time for events, short random ones for what people type."""
+"""Ids: time-ordered ones for events, random ones for memories, derived ones for what must be recorded only once."""
 
 import hashlib
 import secrets
@@ -11,31 +11,33 @@ SessionId = NewType("SessionId", str)
 ReceiptId = NewType("ReceiptId", str)
 
 SHORT = 8
-"""Characters shown to people; enough for a store of tens of thousands, and more may always be typed."""
+"""Characters shown to people; enough for tens of thousands of memories, and longer prefixes are accepted too."""
 
 
 def event_id(milliseconds: int) -> EventId:
-    """A UUIDv7: 48 bits of time, then randomness, so that the log reads in order."""
+    """A new UUIDv7: 48 bits of time, then random bits, so that ids sort by time."""
     bits = (milliseconds << 80) | secrets.randbits(80)
+    # Version 7 and variant 2, as RFC 9562 places them.
     bits = bits & ~(0xF << 76) | (0x7 << 76)
     bits = bits & ~(0x3 << 62) | (0x2 << 62)
     return EventId(str(UUID(int=bits)))
 
 
 def memory_id() -> MemoryId:
-    """Random from its first character, because people shorten ids from the end as in git."""
+    """A new id that is random from its first character, because people type prefixes of ids, as in git."""
     return MemoryId(secrets.token_hex(16))
 
 
 def derived(*parts: str) -> str:
-    """The same id for the same parts, so that seeing a thing twice records it once."""
+    """The same id for the same parts, so that something seen twice is recorded once."""
     digest = hashlib.sha256()
     for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        data = part.encode("utf-8", "surrogatepass")
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()[:32]
 
 
 def short(identifier: str) -> str:
-    """The form shown to people."""
+    """The shortened id that people see."""
     return identifier[:SHORT]

@@ -1,4 +1,4 @@
-"""What is worth knowing next time, what it rests on, and how far it may be believed."""
+"""Memories, their kinds, sources, trust and status."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -11,7 +11,7 @@ from hivemind.model.scope import Choice, Scope
 
 
 class Kind(Choice):
-    """What sort of claim it is; how long it lives and how it ranks follow."""
+    """The kind of a memory; its lifetime and ranking depend on it."""
 
     FACT = "fact"
     DECISION = "decision"
@@ -25,18 +25,18 @@ class Kind(Choice):
 
     @property
     def plural(self) -> str:
-        """Several of this kind, as a person asks for them."""
+        """The plural form of the kind's name."""
         return "fixes" if self is Kind.FIX else "summaries" if self is Kind.SUMMARY else f"{self}s"
 
     @property
     def bucket(self) -> "Bucket":
-        """The sort of memory this is, in four."""
-        return BUCKETS[self]
+        """The group of kinds this one belongs to."""
+        return BUCKET_BY_KIND[self]
 
 
 Bucket = Literal["project", "episodic", "procedural", "user"]
 
-BUCKETS: dict[Kind, Bucket] = {
+BUCKET_BY_KIND: dict[Kind, Bucket] = {
     Kind.FACT: "project",
     Kind.DECISION: "project",
     Kind.CONVENTION: "project",
@@ -50,7 +50,7 @@ BUCKETS: dict[Kind, Bucket] = {
 
 
 class Channel(StrEnum):
-    """How something came to us. A writer cannot choose it; the door does."""
+    """How something was written. The interface sets it; a writer cannot choose it."""
 
     PERSON = "person"
     FILE = "file"
@@ -61,17 +61,17 @@ class Channel(StrEnum):
 
     @property
     def trust(self) -> "Trust":
-        """How far this channel is believed."""
-        return TRUST_IN[self]
+        """The trust in memories from this channel."""
+        return TRUST_BY_CHANNEL[self]
 
     @property
     def needs_review(self) -> bool:
-        """Whether what comes this way starts as a proposal."""
+        """Whether memories from this channel start as proposals."""
         return self.trust is Trust.LOW
 
 
 class Trust(IntEnum):
-    """How far a memory may be believed. It falls through derivation; only a reviewer raises it."""
+    """How far a memory is trusted. Derived memories get less; only a reviewer raises it."""
 
     LOW = 1
     MEDIUM = 2
@@ -81,7 +81,7 @@ class Trust(IntEnum):
         return self.name.lower()
 
 
-TRUST_IN = {
+TRUST_BY_CHANNEL = {
     Channel.PERSON: Trust.HIGH,
     Channel.FILE: Trust.HIGH,
     Channel.AGENT: Trust.MEDIUM,
@@ -92,7 +92,7 @@ TRUST_IN = {
 
 
 class Status(StrEnum):
-    """Where a memory stands."""
+    """The state of a memory in its life cycle."""
 
     PROPOSED = "proposed"
     ACTIVE = "active"
@@ -103,12 +103,12 @@ class Status(StrEnum):
 
 
 STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
-"""Neither replaced nor taken back."""
+"""The statuses of memories that were neither replaced nor retracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """When something holds: from its start until the earlier of two ends; an empty end is none."""
+    """When a memory is valid: from its start to the earlier of two ends; an empty end means no end."""
 
     start: str
     valid_to: str = ""
@@ -116,25 +116,25 @@ class Period:
 
     @property
     def end(self) -> str:
-        """The earlier end."""
+        """The earlier of the two ends; empty if there is none."""
         return min(filter(None, (self.valid_to, self.expires_at)), default="")
 
     def overlaps(self, other: "Period") -> bool:
-        """Whether both hold at some moment."""
+        """Whether both are valid at some moment."""
         return (not self.end or other.start < self.end) and (not other.end or self.start < other.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a memory rests on; empty where nothing is known."""
+    """The evidence for a memory; unknown fields are empty."""
 
     channel: Channel
     actor: str = ""
-    """The person or agent that said so."""
+    """The person or agent who said it."""
     model: str = ""
     session_id: str = ""
     event: str = ""
-    """The log entry of the observation it was read from."""
+    """The log entry of the observation it was taken from."""
     file: str = ""
     lines: str = ""
     commit: str = ""
@@ -143,7 +143,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What was done, why, and how it ended."""
+    """An action of an agent, its reasoning and its result."""
 
     agent: str
     action: str
@@ -152,14 +152,14 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """The trace as one passage that can be searched and read."""
+        """The trace as one searchable text."""
         outcome = f" [{self.result}]" if self.result else ""
         return f"{self.action}{outcome}" + (f": {self.reasoning}" if self.reasoning else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
-    """An edit of a version that was no longer the newest; it waits for somebody to decide."""
+class ConflictingEdit:
+    """An edit based on an outdated version; it stays until somebody decides between the two."""
 
     id: EventId
     by: str
@@ -169,14 +169,14 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A claim worth knowing next time, with its sources and its standing."""
+    """A claim with its sources, trust and status."""
 
     id: MemoryId
     kind: Kind
     text: str
     scope: Scope
     repo: str
-    """The repository it holds in; empty where it holds everywhere."""
+    """The repository it applies to; empty if it applies everywhere."""
     owner: str
     channel: Channel
     trust: Trust
@@ -188,7 +188,7 @@ class Memory:
     links: tuple[str, ...] = ()
     """Code it is about, as written: ``path::symbol``."""
     anchors: tuple[Anchor, ...] = ()
-    """The same as it was found, with what it looked like then."""
+    """The same code as it was found, with its fingerprints."""
     subject: str = ""
     """One current value per scope and subject, such as ``deploy-target`` or ``REQ-12``."""
     confidence: float = 1.0
@@ -200,15 +200,15 @@ class Memory:
     supersedes: tuple[MemoryId, ...] = ()
     superseded_by: MemoryId | None = None
     contradicts: tuple[MemoryId, ...] = ()
-    """Memories that say otherwise, until somebody settles it."""
+    """Memories that contradict it, until somebody settles the dispute."""
     derived_from: tuple[str, ...] = ()
     batch: str = ""
     trace: Trace | None = None
     version: int = 1
     head: str = ""
-    """The entry of the log that gave this version."""
-    rivals: tuple[Rival, ...] = ()
-    """What others made of an older version, until somebody settles it."""
+    """The log entry that made this version."""
+    rivals: tuple[ConflictingEdit, ...] = ()
+    """Edits based on an older version, until somebody settles the dispute."""
     metadata: Metadata = NO_METADATA
 
     @property
@@ -219,26 +219,26 @@ class Memory:
     @property
     def session_id(self) -> SessionId | None:
         """The session it was learned in."""
-        named = [source.session_id for source in self.sources if source.session_id]
-        return SessionId(named[0]) if named else None
+        session_ids = [source.session_id for source in self.sources if source.session_id]
+        return SessionId(session_ids[0]) if session_ids else None
 
     @property
     def agent(self) -> str:
-        """The agent it came through, if one did."""
+        """The agent that brought it; empty if a person did."""
         if self.trace:
             return self.trace.agent
-        named = [s.actor for s in self.sources if s.channel is not Channel.PERSON and s.actor]
-        return named[0] if named else ""
+        agents = [source.actor for source in self.sources if source.channel is not Channel.PERSON and source.actor]
+        return agents[0] if agents else ""
 
     @property
     def period(self) -> Period:
-        """When it holds; from when it was recorded, if nobody said."""
+        """When it is valid; starts at the time of recording if nobody set a start."""
         return Period(self.valid_from or self.recorded_at, self.valid_to, self.expires_at)
 
     def is_expired(self, now: str) -> bool:
-        """Whether its own date has taken it out of recall."""
+        """Whether it is past its expiry date, so that recall leaves it out."""
         return bool(self.expires_at) and self.expires_at <= now
 
     def is_overdue(self, now: str) -> bool:
-        """Whether somebody promised to look at it again before now."""
+        """Whether its date for verification has passed without one."""
         return bool(self.verify_by) and self.verify_by <= now and self.last_verified_at < self.verify_by

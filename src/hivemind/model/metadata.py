@@ -1,4 +1,4 @@
-"""Metadata: short names with strings, numbers or booleans that a writer gives a memory."""
+"""Metadata of a memory: short names with strings, numbers or booleans."""
 
 import json
 import math
@@ -12,12 +12,12 @@ Value = str | int | float | bool
 
 MOST_KEYS, LONGEST_BYTES = 32, 4096
 LARGEST_INTEGER = 1 << 53
-"""Every reader of JSON keeps whole numbers up to here exact."""
+"""JSON readers that parse numbers as doubles keep integers exact up to here."""
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 class Metadata(Mapping[str, Value]):
-    """A dictionary that cannot change, so that facts and memories with metadata stay frozen and hashable."""
+    """An immutable dictionary, so that facts and memories with metadata stay frozen and hashable."""
 
     __slots__ = ("_values",)
 
@@ -45,24 +45,24 @@ class Metadata(Mapping[str, Value]):
         return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.items())
 
     def with_changes(self, values: Mapping[str, Value], without: tuple[str, ...] = ()) -> "Metadata":
-        """The same with some values set and some names left out."""
+        """A copy with some values set and some names removed."""
         return Metadata({name: value for name, value in self.items() if name not in without} | dict(values))
 
     def with_text_changed(self, change: Callable[[str], str]) -> "Metadata":
-        """The same with each string changed; the change sees the name too, which tells a password from a word."""
-        return Metadata({name: _with_text_changed(name, value, change) for name, value in self.items()})
+        """A copy with each string changed; the change sees ``name=value``, because the name can mark a password."""
+        return Metadata({name: _change_text(name, value, change) for name, value in self.items()})
 
 
 NO_METADATA = Metadata()
 
 
-def checked_metadata(given: object) -> Metadata:
-    """Metadata from a caller's dictionary, or an error that says what to correct."""
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"metadata must be a dictionary, not {given!r}; write it like {{'language': 'Python'}}")
-    if len(given) > MOST_KEYS:
-        raise InvalidInput(f"metadata has {len(given)} keys, the limit is {MOST_KEYS}; leave some out")
-    metadata = Metadata({_checked_key(name): _checked_value(name, value) for name, value in given.items()})
+def checked_metadata(values: object) -> Metadata:
+    """Metadata from a caller's dictionary; raises InvalidInput with what to correct."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"metadata must be a dictionary, not {values!r}; write it like {{'language': 'Python'}}")
+    if len(values) > MOST_KEYS:
+        raise InvalidInput(f"metadata has {len(values)} keys, the limit is {MOST_KEYS}; leave some out")
+    metadata = Metadata({_validate_key(name): _validate_value(name, value) for name, value in values.items()})
     size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
     if size > LONGEST_BYTES:
         raise InvalidInput(
@@ -71,19 +71,19 @@ def checked_metadata(given: object) -> Metadata:
     return metadata
 
 
-def is_valid(metadata: Metadata) -> bool:
-    """Whether metadata that another program wrote has the types that databases can keep."""
+def is_valid_metadata(metadata: Metadata) -> bool:
+    """Whether metadata from another program has only types that databases can store."""
     return all(isinstance(name, str) and is_valid_value(value) for name, value in metadata.items())
 
 
 def is_valid_value(value: object) -> bool:
-    """Whether a value is a string, a boolean, or a number that JSON can hold."""
+    """Whether a value is a string, a boolean, or a number that JSON can represent."""
     if isinstance(value, int):
         return -LARGEST_INTEGER <= value <= LARGEST_INTEGER
     return isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
 
 
-def _checked_key(name: object) -> str:
+def _validate_key(name: object) -> str:
     if not isinstance(name, str) or not KEY.fullmatch(name):
         raise InvalidInput(
             f"metadata key {name!r} is not a short identifier;"
@@ -92,21 +92,23 @@ def _checked_key(name: object) -> str:
     return name
 
 
-def _checked_value(name: str, value: object) -> Value:
+def _validate_value(name: str, value: object) -> Value:
     match value:
         case str():
             return checked(str(value), f"metadata {name!r}", longest=LONGEST_BYTES)
         case float() if math.isfinite(value):
             # 3.0 and 3 are the same number; one spelling makes them the same to every filter.
             return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
+        # Booleans are integers in Python, so they match as well.
         case int() if is_valid_value(value):
             return value
     raise InvalidInput(f"metadata {name!r} is {value!r}; a value is a string, a finite number, true or false")
 
 
-def _with_text_changed(name: str, value: Value, change: Callable[[str], str]) -> Value:
+def _change_text(name: str, value: Value, change: Callable[[str], str]) -> Value:
     if not isinstance(value, str):
         return value
-    before = f"{name}="
-    changed = change(before + value)
-    return changed.removeprefix(before) if changed.startswith(before) else change(value)
+    prefix = f"{name}="
+    result = change(prefix + value)
+    # If the change altered the name too, only the value is changed, without its name.
+    return result.removeprefix(prefix) if result.startswith(prefix) else change(value)

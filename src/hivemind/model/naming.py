@@ -1,4 +1,4 @@
-"""Whether a text names a person, customer, ticket or value, in whichever way names are written.
+"""Find names of people, customers, tickets or values in a text, however they are spelled.
 
 "ACME Corp" is named by acme-corp, ACME_Corp, AcmeCorp, "acme corp's" and acme.corp, but not by acme corporation; REQ-12
 by req_12 and REQ12, but not by REQ-123.
@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hivemind.errors import InvalidInput
-from hivemind.model.imprint import ASIDE, WORD, fold
+from hivemind.model.imprint import SEPARATOR, WORD, fold
 from hivemind.model.text import checked_label, neutral
 from hivemind.model.values import normalised
 
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
-"""The humps of an identifier; only Latin letters have any."""
-JOINTS = re.compile(r"[-_./\\:@#+~&'’]{1,2}")
-"""What may stand anywhere in an identifier."""
-APART = re.compile(r"\s*[^\w\s]{0,2}\s*")
-"""What may stand between two words of a name."""
+"""The parts of a camel-case identifier; only Latin letters have such parts."""
+JOINT = re.compile(r"[-_./\\:@#+~&'’]{1,2}")
+"""Characters that may join the parts of an identifier."""
+GAP = re.compile(r"\s*[^\w\s]{0,2}\s*")
+"""Characters that may separate two words of a name."""
 NOT_A_LETTER = re.compile(r"[\W_]+")
-PLAIN = str.maketrans("", "", "".join(chr(code) for code in range(128) if not chr(code).isalnum()))
-SHORTEST = 2
-AROUND = 40
-"""Characters that are shown on either side of a name."""
+ASCII_PUNCTUATION = str.maketrans("", "", "".join(chr(code) for code in range(128) if not chr(code).isalnum()))
+MIN_LETTERS = 2
+EXCERPT_MARGIN = 40
+"""Characters that an excerpt shows on either side of the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,117 +33,118 @@ class _Part:
     start: int
     end: int
     is_joined: bool
-    """To the part before it, as in an identifier."""
+    """Joined to the part before it, as in an identifier."""
     is_near: bool
-    """To the part before it, as the words of a name are."""
+    """As close to the part before it as the words of a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What somebody asks for, freed of how it is written."""
+    """A name to search for, independent of its spelling."""
 
     written: str
     forms: frozenset[str]
-    """Its letters and digits without anything between them, in each inflection."""
+    """Its letters and digits without separators, in each inflection."""
     borders: frozenset[int]
-    """Where in them a word ends."""
+    """Positions in them where a word ends."""
 
     @classmethod
     def parse(cls, text: str) -> "Name":
-        """The name that a person typed, or an error that says what to mend."""
-        written = checked_label(text, "the name")
-        parts = [part.text for part in _parts(written)]
-        squeezed = "".join(parts)
-        if len(squeezed) < SHORTEST:
-            raise InvalidInput(f"{written!r} is too short to look for; give at least two letters or digits")
+        """Parse a name that a person typed; raises InvalidInput with what to correct."""
+        label = checked_label(text, "the name")
+        parts = [part.text for part in _split_parts(label)]
+        letters = "".join(parts)
+        if len(letters) < MIN_LETTERS:
+            raise InvalidInput(f"{label!r} is too short to search for; give at least two letters or digits")
         ends = {sum(map(len, parts[:count])) for count in range(1, len(parts) + 1)}
-        # Words are known by the spaces and hyphens somebody typed; a single one may still be an identifier.
-        words = [fold(one) for one in WORD.findall(written) if one]
-        last = words[-1] if words and squeezed.endswith(words[-1]) else parts[-1]
-        forms = {squeezed.removesuffix(last) + form for form in _inflections(last)}
-        return cls(written, frozenset(forms), frozenset(ends))
+        # The last word as the person separated it may be a whole identifier of several parts.
+        words = [fold(word) for word in WORD.findall(label) if word]
+        last = words[-1] if words and letters.endswith(words[-1]) else parts[-1]
+        forms = {letters.removesuffix(last) + form for form in _inflect(last)}
+        return cls(label, frozenset(forms), frozenset(ends))
 
     def may_be_in(self, text: str) -> bool:
-        """A quick look; whoever wants to be sure asks ``find``."""
-        squeezed = _squeezed(text)
-        return any(form in squeezed for form in self.forms)
+        """A fast check whether a text may contain the name; ``find`` is exact."""
+        letters = _squeeze(text)
+        return any(form in letters for form in self.forms)
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Where a text first names it; nothing if it does not."""
+        """Start and end of the first occurrence of the name; none if there is none."""
         if not self.may_be_in(text):
             return None
-        parts = list(_parts(text))
-        for at, first in enumerate(parts):
-            end = self._ends(parts, at)
+        parts = list(_split_parts(text))
+        for index, first in enumerate(parts):
+            end = self._find_end(parts, index)
             if end is not None:
                 return first.start, end
         return None
 
     def excerpt(self, text: str) -> str:
-        """A short line around the place where a text names it; empty if it does not."""
-        place = self.find(text)
-        if place is None:
+        """A short line around the first occurrence of the name; empty if there is none."""
+        span = self.find(text)
+        if span is None:
             return ""
-        start, end = max(0, place[0] - AROUND), min(len(text), place[1] + AROUND)
-        cut = " ".join(neutral(text[start:end]).split())
-        return f"{'… ' if start else ''}{cut}{' …' if end < len(text) else ''}"
+        start, end = max(0, span[0] - EXCERPT_MARGIN), min(len(text), span[1] + EXCERPT_MARGIN)
+        passage = " ".join(neutral(text[start:end]).split())
+        return f"{'… ' if start else ''}{passage}{' …' if end < len(text) else ''}"
 
-    def _ends(self, parts: list[_Part], at: int) -> int | None:
-        """Where the name ends that begins with this part; nothing if none does."""
-        said = ""
-        longest = max(map(len, self.forms))
-        for part in parts[at:]:
-            if said and not self._may_follow(said, part):
+    def _find_end(self, parts: list[_Part], index: int) -> int | None:
+        """The end of a name that begins with this part; none if none does."""
+        letters = ""
+        max_length = max(map(len, self.forms))
+        for part in parts[index:]:
+            if letters and not self._may_follow(letters, part):
                 return None
-            said += part.text
-            if said in self.forms:
+            letters += part.text
+            if letters in self.forms:
                 return part.end
-            if len(said) >= longest:
+            if len(letters) >= max_length:
                 return None
         return None
 
-    def _may_follow(self, said: str, part: _Part) -> bool:
-        if len(said) in self.borders:
+    def _may_follow(self, letters: str, part: _Part) -> bool:
+        if len(letters) in self.borders:
             return part.is_joined or part.is_near
-        # 1-2 is not 12.
-        return part.is_joined and not (said[-1].isdigit() and part.text[0].isdigit())
+        # REQ1-2 is not REQ12.
+        return part.is_joined and not (letters[-1].isdigit() and part.text[0].isdigit())
 
 
-def _parts(text: str) -> Iterator[_Part]:
+def _split_parts(text: str) -> Iterator[_Part]:
     end = 0
     for word in WORD.finditer(text):
         if not word[1]:
             continue
-        start, gap = word.start(1), ASIDE.sub(" ", text[end : word.start(1)])
+        start, gap = word.start(1), SEPARATOR.sub(" ", text[end : word.start(1)])
         is_first = end == 0
         end = word.end(1)
-        humps = PART.findall(_without_accents(word[1])) or [word[1]]
-        for place, hump in enumerate(humps):
+        humps = PART.findall(_strip_accents(word[1])) or [word[1]]
+        for index, hump in enumerate(humps):
             if part := fold(hump):
-                inside = place > 0
+                inside = index > 0
                 yield _Part(
                     part, start, end,
-                    is_joined=inside or (not is_first and JOINTS.fullmatch(gap) is not None),
-                    is_near=inside or (not is_first and APART.fullmatch(gap) is not None),
+                    is_joined=inside or (not is_first and JOINT.fullmatch(gap) is not None),
+                    is_near=inside or (not is_first and GAP.fullmatch(gap) is not None),
                 )  # fmt: skip
 
 
-def _without_accents(word: str) -> str:
+def _strip_accents(word: str) -> str:
     if word.isascii():
         return word
-    return "".join(one for one in unicodedata.normalize("NFKD", neutral(word)) if not unicodedata.combining(one))
+    return "".join(char for char in unicodedata.normalize("NFKD", neutral(word)) if not unicodedata.combining(char))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     if "\\" in text or "\t" in text:
-        text = ASIDE.sub(" ", text)
+        text = SEPARATOR.sub(" ", text)
     if text.isascii():
-        return text.lower().translate(PLAIN)
+        return text.lower().translate(ASCII_PUNCTUATION)
     return NOT_A_LETTER.sub("", normalised(text))
 
 
-def _inflections(word: str) -> set[str]:
-    """A word, its singular and its plural, as English and its neighbours form them."""
+def _inflect(word: str) -> set[str]:
+    """A word, its singular and its plural, by the rules of English."""
+    # Digits and words of one or two letters have no plural.
     if not word.isalpha() or len(word) < 3:
         return {word}
     if word.endswith("ies") and len(word) > 4:
@@ -155,12 +156,5 @@ def _inflections(word: str) -> set[str]:
     else:
         single = word
     plural = single[:-1] + "ies" if single.endswith("y") else single + "s"
-    return (
-        {word, single, plural, single + "es"}
-        if single.endswith(("s", "x", "z", "ch", "sh"))
-        else {
-            word,
-            single,
-            plural,
-        }
-    )
+    has_es_plural = single.endswith(("s", "x", "z", "ch", "sh"))
+    return {word, single, plural} | ({single + "es"} if has_es_plural else set())

@@ -1,4 +1,4 @@
-"""Values as plain JSON types and back, for the log, for exports and for ``--json``."""
+"""Convert dataclasses to plain JSON types and back, for the log, exports and ``--json``."""
 
 import dataclasses
 import json
@@ -11,20 +11,20 @@ T = TypeVar("T")
 
 
 def plain(value: Any, *, terse: bool = False) -> Any:
-    """The value as dicts, lists, strings and numbers; terse leaves out what is at its default."""
+    """The value as dicts, lists, strings and numbers; terse omits fields that have their default."""
     if dataclasses.is_dataclass(value):
         return {
-            field.name: plain(held, terse=terse)
+            field.name: plain(content, terse=terse)
             for field in dataclasses.fields(value)
-            for held in [getattr(value, field.name)]
-            if not (terse and held == field.default)
+            for content in [getattr(value, field.name)]
+            if not (terse and content == field.default)
         }
     if isinstance(value, Enum):
         return str(value)
     if isinstance(value, list | tuple):
         return [plain(item, terse=terse) for item in value]
     if isinstance(value, Mapping):
-        return {name: plain(held, terse=terse) for name, held in value.items()}
+        return {name: plain(content, terse=terse) for name, content in value.items()}
     return value
 
 
@@ -33,36 +33,39 @@ def as_json(value: Any, *, terse: bool = False) -> str:
     return json.dumps(plain(value, terse=terse), ensure_ascii=False, separators=(",", ":"))
 
 
-def revived(shape: type[T], held: Mapping[str, Any]) -> T:
-    """The value that ``plain`` took apart; fields that a newer program added are left aside."""
-    known: Any = shape
-    makers = _makers(known).items()
-    return shape(**{name: make(held[name]) if make else held[name] for name, make in makers if name in held})
+def revived(shape: type[T], values: Mapping[str, Any]) -> T:
+    """The dataclass from what ``plain`` made of it; fields that a newer program added are ignored."""
+    # The cache takes a Hashable, which mypy does not see in type[T].
+    untyped_shape: Any = shape
+    converters = _find_converters(untyped_shape).items()
+    return shape(
+        **{name: convert(values[name]) if convert else values[name] for name, convert in converters if name in values}
+    )
 
 
 def from_row(shape: type[T], row: Iterable[Any]) -> T:
-    """The value whose fields these are, in order."""
-    known: Any = shape
-    return revived(shape, dict(zip(_makers(known), row, strict=True)))
+    """The dataclass from the values of its fields, in order."""
+    untyped_shape: Any = shape
+    return revived(shape, dict(zip(_find_converters(untyped_shape), row, strict=True)))
 
 
 @cache
-def _makers(shape: Any) -> dict[str, Callable[[Any], Any] | None]:
+def _find_converters(shape: Any) -> dict[str, Callable[[Any], Any] | None]:
     hints = get_type_hints(shape)
-    return {field.name: _maker(hints[field.name]) for field in dataclasses.fields(shape)}
+    return {field.name: _find_converter(hints[field.name]) for field in dataclasses.fields(shape)}
 
 
-def _maker(wanted: Any) -> Callable[[Any], Any] | None:
-    """What makes a value of this type from a plain one; none where they are the same."""
-    if get_origin(wanted) is tuple:
-        item = _maker(get_args(wanted)[0])
-        return lambda held: (tuple(map(item, held)) if item else tuple(held)) if isinstance(held, list) else held
-    kind = next((one for one in get_args(wanted) or (wanted,) if isinstance(one, type)), str)
+def _find_converter(expected_type: Any) -> Callable[[Any], Any] | None:
+    """The function that converts a plain value to this type; none if they are the same."""
+    if get_origin(expected_type) is tuple:
+        item = _find_converter(get_args(expected_type)[0])
+        return lambda value: (tuple(map(item, value)) if item else tuple(value)) if isinstance(value, list) else value
+    kind = next((type_ for type_ in get_args(expected_type) or (expected_type,) if isinstance(type_, type)), str)
     if dataclasses.is_dataclass(kind):
-        return lambda held: held if held is None or isinstance(held, kind) else revived(kind, held)
+        return lambda value: value if value is None or isinstance(value, kind) else revived(kind, value)
     if issubclass(kind, Mapping):
         mapping: Any = kind
-        return lambda held: held if isinstance(held, kind) else mapping(held)
+        return lambda value: value if isinstance(value, kind) else mapping(value)
     if issubclass(kind, Enum):
-        return lambda held: None if held is None else kind(held)
+        return lambda value: None if value is None else kind(value)
     return None

@@ -1,4 +1,4 @@
-"""What a detector found worth knowing, and what it rests on."""
+"""Memories that a detector proposes, with their evidence."""
 
 from dataclasses import dataclass
 
@@ -9,21 +9,21 @@ from hivemind.model.session import Observation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A claim that nobody has made in so many words; a person decides whether it holds."""
+    """A claim derived from sessions or commits; a person decides whether it is correct."""
 
     detector: str
     kind: Kind
     text: str
     sources: tuple[Source, ...]
-    """The observations or the commit it was read from, the telling one first."""
+    """The observations or the commit it was derived from, the most important first."""
     tags: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     edits: tuple[Observation, ...] = ()
-    """By which the code it is about is found."""
+    """Edits from which the related code is found."""
     confidence: float = 0.7
 
     @property
     def memory_id(self) -> MemoryId:
-        """The same for the same evidence, so that looking at it again proposes nothing new."""
-        evidence = [part for one in self.sources for part in (one.session_id, one.event, one.commit)]
+        """The same id for the same evidence, so that a second run proposes nothing twice."""
+        evidence = [part for source in self.sources for part in (source.session_id, source.event, source.commit)]
         return MemoryId(derived("proposal", self.detector, *evidence, self.sources[0].quote))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Type(Enum):
-    """What a word can be compared with."""
+    """The type of a word; only words of one type can be compared."""
 
     WORD = auto()
     NAME = auto()
@@ -29,7 +29,7 @@ class Quantity(NamedTuple):
     value: str
     type: Type
     following: int = 0
-    """How many of the following words belong to it."""
+    """How many of the next words belong to it."""
 
 
 NUMBER = r"v?(?P<digits>\d[\d.,]*)(?P<unit>%|[a-z]{0,4})$"
@@ -54,6 +54,7 @@ UNITS: dict[str, tuple[Type, float]] = {
         ("week weeks weekly", Type.TIME, 604_800),
         ("month months monthly", Type.TIME, 2_592_000),
         ("year years yearly", Type.TIME, 31_536_000),
+        # Decimal and binary units count as equal.
         ("kb kib", Type.SIZE, 1),
         ("mb mib", Type.SIZE, 1e3),
         ("gb gib", Type.SIZE, 1e6),
@@ -71,43 +72,46 @@ YEAR = (
 )  # fmt: skip
 MONTHS = {form: month for month in YEAR for form in (month, month[:3])} | {"sept": "september"}
 NOT_ONLY_MONTHS = frozenset(("may", "mar", "march", "dec"))
-PLACES_IN_A_MONTH = frozenset(("first", "second", "third", "fourth", "last"))
+"""Names of months that are also ordinary words or abbreviations; they count as months only beside a day."""
+WEEKS_OF_MONTH = frozenset(("first", "second", "third", "fourth", "last"))
 
 
-def read_quantity(word: str, following: list[str]) -> Quantity | None:
-    """The quantity that begins with a word in lower case, if one does."""
+def parse_quantity(word: str, following: list[str]) -> Quantity | None:
+    """Parse a quantity that begins with this lower-case word; none if it begins none."""
     if word in FREQUENCIES:
         return Quantity(f"{UNITS[word][1]:g}", Type.TIME)
-    return _date(word, following) or _number(NUMBER_WORDS.get(word, word), following)
+    return _parse_date(word, following) or _parse_number(NUMBER_WORDS.get(word, word), following)
 
 
-def _date(word: str, following: list[str]) -> Quantity | None:
+def _parse_date(word: str, following: list[str]) -> Quantity | None:
     after = following[0] if following else ""
     if word in DAYS:
         return Quantity(DAYS[word], Type.DATE)
-    if word in PLACES_IN_A_MONTH and after in DAYS:
+    if word in WEEKS_OF_MONTH and after in DAYS:
         return Quantity(f"{word} {DAYS[after]}", Type.DATE, 1)
     if word in MONTHS and re.match(DAY_OF_MONTH, after):
-        return Quantity(f"{MONTHS[word]} {_digits(after)}", Type.DATE, 1)
+        return Quantity(f"{MONTHS[word]} {_keep_digits(after)}", Type.DATE, 1)
     if after in MONTHS and re.match(DAY_OF_MONTH, word):
+        # A year is consumed but not compared: "12 March" and "12 March 2026" are the same day.
         has_year = len(following) > 1 and following[1].isdigit() and len(following[1]) == 4
-        return Quantity(f"{MONTHS[after]} {_digits(word)}", Type.DATE, 1 + has_year)
+        return Quantity(f"{MONTHS[after]} {_keep_digits(word)}", Type.DATE, 1 + has_year)
     if word in MONTHS and word not in NOT_ONLY_MONTHS:
         return Quantity(MONTHS[word], Type.DATE)
     return Quantity(word, Type.DATE) if re.match(DATE, word) else None
 
 
-def _number(word: str, following: list[str]) -> Quantity | None:
+def _parse_number(word: str, following: list[str]) -> Quantity | None:
     match = re.match(NUMBER, word)
     if not match:
         return None
     digits, unit = match["digits"].replace(",", "").rstrip("."), match["unit"]
-    is_apart = not unit and bool(following) and following[0] in UNITS
-    known = UNITS.get(following[0] if is_apart else unit)
-    if known and digits.count(".") < 2:
-        return Quantity(f"{float(digits) * known[1]:g}", known[0], int(is_apart))
+    is_separate = not unit and bool(following) and following[0] in UNITS
+    type_and_factor = UNITS.get(following[0] if is_separate else unit)
+    # Two dots make a version number, not a decimal.
+    if type_and_factor and digits.count(".") < 2:
+        return Quantity(f"{float(digits) * type_and_factor[1]:g}", type_and_factor[0], int(is_separate))
     return Quantity(f"{digits}{unit}", Type.NUMBER)
 
 
-def _digits(text: str) -> str:
+def _keep_digits(text: str) -> str:
     return "".join(filter(str.isdigit, text))

@@ -1,4 +1,4 @@
-"""A question, what came back, and the proof of what was shown."""
+"""Queries, hits, answers and receipts."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,11 +10,11 @@ from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Sight
 
 TO_VERIFY = ": verify before acting"
-"""How what the code puts in doubt is marked, for its reader and on the receipt."""
+"""Ends the label of a memory whose code changed, in the answer and on the receipt."""
 
 
 class Detail(StrEnum):
-    """How much of a memory is shown."""
+    """How much of each memory an answer shows."""
 
     HEADLINE = "headline"
     STANDARD = "standard"
@@ -23,7 +23,7 @@ class Detail(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What to look for, where, as of when, and how much of it fits."""
+    """A search: text, visibility, time, filters and limits."""
 
     text: str
     sight: Sight
@@ -31,17 +31,17 @@ class Query:
     limit: int
     max_tokens: int
     as_of: str = ""
-    """Answer with what was believed then."""
+    """Search the memories as they were stored at this time."""
     true_at: str = ""
-    """Answer with what, as far as is known today, was true then."""
+    """Search for what was valid at this time, by what is known today."""
     detail: Detail = Detail.STANDARD
     scope: Scope | None = None
     kinds: tuple[Kind, ...] = ()
     tags: tuple[str, ...] = ()
     agent: str = ""
-    """The agent it came through."""
+    """Only memories that this agent brought."""
     since: str = ""
-    """Only what was recorded at or after this moment, and ``until`` before that one."""
+    """Only memories recorded at or after this time, and before ``until``."""
     until: str = ""
     statuses: tuple[Status, ...] = (Status.ACTIVE, Status.DISPUTED)
     where: Metadata = NO_METADATA
@@ -49,59 +49,59 @@ class Query:
 
     @property
     def moment(self) -> str:
-        """The point in time the answer speaks of."""
+        """The time that the answer is about."""
         return self.as_of or self.now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One reason why a memory stands where it stands."""
+    """One reason for a hit's rank."""
 
     name: str
     score: float
     why: str
-    """In plain words."""
+    """An explanation for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A memory that answers, the passage that does, and why."""
+    """A memory that matches a query, the matching passage, and why it ranks there."""
 
     memory: Memory
     passage: str
     score: float
     signals: tuple[Signal, ...]
     labels: tuple[str, ...] = ()
-    """What a reader must know before using it: elsewhere, overdue, disputed."""
+    """What a reader must know before using it: other repository, overdue, disputed."""
     may_conflict: tuple[MemoryId, ...] = ()
-    """Other hits that may say otherwise; what certainly does is in ``memory.contradicts``."""
+    """Hits that may contradict this one; certain contradictions are in ``memory.contradicts``."""
     tokens: int = 0
     is_sure: bool = True
-    """Whether it answers the question, or is only among the closest there are."""
+    """Whether it answers the question; otherwise it is only one of the closest matches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """What to tell the reader, and the receipt for having told it."""
+    """The answer to a query, and the id of its receipt."""
 
     query: Query
     hits: tuple[Hit, ...]
     text: str
     receipt: ReceiptId | None = None
     files: tuple[Related, ...] = ()
-    """Files that bear on the code that was asked about."""
+    """Files related to the code in question."""
     sessions: tuple[SharedSession, ...] = ()
-    """Sessions that touched files there together, the newest first."""
+    """Sessions that read or edited those files together, the newest first."""
 
     @property
     def answers(self) -> tuple[Hit, ...]:
-        """The hits that answer the question, without those that are only the closest."""
+        """The hits that answer the question, without those that are only close matches."""
         return tuple(hit for hit in self.hits if hit.is_sure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Proof that a memory was put before somebody."""
+    """Proof that a memory was shown to somebody."""
 
     id: ReceiptId
     memory_id: MemoryId

@@ -1,4 +1,4 @@
-"""What the verbs report back about what they did or found."""
+"""The results of commands."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hivemind.model.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a memory is believed, what became of it, and whom it reached."""
+    """A memory with its history and the receipts of who saw it."""
 
     memory: Memory
     history: tuple[Step, ...]
@@ -23,32 +23,32 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import brought."""
+    """The result of an import."""
 
     new: int
     known: int
     refused: int
     batch: str
-    """Names it for a rollback."""
+    """The id of the import, for a rollback."""
     unreadable: tuple[str, ...] = ()
-    """Which lines could not be read, and why; they are in the quarantine."""
+    """Lines that could not be read, and why; they are in the quarantine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOut:
-    """A line of an instruction file that a person decided against before."""
+    """A line of an instruction file that was skipped because a person had decided against it."""
 
     file: str
     lines: str
     why: str
     """Rejected, retracted or erased."""
     text: str
-    """Empty for what was erased, which is not repeated."""
+    """Empty for an erased text, which must not be shown again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced:
-    """What instruction files said, and what of it was new or gone."""
+    """The result of syncing instruction files: how many lines they have, how many are new or gone."""
 
     said: int
     new: int
@@ -58,22 +58,22 @@ class Synced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A memory as the team gets to see it, and what of it stays here."""
+    """A memory as the team will see it, and what is withheld."""
 
     memory: Memory
     text: str
     sources: tuple[Source, ...]
     channel: Channel
-    """How far it will be believed follows from this."""
+    """Decides how far the team trusts it."""
     withheld: tuple[str, ...]
-    """What was taken out of it."""
+    """What is removed from it."""
     copy: str = ""
-    """The team's memory, once it is published."""
+    """The id of the team's copy, once it is published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A memory that waits for a person, with what it rests on and what it conflicts with."""
+    """A memory that needs review, with the reason and the memories it conflicts with."""
 
     memory: Memory
     why: str
@@ -82,30 +82,30 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
-    """Which model searches by meaning, and how far it has come."""
+    """The embedding model, and how many memories it has embedded."""
 
     name: str
     dimension: int
     embedded: int
     waiting: int
     without: str
-    """Why there is none, if there is none."""
+    """Why there is no model; empty if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """How a model does on the memories at hand."""
+    """The search quality and speed of a model on the memories of this store."""
 
     name: str
     found: float
-    """Mean reciprocal rank of a memory when its first half is the question."""
+    """Mean reciprocal rank of memories when the first half of each is the question."""
     milliseconds: float
-    """For one text."""
+    """Time to embed one text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What memory cost a session."""
+    """How many memories and tokens a session was given."""
 
     actor: str
     session_id: str
@@ -113,19 +113,19 @@ class Spent:
     prompts: int
     recalls: int
     memories: int
-    """How many were put before it, each time counted."""
+    """How many memories it was shown; repeats count each time."""
     told_before: int
-    """How many of them an earlier session had been told: found out once, and not again."""
+    """How many of them an earlier session was already shown, so that nobody had to find them out again."""
     not_looked_up: int
-    """Of those, how many came unasked and were not asked for in the session; what it would have read in files instead
-    nobody knows."""
+    """How many of those were shown automatically and never searched for in the session. What it would have read in
+    files instead is unknown."""
     unasked_tokens: int
     asked_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """How much there is."""
+    """The size of a store."""
 
     memories: tuple[tuple[str, str, str, int], ...]
     """Scope, kind, status, count."""
@@ -137,40 +137,40 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfilled:
-    """What the past had to tell."""
+    """The result of importing past transcripts and commits."""
 
     batch: str
-    """Names what was learned, for a rollback."""
+    """The id of the import, for a rollback."""
     learned: int
-    """Proposals made from it."""
+    """Proposals made from the imported data."""
     transcripts: int = 0
     sessions: int = 0
     observations: int = 0
     new: int = 0
-    """Of the observations, those nobody had told before."""
+    """How many of the observations were not yet stored."""
     commits: int = 0
     skipped: tuple[tuple[str, int], ...] = ()
-    """Why lines could not be read, and how many."""
+    """Reasons why lines could not be read, and how many lines each."""
     quarantined: int = 0
-    """Of these, how many were set aside; the others were read and are of no use."""
+    """How many of these lines are in the quarantine; the others were read and have no use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distilled:
-    """What was learned from sessions."""
+    """The result of learning from sessions."""
 
     sessions: int
     proposed: int
     known: int
-    """Said before, here or by another session."""
+    """Already stored, from this or another session."""
     refused: int
-    """Rejected or erased before, so they stay out."""
+    """Refused because they were rejected or erased before."""
     by_detector: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """Observations that were let go, to keep within the settings."""
+    """How much was deleted to keep within the limits of the settings."""
 
     observations: int
     bytes: int
@@ -178,7 +178,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """A memory that the code at hand puts in doubt, and by what."""
+    """A memory whose code changed, and how."""
 
     memory: Memory
     became: tuple[Staleness, ...]
@@ -186,31 +186,31 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relevant:
-    """What bears on code or on a task: what is known, which files, who calls it."""
+    """Memories, files and callers related to code or to a task."""
 
     recall: Recall
     callers: Callers | None
-    """Of a single symbol; none for anything else."""
+    """Callers of a single symbol; none for anything else."""
 
     @property
     def files(self) -> tuple[Related, ...]:
-        """The files that bear on it, and why."""
+        """The related files, and why."""
         return self.recall.files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexed:
-    """What is known about a working tree."""
+    """The size of a working tree's index."""
 
     files: int
     symbols: int
     changed: int
-    """Files that had changed since the last look."""
+    """Files that changed since the last indexing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """Something worth doing now, and why."""
+    """A command to run next, and why."""
 
     command: str
     why: str
@@ -218,45 +218,45 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a person stands: what is remembered, who is connected, what waits."""
+    """An overview of the store: memories, connected agents, and what needs attention."""
 
     store: str
     bytes: int
     repository: str
     memories: tuple[tuple[str, int], ...]
-    """Of those in sight, how many have which status."""
+    """Status and count of the visible memories."""
     elsewhere: int
-    """How many belong to other repositories."""
+    """How many memories belong to other repositories."""
     last_session: Session | None
     connected: tuple[str, ...]
     waiting: int
     doubted: int
     quarantined: int
-    """How many things could not be read."""
+    """How many inputs could not be read."""
     next: tuple[NextStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """One day of memory."""
+    """Statistics of one day."""
 
     date: str
     learned: int
     memories: tuple[tuple[str, int], ...]
-    """All recorded by the end of it: status as it is today, count."""
+    """Current status and count of all memories recorded by the end of the day."""
     recalls: int
     to_verify: int
-    """Of the recalls, those that showed something the code puts in doubt."""
+    """How many of the recalls showed a memory whose code changed."""
     briefs: int
     brief_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """A repository, and what was learned in it."""
+    """A repository and its memories."""
 
     repo: str
-    """Empty for what holds everywhere."""
+    """Empty for memories that apply everywhere."""
     memories: tuple[tuple[str, int], ...]
     """Status, count."""
     newest: str
@@ -264,17 +264,17 @@ class Stock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """Code behind a memory: what became of it, as it was and as it is."""
+    """The code of an anchor, then and now, and how it changed."""
 
     staleness: Staleness
     then: str
-    """Empty where no commit has kept it."""
+    """Empty if no commit contains it."""
     now: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tie:
-    """A memory on a symbol or file, and what became of that."""
+    """A memory linked to a symbol or file, and how that changed."""
 
     memory: Memory
     path: str
@@ -284,19 +284,19 @@ class Tie:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """What lies around a file or folder."""
+    """The contents, related files and memories of a file or folder."""
 
     target: str
     is_file: bool
     children: tuple[tuple[str, int], ...]
-    """Of a folder: paths, and how many files lie in each; 0 for a file."""
+    """For a folder: its paths, and how many files each contains; 0 for a file."""
     symbols: tuple[Symbol, ...]
     related: tuple[Related, ...]
     ties: tuple[Tie, ...]
 
 
 class Sort(StrEnum):
-    """What sort of thing names somebody or something."""
+    """Where a mention was found."""
 
     MEMORY = "memory"
     VERSION = "earlier version"
@@ -311,49 +311,50 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """Something kept here that names what was asked for."""
+    """A stored item that contains the name searched for."""
 
     sort: Sort
     id: str
-    """Of the memory, log entry or session; of a file, its name."""
+    """The id of the memory, log entry or session; for a file, its name."""
     repo: str
-    """The repository it belongs to; empty where it holds everywhere."""
+    """The repository it belongs to; empty if it applies everywhere."""
     at: str
     excerpt: str
     session: str = ""
-    """The session it was seen in."""
+    """The session it was observed in."""
     stays: str = ""
-    """Why it cannot be erased from here; empty where it can."""
+    """Why it cannot be erased from here; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mentions:
-    """Everything kept here that names something."""
+    """All stored items that contain a name."""
 
     about: str
     found: tuple[Mention, ...]
 
     @property
     def erasable(self) -> tuple[Mention, ...]:
-        """What goes if nothing is left out."""
-        return tuple(one for one in self.found if not one.stays)
+        """The mentions that can be erased."""
+        return tuple(mention for mention in self.found if not mention.stays)
 
-    def less(self, left_out: Iterable[str]) -> tuple[Mention, ...]:
-        """What is to be erased: all that can be, less what a person names by its id, its session or its file."""
-        kept: set[str] = set()
-        for written in left_out:
-            prefix = written.strip()
-            names = {name for one in self.found for name in (one.id, one.session) if name}
+    def less(self, exclusions: Iterable[str]) -> tuple[Mention, ...]:
+        """The mentions that can be erased, without those that a person excludes by id, session or file."""
+        excluded_names: set[str] = set()
+        for text in exclusions:
+            prefix = text.strip()
+            names = {name for mention in self.found for name in (mention.id, mention.session) if name}
             matching = {name for name in names if prefix and name.startswith(prefix)}
+            # An exact name wins over names that begin with it.
             matching = {prefix} if prefix in names else matching
             if not matching:
                 raise InvalidInput(
                     f"nothing in the list is called {prefix!r}; give an id, session or file as the list shows it"
                 )
-            kept |= matching
-        return tuple(one for one in self.erasable if not {one.id, one.session} & kept)
+            excluded_names |= matching
+        return tuple(mention for mention in self.erasable if not {mention.id, mention.session} & excluded_names)
 
     def by_sort(self) -> list[tuple[Sort, list[Mention]]]:
-        """Grouped, in the order in which sorts are listed."""
-        groups = [(sort, [one for one in self.found if one.sort is sort]) for sort in Sort]
+        """The mentions grouped by sort, in the order of ``Sort``."""
+        groups = [(sort, [mention for mention in self.found if mention.sort is sort]) for sort in Sort]
         return [(sort, group) for sort, group in groups if group]

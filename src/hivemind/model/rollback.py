@@ -1,4 +1,4 @@
-"""Which learning to undo, and what that means for each memory."""
+"""What a rollback selects, and what it changes."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from hivemind.model.memory import Memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Whose learning to undo; what is empty does not narrow."""
+    """Which changes to undo; empty fields do not restrict the selection."""
 
     session: str = ""
     source: str = ""
-    """A file, as it stands in a memory's sources."""
+    """A file, as named in a memory's sources."""
     agent: str = ""
     batch: str = ""
     since: str = ""
@@ -20,7 +20,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a rollback means for one memory."""
+    """The effect of a rollback on one memory."""
 
     memory_id: MemoryId
     undone: tuple[EventId, ...]

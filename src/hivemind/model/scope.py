@@ -1,4 +1,4 @@
-"""Whose a memory is, where it holds, and what a reader may see."""
+"""Scopes of memories, repositories, and what a reader may see."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,11 +8,11 @@ from hivemind.errors import InvalidInput
 
 
 class Choice(StrEnum):
-    """One of a few words that a person may write."""
+    """An enumeration that a person can write by name."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The one a person named."""
+        """Parse a name; raises InvalidInput with the valid names."""
         try:
             return cls(text.strip().lower())
         except ValueError:
@@ -21,7 +21,7 @@ class Choice(StrEnum):
 
 
 class Scope(Choice):
-    """Whose it is: mine everywhere, mine in this repository, or the team's."""
+    """Who a memory belongs to: one person everywhere, one person in one repository, or the team."""
 
     USER = "user"
     PROJECT = "project"
@@ -30,46 +30,47 @@ class Scope(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """A repository as every clone and worktree of it is known, and where it lies here."""
+    """A repository: its id, shared by all clones and worktrees, and its path on this machine."""
 
     id: str
     """``remote:host[:port]/path``, else ``commit:<first commit>``, else ``path:<directory>``."""
     root: str
-    """The top of the working tree at hand; empty on a hub, which has none."""
+    """The root of the current working tree; empty on a hub, which has none."""
     tree: str = ""
-    """What tells this working tree from every other; its linked worktrees share it."""
+    """The id of the working tree; linked worktrees share it."""
     former_id: str = ""
-    """What the id was under earlier rules, where these gave another one."""
+    """The id by the rules of earlier versions, if it was different."""
     known_as: tuple[str, ...] = ()
-    """What this same working tree was called before: without a remote, under another address, by earlier rules."""
+    """Earlier ids of this working tree: before it had a remote, with another remote, or by earlier rules."""
 
     @property
     def name(self) -> str:
-        """A short name for people; not an identity."""
+        """A short name for people; not unique."""
+        # A commit id means nothing to people, so the folder gives the name.
         tail = self.root if self.id.startswith("commit:") else self.id
         return tail.rstrip("/").rsplit("/", 1)[-1]
 
 
 def elsewhere(repo: str) -> str:
-    """How something of another repository is labelled."""
+    """The label of a memory from another repository."""
     kind, _, name = repo.partition(":")
     return f"from another repository: {name[:12] if kind == 'commit' else name.rsplit('/', 1)[-1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a reader may see; every query carries it, and nothing in a question can widen it."""
+    """What a reader may see. Every query carries it; the text of a question cannot extend it."""
 
     repos: tuple[str, ...]
-    """The repository at hand, under each name it had."""
+    """The current repository, under each id it had."""
     everywhere: bool = False
-    """Also what this person learned in other repositories, labelled."""
+    """Include this person's memories of other repositories, labelled."""
 
     def is_elsewhere(self, repo: str) -> bool:
-        """Whether something belongs to a repository other than the one at hand."""
+        """Whether a memory belongs to another repository than the current one."""
         return bool(repo) and any(self.repos) and repo not in self.repos
 
     @classmethod
     def of(cls, repository: Repository, *, everywhere: bool = False) -> "Sight":
-        """What may be seen from a working tree; on a hub, from no repository in particular, all that is the team's."""
+        """What may be seen from a working tree; on a hub, which has no repository, all memories of the team."""
         return cls(repos=(repository.id, *repository.known_as), everywhere=everywhere or not repository.id)

@@ -1,4 +1,4 @@
-"""What an agent did, as it happened."""
+"""Sessions of agents and their observations."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,11 +6,11 @@ from enum import StrEnum
 from hivemind.model.ids import SessionId
 
 LONGEST_RAW = 72 * 1024
-"""Characters of what could not be read that are passed on."""
+"""Characters of unreadable input that are kept for the quarantine."""
 
 
 class Seen(StrEnum):
-    """What sort of thing was observed."""
+    """The kind of an observation."""
 
     STARTED = "started"
     PROMPT = "prompt"
@@ -22,8 +22,8 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What is told of one thing seen in a session."""
+class ObservationFields:
+    """The fields that an observation and its fact share."""
 
     agent: str
     session_id: str
@@ -31,50 +31,50 @@ class Observed:
     directory: str = ""
     text: str = ""
     tool: str = ""
-    """The tool as this agent calls it; for a subagent, its type."""
+    """The agent's own name of the tool; for a subagent, its type."""
     input: str = ""
     output: str = ""
     command: str = ""
-    """The command line, where the tool was a shell: the same field whatever the agent calls its shell."""
+    """The command line if the tool was a shell, whatever the agent calls its shell tool."""
     exit_code: int | None = None
     failed: bool = False
-    """The agent said that the call did not succeed."""
+    """The agent reported that the call failed."""
     file: str = ""
     diff: str = ""
-    """What changed in the file, as a unified diff."""
+    """The change of the file, as a unified diff."""
     before: str = ""
-    """Git's name for the file's content before the edit; empty where the agent does not tell it."""
+    """Git's blob id of the file before the edit; empty if the agent does not report it."""
     after: str = ""
-    """Git's name for the file's content after the edit."""
+    """Git's blob id of the file after the edit."""
     subagent: str = ""
-    """Whose step it was, if not the session's own: words here are an agent's, never a person's."""
+    """The subagent that took this step, if any; its prompts are written by an agent, never by a person."""
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation(Observed):
-    """One thing seen in a session. The observations of a session, in order, are its trace."""
+class Observation(ObservationFields):
+    """One step of a session. The observations of a session, in order, are its trace."""
 
     source_id: str
-    """The agent's own id for this, so that seeing it twice records it once."""
+    """The agent's own id of this step, so that a step seen twice is recorded once."""
     at: str = ""
     turn: str = ""
-    """The agent's own id of the turn, where what was said in it has none and its words are part of the id."""
+    """The agent's id of the turn, if its messages have no ids; then their text is part of the source id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Something that could not be read, and why."""
+    """Input that could not be read, and why."""
 
     reason: str
     where: str = ""
     raw: str = ""
-    """What it said, or the first LONGEST_RAW characters of it; empty where it was read but is nothing we know."""
+    """The input, up to LONGEST_RAW characters; empty if it was readable but of an unknown kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One run of an agent, as a line of a list."""
+    """A summary of one run of an agent."""
 
     id: SessionId
     agent: str
@@ -84,25 +84,25 @@ class Session:
     last_seen_at: str
     observations: int
     task: str
-    """What a person first asked for in it."""
+    """The first request a person made in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """A file that a session changed."""
+    """A file that a session edited."""
 
     file: str
     edits: int
     added: int
-    """Lines, over all edits; and removed."""
+    """Lines added over all edits; ``removed`` likewise."""
     removed: int
     why: str
-    """What the agent last said before its last edit, or what it was asked."""
+    """The agent's last message before its last edit, or the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A command, how it ended, and the end of what it printed."""
+    """A command, its exit code, and the end of its output."""
 
     command: str
     exit_code: int | None
@@ -113,30 +113,30 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
-    """Where a session stands: the short-term memory beside the long-term one."""
+    """The current state of a session: its task, edits and last commands."""
 
     session: Session
     task: str
-    """What a person asked for last."""
+    """The last request of a person."""
     edited: tuple[Edited, ...]
-    """In the order in which they were last changed, the newest first."""
+    """The most recently edited first."""
     outputs: tuple[Ran, ...]
     """The last commands, the newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handover:
-    """What another agent needs to go on where this session stopped."""
+    """What another agent needs to continue a session."""
 
     session: Session
     asked: tuple[str, ...]
-    """What a person asked for, in order."""
+    """The requests of a person, in order."""
     edited: tuple[Edited, ...]
     failed: tuple[Ran, ...]
-    """Commands that failed when they were last run."""
+    """Commands whose last run failed."""
     open: tuple[str, ...]
-    """What was planned and not done, or asked and not answered."""
+    """Planned steps that were not done, and questions that were not answered."""
     last_said: str
-    """How the agent ended."""
+    """The agent's last message."""
     text: str = ""
-    """All of it as an agent reads it."""
+    """The whole handover as text for an agent."""

@@ -1,4 +1,4 @@
-"""A team's hub and its devices: who may do what, and what they say to each other."""
+"""Roles, devices, tokens, and the messages between a hub and its devices."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,11 @@ from hivemind.model.scope import Choice
 from hivemind.model.wire import Entry
 
 LEASE_DAYS = 60
-"""How long a device may keep the team's memories without asking what became of them."""
+"""How long a device may use the team's memories without syncing, so that erasures reach it."""
 
 
 class Role(Choice):
-    """What somebody may do with the team's memories; each may do what the one before it may."""
+    """What a member may do; each role includes the rights of the one before it."""
 
     READER = "reader"
     WRITER = "writer"
@@ -20,7 +20,7 @@ class Role(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """Somebody who speaks to the hub, as the token says."""
+    """The person or agent that a token identifies."""
 
     person: str
     role: Role
@@ -28,27 +28,27 @@ class Member:
 
     @property
     def may_write(self) -> bool:
-        """Whether anything they bring counts."""
+        """Whether the hub accepts their entries."""
         return self.role is not Role.READER
 
     @property
     def may_review(self) -> bool:
-        """Whether their verdicts count; an agent's never do."""
+        """Whether they may approve and reject; an agent never may."""
         return self.role in (Role.REVIEWER, Role.ADMIN) and not self.is_agent
 
     @property
     def is_admin(self) -> bool:
-        """Whether they may say who else comes in."""
+        """Whether they may manage members and tokens."""
         return self.role is Role.ADMIN and not self.is_agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """What the hub tells a device that says hello."""
+    """The hub's reply to the first request of a device."""
 
     team: str
     key: bytes
-    """Keys the digests of values that stay out of the team, so that each device can refuse them."""
+    """The key for digests of rejected and erased values, so that each device can refuse them."""
     person: str
     role: Role
     has: int
@@ -58,20 +58,20 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """What became of entries that a device brought."""
+    """The hub's reply to a push."""
 
     has: int
-    """How many entries of its chain the hub has now; the next one is expected."""
+    """How many entries of the device's chain the hub has now; it expects the next one."""
     refused: tuple[tuple[str, str], ...] = ()
-    """Entries that do not count, and why."""
+    """Ids of refused entries, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """The next entries of the team's log, and where to go on."""
+    """The next entries of the team's log, and the cursor for the next request."""
 
     after: int
-    """What was asked for."""
+    """The cursor of the request."""
     entries: tuple[Entry, ...]
     cursor: int
     end: int
@@ -80,21 +80,21 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device as the hub knows it."""
+    """A device of the team, and how far it has synced."""
 
     id: str
     person: str
     cursor: int
     last_seen_at: str
     behind: int
-    """How many entries it has not read."""
+    """How many entries it has not yet pulled."""
     erasures: int
-    """How many of them are erasures: content that may still be on it."""
+    """How many of them are erasures, so that the device may still have the erased content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The team a store belongs to, and how far the two have come with each other."""
+    """The team of a store, and how far the two are in sync."""
 
     team: str
     key: bytes
@@ -102,7 +102,7 @@ class Membership:
     role: Role
     lease_days: int
     cursor: int = 0
-    """How far this store has read the team's log."""
+    """How far this store has pulled the team's log."""
     pushed: int = 0
     """How many entries of its own chain the hub has."""
     synchronised_at: str = ""
@@ -110,41 +110,41 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synchronised:
-    """What an exchange with the hub brought."""
+    """The result of a sync with the hub."""
 
     pushed: int
     pulled: int
     erased: int
-    """Memories that others had erased, and are gone from here now."""
+    """Memories that others had erased and that are now deleted here."""
     refused: tuple[tuple[str, str], ...]
-    """Entries of ours that do not count, and why."""
+    """Ids of our entries that the hub refused, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamStatus:
-    """How this store stands with its team."""
+    """The state of sync between this store and its team."""
 
     membership: Membership | None
     waiting: int
-    """Entries of ours that the hub does not have yet."""
+    """Entries that the hub does not have yet."""
     lease_ends_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """Somebody the hub let in."""
+    """A member whose token the hub accepted."""
 
     team: str
     member: Member
     token: str = ""
-    """The id of the token that was shown, never the token."""
+    """The id of the token, never the token itself."""
     until: str = ""
-    """When what an identity provider vouched for ends; of our own tokens the database knows."""
+    """When a login by an identity provider expires; for our own tokens the database has the date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """A key to a team's memory, as it is listed: the secret itself was shown once and is not kept."""
+    """A token of a team as it is listed; the secret was shown once and is not stored."""
 
     id: str
     name: str
@@ -156,13 +156,13 @@ class Token:
     last_used_at: str
 
     def is_good(self, now: str) -> bool:
-        """Whether it opens anything."""
+        """Whether the token is neither revoked nor expired."""
         return not self.revoked_at and self.expires_at > now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Somebody was turned away."""
+    """A request that the hub refused."""
 
     at: str
     who: str

@@ -1,4 +1,4 @@
-"""What text we take, and how it is made safe to show."""
+"""Validate text from outside, and make it safe to show."""
 
 import re
 import unicodedata
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from hivemind.errors import InvalidInput
 
 LONGEST_TEXT = 64 * 1024
-"""Bytes of one memory; longer things are files, and a memory can point at a file."""
+"""Bytes of one memory; longer texts belong into a file, which a memory can point to."""
 LONGEST_REQUEST = 1024 * 1024
 LONGEST_LABEL = 200
 
-UNWELCOME = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-"""Control characters other than tab, newline and carriage return: terminals obey them."""
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters other than tab, newline and carriage return; terminals execute them."""
 
 HIDDEN = re.compile(
     # A flag such as Scotland's is spelled in tag characters; only that spelling is kept.
@@ -22,17 +22,18 @@ HIDDEN = re.compile(
     "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Characters that show nothing but can carry or reorder text."""
+"""Invisible characters that can hide or reorder text."""
 
 LINE_ENDS = re.compile("\r\n|[\r\x85\u2028\u2029]")
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 UNSHOWABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What JSON lets stand although it is no text to be shown; it escapes the earlier control characters itself."""
+"""Unprintable characters that JSON does not escape itself, unlike the control characters below U+0020."""
 PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
+"""More than four accents on one letter; stacked marks can cover the lines above and below."""
 
 
 def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -> str:
-    """The text, stripped, or an error that says what to mend."""
+    """The text, stripped; raises InvalidInput with what to correct."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidInput(f"{what} is empty; say what is worth knowing")
@@ -45,23 +46,23 @@ def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -
         raise InvalidInput(f"{what} is not valid Unicode at character {at}; save it as UTF-8") from None
     if size > longest:
         raise InvalidInput(f"{what} has {size:,} bytes, the limit is {longest:,}; shorten it or point at a file")
-    unwelcome = UNWELCOME.search(text)
-    if unwelcome:
-        code = f"U+{ord(unwelcome[0]):04X}"
+    control_character = CONTROL_CHARACTERS.search(text)
+    if control_character:
+        code = f"U+{ord(control_character[0]):04X}"
         raise InvalidInput(f"{what} contains the control character {code}; remove it")
     return text
 
 
 def checked_label(text: str, what: str) -> str:
-    """A short single line, such as a tag or a subject."""
+    """A short single line, such as a tag or a subject; raises InvalidInput with what to correct."""
     label = checked(text, what, longest=LONGEST_LABEL)
     if "\n" in label or "\t" in label:
-        raise InvalidInput(f"{what} must be a single line")
+        raise InvalidInput(f"{what} has several lines; write it on one line")
     return label
 
 
 def decoded(raw: bytes, what: str = "the text") -> str:
-    """Bytes from outside as text."""
+    """Decode bytes as UTF-8; raises InvalidInput with what to correct."""
     if len(raw) > LONGEST_REQUEST:
         raise InvalidInput(f"{what} has {len(raw):,} bytes, the limit is {LONGEST_REQUEST:,}; shorten it")
     try:
@@ -71,20 +72,21 @@ def decoded(raw: bytes, what: str = "the text") -> str:
 
 
 def neutral(text: str) -> str:
-    """Text that a terminal or a model reads as text: nothing in it is obeyed or hidden."""
+    """Text without control and invisible characters, which a terminal would execute or a person would not see."""
     lines = LINE_ENDS.sub("\n", text)
-    shown = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
-    return PILED_MARKS.sub(r"\1", shown)
+    # Control characters leave a visible replacement character; invisible ones leave nothing.
+    visible_text = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
+    return PILED_MARKS.sub(r"\1", visible_text)
 
 
 def escaped(json_text: str) -> str:
-    """JSON in which nothing is obeyed or hidden on a terminal, and which still says the same."""
-    shown = HIDDEN.sub(lambda match: match["kept"] or _escapes(match[0]), json_text)
-    return UNSHOWABLE.sub(lambda match: _escapes(match[0]), shown)
+    """JSON with control and invisible characters escaped; its value stays the same."""
+    visible_text = HIDDEN.sub(lambda match: match["kept"] or _escape_character(match[0]), json_text)
+    return UNSHOWABLE.sub(lambda match: _escape_character(match[0]), visible_text)
 
 
-def _escapes(character: str) -> str:
-    """A character as JSON escapes it; one beyond the first plane takes two."""
+def _escape_character(character: str) -> str:
+    """A character as a JSON escape; one beyond U+FFFF takes two."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
@@ -92,14 +94,14 @@ def _escapes(character: str) -> str:
 def tags(labels: str | Iterable[str]) -> tuple[str, ...]:
     """Tags from ``"a, b"`` or a list: lower case, each once, in order."""
     parts = labels.split(",") if isinstance(labels, str) else labels
-    kept = [checked_label(part, "a tag").lower() for part in parts if part.strip()]
-    return tuple(dict.fromkeys(kept))
+    valid_tags = [checked_label(part, "a tag").lower() for part in parts if part.strip()]
+    return tuple(dict.fromkeys(valid_tags))
 
 
 def first_line(text: str, longest: int = 100) -> str:
-    """A headline: the first line, cut at a word; a line ends at whatever a terminal or a model takes for an end."""
+    """The first line, cut at a word if it is too long; all Unicode line ends count."""
     line = unicodedata.normalize("NFC", neutral(text).strip().split("\n", 1)[0])
     if len(line) <= longest:
         return line
-    cut = line[:longest].rsplit(" ", 1)[0]
-    return cut + " …"
+    shortened_line = line[:longest].rsplit(" ", 1)[0]
+    return shortened_line + " …"

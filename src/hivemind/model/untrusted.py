@@ -1,4 +1,4 @@
-"""Read JSON and lines that came from outside, within limits, so that bad input gives an error and nothing worse.
+"""Read JSON and lines from outside within limits, so that bad input only causes an error.
 
 Standard library only, because the hook loads this for long payloads.
 """
@@ -21,11 +21,11 @@ DECODER = json.JSONDecoder()
 
 
 class Unreadable(ValueError):
-    """Input that cannot be read; the message says why in plain words."""
+    """Input that cannot be read; the message says why."""
 
 
 class TooMuch(Unreadable):
-    """Input that may be well-formed, but is beyond a limit."""
+    """Input that exceeds a limit; it may be well-formed."""
 
 
 class Line(NamedTuple):
@@ -33,26 +33,26 @@ class Line(NamedTuple):
 
     number: int
     content: bytes
-    """Without its line end; only the beginning, where the line is too long."""
+    """Without the line end; only the beginning if the line is too long."""
     end: bytes
-    """Of a line that is too long, how it ends."""
+    """The last bytes of a line that is too long; empty for others."""
     is_cut: bool
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text, or an error that says why there is none.
+    """Parse a JSON text; raises Unreadable with the reason.
 
-    Of a key that stands twice the last value counts, as in every agent's own parser.
+    If a key occurs twice, its last value counts, as in every agent's own parser.
     """
-    text = (_decoded(text) if isinstance(text, bytes) else text).removeprefix(BYTE_ORDER_MARK).strip()
+    text = (_decode(text) if isinstance(text, bytes) else text).removeprefix(BYTE_ORDER_MARK).strip()
     value, end = parse_json_prefix(text)
     if end < len(text):
-        raise Unreadable(f"not JSON: something follows the value at character {end}")
+        raise Unreadable(f"not JSON: extra data after the value at character {end}")
     return value
 
 
 def parse_json_prefix(text: str, start: int = 0) -> tuple[Any, int]:
-    """The JSON value that begins at a place of a text, and where it ends."""
+    """Parse the JSON value that begins at a position of a text; returns it with the position of its end."""
     try:
         value, end = DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -62,13 +62,13 @@ def parse_json_prefix(text: str, start: int = 0) -> tuple[Any, int]:
         raise TooMuch("a number is too long: more than 4,300 digits") from None
     except RecursionError:
         raise TooMuch(TOO_DEEP) from None
-    # Counting brackets costs almost nothing and settles it for nearly every text.
+    # Counting brackets is cheap and is enough for nearly every text.
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _is_too_deep(value):
         raise TooMuch(TOO_DEEP)
     return value, end
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -76,7 +76,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Level by level and not by recursion, as the depth is what may be wrong."""
+    """Walks level by level, because recursion would fail on exactly the values to detect."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
         level = [
@@ -91,20 +91,20 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, ending: int = 256) -> Iterator[Line]:
-    """The lines of a stream; of one that is too long the beginning and the end, so that memory stays bounded."""
+    """The lines of a stream; only the beginning and end of a line that is too long, so that memory stays bounded."""
     number = 0
     while content := stream.readline(longest + 1):
         number += 1
         end, is_cut = b"", len(content) > longest and not content.endswith(b"\n")
-        while is_cut and not end.endswith(b"\n") and (rest := stream.readline(1 << 20)):
-            end = (end + rest)[-ending:]
+        while is_cut and not end.endswith(b"\n") and (chunk := stream.readline(1 << 20)):
+            end = (end + chunk)[-ending:]
         yield Line(number, content[:longest].rstrip(b"\r\n"), end.rstrip(b"\r\n"), is_cut)
 
 
 def text_lines(stream: BinaryIO, longest: int = LONGEST_MESSAGE) -> Iterator[str]:
-    """The lines of a stream as text, each cut behind the limit; what is no UTF-8 becomes half characters.
+    """The lines of a stream as text, each cut after the limit; invalid UTF-8 becomes lone surrogates.
 
-    So a line that is too long is no JSON, and text with half characters is refused wherever text is checked.
+    A cut line is then invalid JSON, and every check of text refuses lone surrogates.
     """
     for line in bounded_lines(stream, longest + 1):
         yield line.content.decode("utf-8", "surrogateescape")

@@ -1,8 +1,8 @@
-"""What a memory says, freed of how it is spelled, and a name for it that does not give it away.
+"""Normalise texts and compute keyed digests of them, to refuse rejected and erased texts.
 
-A rejected or erased value must stay out also when it comes back in other letters. So it is compared without case,
-spaces, invisible and look-alike characters; and it is remembered only as a digest keyed with a secret of the store,
-because a plain digest of a short text could be guessed.
+Such a text must be refused also in another spelling, so it is compared without case, spaces, invisible and look-alike
+characters. Only a digest keyed with a secret of the store is stored, because a plain digest of a short text could be
+guessed.
 """
 
 import hmac
@@ -20,17 +20,17 @@ LOOK_ALIKES = {
 AS_LATIN = str.maketrans({like: letter for letter, likes in LOOK_ALIKES.items() for like in likes})
 
 SOFT = re.compile(r"[\s.,;:!?'\"“”‘’`´()\[\]{}*_~…–—-]+")
-"""What may stand between words without changing what is said; < > = + # % do change it."""
+"""Separators that do not change the meaning of a text; < > = + # % do change it."""
 
 
 def normalised(text: str) -> str:
-    """The same for every way of spelling the same words."""
-    composed = unicodedata.normalize("NFKD", neutral(text)).casefold()
-    if not composed.isascii():  # ASCII has neither marks nor look-alikes, and most texts are ASCII.
-        composed = "".join(letter for letter in composed if not unicodedata.combining(letter)).translate(AS_LATIN)
-    return SOFT.sub(" ", composed).strip()
+    """A form of a text that is the same for every spelling of its words."""
+    folded_text = unicodedata.normalize("NFKD", neutral(text)).casefold()
+    if not folded_text.isascii():  # ASCII has neither marks nor look-alikes, and most texts are ASCII.
+        folded_text = "".join(letter for letter in folded_text if not unicodedata.combining(letter)).translate(AS_LATIN)
+    return SOFT.sub(" ", folded_text).strip()
 
 
 def value(text: str, secret: bytes) -> str:
-    """A name for what a text says that tells nothing without the secret."""
+    """The keyed digest of a normalised text; it reveals nothing without the secret."""
     return hmac.digest(secret, normalised(text).encode("utf-8", "replace"), "sha256").hex()

@@ -1,7 +1,6 @@
-"""Entries of a log as they travel: the header word for word, and what keeps it honest.
+"""Log entries as they are sent between devices and hub, with their hash chain.
 
-The arithmetic of the chain stands here, because the log that writes it and every machine that takes an entry in must
-reckon the same.
+The hashes are computed here, because the log that writes an entry and every machine that receives it must agree.
 """
 
 import hashlib
@@ -18,19 +17,19 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 
 START = "0" * 64
-"""What stands before the first entry of a chain."""
+"""The previous hash of the first entry of a chain."""
 LONGEST_CONTENT = 512 * 1024
 LONGEST_WORD = 2_000
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""What a database will not keep as text."""
+"""Characters that databases cannot store as text."""
 
 
 class Header(NamedTuple):
-    """Who, when, where and which fact; never changed, and chained to the one before it."""
+    """The metadata of an entry; it never changes and contains the hash of the header before it."""
 
     id: str
     device: str
-    """The chain it stands in."""
+    """The device whose chain it belongs to."""
     seq: int
     prev_hash: str
     at: str
@@ -46,13 +45,13 @@ class Header(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """What the next header of the chain names."""
+        """The hash that the next header of the chain contains."""
         return hashlib.sha256(json.dumps(self, ensure_ascii=False).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A header with the content it seals; without it once that was erased or refused."""
+    """A header with its content; the content is none once it was erased or refused."""
 
     header: Header
     salt: bytes = b""
@@ -60,22 +59,23 @@ class Entry:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether the content is what the header says; nothing can be said of what is gone."""
+        """Whether the content matches the header's digest; true if there is no content to compare."""
         return self.content is None or digest(self.salt, self.content) == self.header.digest
 
     @property
     def event(self) -> Event | None:
-        """The event it tells of, unless its content is gone."""
-        return None if self.content is None else event(self.header, self.content)
+        """The event of the entry; none if it has no content."""
+        return None if self.content is None else parse_event(self.header, self.content)
 
 
 def digest(salt: bytes, content: str) -> str:
-    """The name of a content that tells nothing once its salt is gone."""
+    """The salted digest of a content; it reveals nothing once the salt is deleted."""
     return hmac.digest(salt, content.encode(), "sha256").hex()
 
 
-def event(header: Header, content: str) -> Event:
-    """The event that a header and its content tell of."""
+def parse_event(header: Header, content: str) -> Event:
+    """The event of a header and its content."""
+    # Fields 4 to 10 are at, actor, channel, scope, repo, session and batch, as Event.read takes them.
     return Event.read(content, header.id, *header[4:11], header.fact)
 
 
@@ -84,37 +84,38 @@ def packed(entry: Entry) -> dict[str, Any]:
     return {"header": list(entry.header), "salt": entry.salt.hex(), "content": entry.content}
 
 
-def unpacked(held: Any) -> Entry:
-    """The entry that ``packed`` made, or an error that says what is wrong with it."""
+def unpacked(values: Any) -> Entry:
+    """Validate and parse an entry that ``packed`` made; raises InvalidInput with the reason."""
     try:
-        entry = Entry(header=Header(*held["header"]), salt=bytes.fromhex(held["salt"]), content=held["content"])
+        entry = Entry(header=Header(*values["header"]), salt=bytes.fromhex(values["salt"]), content=values["content"])
     except (KeyError, TypeError, ValueError):
-        raise InvalidInput("an entry has a header, a salt and a content; this one has not") from None
-    wrong = _wrong(entry)
-    if wrong:
-        raise InvalidInput(f"entry {str(entry.header.id)[:40]!r} cannot be taken: {wrong}")
+        raise InvalidInput("the entry is malformed; it needs a header, a salt and a content") from None
+    error = _find_error(entry)
+    if error:
+        raise InvalidInput(f"entry {str(entry.header.id)[:40]!r} is invalid: {error}")
     return entry
 
 
-def _wrong(entry: Entry) -> str:
+def _find_error(entry: Entry) -> str:
     header = entry.header
     words = [value for name, value in zip(Header._fields, header, strict=True) if name != "seq"]
     if not all(isinstance(word, str) and len(word) <= LONGEST_WORD and not UNSTORABLE.search(word) for word in words):
-        return "a field of its header is no short text"
+        return "a field of its header is not a short text"
+    # Not isinstance, because True is an int. Parsers that use doubles keep integers exact below 1 << 53.
     if type(header.seq) is not int or not 0 < header.seq < 1 << 53:
-        return "its number is none"
+        return "its sequence number is not a positive integer below 2^53"
     if not moments.is_written(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
-        return "its moment, channel or scope is none"
-    return "" if entry.content is None else _wrong_content(entry, entry.content)
+        return "its timestamp, channel or scope is invalid"
+    return "" if entry.content is None else _find_content_error(entry, entry.content)
 
 
-def _wrong_content(entry: Entry, content: Any) -> str:
+def _find_content_error(entry: Entry, content: Any) -> str:
     if not isinstance(content, str) or len(content) > LONGEST_CONTENT or UNSTORABLE.search(content):
-        return "its content is no text, or too long"
+        return "its content is not text, or is too long"
     try:
-        told = event(entry.header, content)
+        claimed_event = parse_event(entry.header, content)
     except (KeyError, TypeError, ValueError, AttributeError):
-        return "its content is not the fact that it says"
-    if told.about != entry.header.about:
-        return "it is about something else than it says"
-    return ill_shaped(told.fact)
+        return "its content does not match its fact"
+    if claimed_event.about != entry.header.about:
+        return "its content is about another memory or session than its header"
+    return ill_shaped(claimed_event.fact)

@@ -1,4 +1,4 @@
-"""A text as the index sees it: cut into passages where it is long, and its words, identifiers whole and in parts."""
+"""Split texts into passages and words for the search index, identifiers both whole and in parts."""
 
 import re
 
@@ -8,11 +8,12 @@ WORD = re.compile(r"\w+", re.UNICODE)
 QUOTED = re.compile(r'"([^"]+)"')
 
 LONGEST = 1_600
-"""Characters; about 400 tokens, which the embedding model reads whole."""
+"""Characters of a passage; about 400 tokens, which the embedding model reads completely."""
 OVERLAP = 200
+"""Characters that neighbouring passages share, so that text at a border is found with its context."""
 BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?;])\s")
 LONGEST_SEARCH = 120
-"""Characters; what is longer is a text somebody pasted, not a search somebody typed."""
+"""Characters; a longer query is pasted text, not a typed search."""
 
 STOP_WORDS = frozenset(
     """
@@ -25,66 +26,68 @@ STOP_WORDS = frozenset(
 
 
 def code_words(text: str) -> str:
-    """Identifiers in the text, squeezed whole and cut into parts.
+    """Identifiers of a text without separators, followed by their parts.
 
-    ``getUserById`` gives ``getuserbyid get user by id``. Squeezing makes ``get_user_by_id``,
-    ``getUserById`` and ``get-user-by-id`` the same word.
+    ``getUserById`` gives ``getuserbyid get user by id``. Without separators ``get_user_by_id``,
+    ``getUserById`` and ``get-user-by-id`` are the same word.
     """
-    found: dict[str, None] = {}
+    unique_words: dict[str, None] = {}
     for identifier in IDENTIFIER.findall(text):
         for name in re.split(r"[./\\:]+", identifier):
             parts = [part.lower() for part in PART.findall(name)]
+            # A word of one part is already indexed as it is.
             if len(parts) > 1:
-                found["".join(parts)] = None
-                found.update(dict.fromkeys(parts))
-    return " ".join(found)
+                unique_words["".join(parts)] = None
+                unique_words.update(dict.fromkeys(parts))
+    return " ".join(unique_words)
 
 
 def terms(question: str) -> list[str]:
-    """The words of a question worth looking for, each once; all of them if none is."""
+    """The words of a question without stop words, each once; all words if only stop words are left."""
     words = [word.lower() for word in WORD.findall(question)] + code_words(question).split()
     unique = list(dict.fromkeys(words))
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 
 def coverage(question: str, text: str) -> float:
-    """Which share of the telling words of a question stands in a text, endings aside."""
+    """The share of a question's terms that occur in a text, ignoring endings."""
     return share_of(terms(question), text)
 
 
-def share_of(asked: list[str], text: str) -> float:
-    """Which share of the words stands in a text, endings aside."""
-    held = text.lower()
-    return sum(word[: max(4, len(word) - 2)] in held for word in asked) / len(asked) if asked else 0.0
+def share_of(words: list[str], text: str) -> float:
+    """The share of the words that occur in a text, ignoring endings."""
+    lower_text = text.lower()
+    # A crude stem: the word without its last two letters, but at least four letters.
+    return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
 
 
 def phrases(question: str) -> list[str]:
-    """What a short question puts in double quotes: it must stand together. Long texts quote for other reasons."""
+    """The phrases in double quotes of a short question, to be matched exactly; long texts quote for other reasons."""
     if len(question) > LONGEST_SEARCH:
         return []
     return [phrase.strip() for phrase in QUOTED.findall(question) if WORD.search(phrase)]
 
 
 def passages(text: str) -> list[str]:
-    """The text itself if it is short; else pieces that end at a paragraph, line or sentence."""
+    """Split a long text into passages that end at a paragraph, line or sentence."""
     pieces: list[str] = []
     start = 0
     while len(text) - start > LONGEST:
-        stop = _break_before(text, start + LONGEST, earliest=start + LONGEST // 2)
+        stop = _find_break(text, start + LONGEST, earliest=start + LONGEST // 2)
         pieces.append(text[start:stop].strip())
         start = max(stop - OVERLAP, start + 1)
-        start = _word_start(text, start)
+        start = _find_word_start(text, start)
     pieces.append(text[start:].strip())
     return [piece for piece in pieces if piece]
 
 
-def _break_before(text: str, limit: int, earliest: int) -> int:
+def _find_break(text: str, limit: int, earliest: int) -> int:
     best = limit
-    for found in BREAK.finditer(text, earliest, limit):
-        best = found.end()
+    for match in BREAK.finditer(text, earliest, limit):
+        best = match.end()
     return best
 
 
-def _word_start(text: str, position: int) -> int:
+def _find_word_start(text: str, position: int) -> int:
     space = text.find(" ", position, position + 40)
     return position if space < 0 else space + 1

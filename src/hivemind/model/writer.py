@@ -1,4 +1,4 @@
-"""Who is speaking to us, and by which channel."""
+"""Who writes, and by which channel."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from hivemind.model.memory import Channel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The one on whose behalf something is written; a door says who it is, never the text."""
+    """The author of a write; the interface sets it, never the text."""
 
     actor: str
     channel: Channel
