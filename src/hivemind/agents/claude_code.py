@@ -50,13 +50,13 @@ def read_transcript(path: Path) -> Observations:
     return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path)))
 
 
-def _decode_line(reading: TranscriptState, line: dict[str, Any]) -> Observations:
-    reading.turn = get_text(line, "promptId") or reading.turn
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
+    state.turn = get_text(line, "promptId") or state.turn
     kind, message = str(line.get("type")), line.get("message")
     if kind in ("user", "assistant") and isinstance(message, dict):
-        step = claude_shape.build_step(reading, line, get_text(message, "model"))
-        yield from _decode_message(step, reading.turn, line, get_blocks(message))
-        for own_id, call, block in reading.match_results(get_blocks(message)):
+        step = claude_shape.build_step(state, line, get_text(message, "model"))
+        yield from _decode_message(step, state.turn, line, get_blocks(message))
+        for own_id, call, block in state.match_results(get_blocks(message)):
             # The line has the result twice: for the model, and in full under toolUseResult.
             is_error = bool(block.get("is_error"))
             result = (not is_error and line.get("toolUseResult")) or block.get("content")

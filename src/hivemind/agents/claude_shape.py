@@ -70,11 +70,11 @@ def decode(agent: str, event: str, payload: Payload, at: str) -> Observations:
             yield Skipped(reason=f"unknown event {name}")
 
 
-def build_step(reading: TranscriptState, line: Payload, model: str) -> StepContext:
+def build_step(state: TranscriptState, line: Payload, model: str) -> StepContext:
     """Return the context of a transcript line in the format of Claude Code."""
-    return reading.step.with_time(
+    return state.step.with_time(
         line.get("timestamp"),
-        session=get_text(line, "sessionId") or reading.step.session,
+        session=get_text(line, "sessionId") or state.step.session,
         directory=get_text(line, "cwd"),
         model=model,
         subagent=get_text(line, "agentId") if line.get("isSidechain") else "",

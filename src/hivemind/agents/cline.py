@@ -105,25 +105,25 @@ def read_transcript(path: Path) -> Observations:
     metadata_path = path.parent / f"{Path(session).name}.json"
     content = read_json_file(metadata_path) if os.path.isfile(metadata_path) else {}
     metadata = content if isinstance(content, dict) else {}
-    reading = TranscriptState.start(NAME, path, session)
-    reading.step = replace(reading.step, directory=get_text(metadata, "cwd"))
-    yield observe_start(reading.step.with_time(metadata.get("started_at")), "")
+    state = TranscriptState.start(NAME, path, session)
+    state.step = replace(state.step, directory=get_text(metadata, "cwd"))
+    yield observe_start(state.step.with_time(metadata.get("started_at")), "")
     for message in get_list(transcript, "messages"):
         if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
-            yield from _decode_message(reading, message)
+            yield from _decode_message(state, message)
         else:
             yield Skipped(reason="a message that is neither the user's nor the assistant's")
 
 
-def _decode_message(reading: TranscriptState, message: dict[str, Any]) -> Observations:
-    step = reading.step.with_time(message.get("ts"), model=get_text(get_object(message, "modelInfo"), "id"))
+def _decode_message(state: TranscriptState, message: dict[str, Any]) -> Observations:
+    step = state.step.with_time(message.get("ts"), model=get_text(get_object(message, "modelInfo"), "id"))
     message_text = extract_text([block for block in get_blocks(message) if block.get("type") == "text"])
     yield from (
         observe_reply(step, "", message_text)
         if message["role"] == "assistant"
         else observe_prompt(step, "", message_text)
     )
-    for own_id, call, block in reading.match_results(get_blocks(message)):
+    for own_id, call, block in state.match_results(get_blocks(message)):
         result, tool = block.get("content"), get_text(call, "name") or get_text(block, "name")
         is_error = bool(block.get("is_error")) or _has_error(result)
         yield from observe_call(step, own_id, tool, call.get("input"), result, is_error=is_error)

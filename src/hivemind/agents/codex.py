@@ -147,13 +147,13 @@ def read_transcript(path: Path) -> Observations:
     return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path)))
 
 
-def _decode_line(reading: TranscriptState, line: dict[str, Any]) -> Observations:
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     kind, payload, step = (
         str(line.get("type")),
         get_object(line, "payload"),
-        reading.step.with_time(line.get("timestamp")),
+        state.step.with_time(line.get("timestamp")),
     )
-    reading.turn = get_text(payload, "turn_id") or reading.turn
+    state.turn = get_text(payload, "turn_id") or state.turn
     match kind:
         case _ if not isinstance(line.get("payload"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
@@ -162,33 +162,33 @@ def _decode_line(reading: TranscriptState, line: dict[str, Any]) -> Observations
             session = get_text(payload, "session_id") or thread
             subagent = thread if thread != session else ""
             changes = {"session": session, "subagent": subagent, "directory": get_text(payload, "cwd")}
-            reading.step = replace(reading.step, **changes)
+            state.step = replace(state.step, **changes)
             if not subagent:
                 yield observe_start(replace(step, **changes), "startup")
         case "turn_context":
             directory, model = get_text(payload, "cwd") or step.directory, get_text(payload, "model") or step.model
-            reading.step = replace(reading.step, directory=directory, model=model)
+            state.step = replace(state.step, directory=directory, model=model)
         case "compacted":
-            yield observe(step, Seen.COMPACTED, reading.turn or step.at, text=get_text(payload, "message"))
+            yield observe(step, Seen.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
         case "event_msg":
-            yield from _decode_message(reading, step, payload)
+            yield from _decode_message(state, step, payload)
         case "response_item":
-            yield from _decode_response_item(reading, step, payload)
+            yield from _decode_response_item(state, step, payload)
         case _ if kind not in UNUSED:
             yield Skipped(reason=f"a line of type {kind!r}")
 
 
-def _decode_message(reading: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
+def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
     match str(payload.get("type")):
         case "user_message":
-            yield from observe_prompt(step, reading.turn, get_text(payload, "message"))
+            yield from observe_prompt(step, state.turn, get_text(payload, "message"))
         case "agent_message":
-            yield from observe_reply(step, reading.turn, get_text(payload, "message"))
+            yield from observe_reply(step, state.turn, get_text(payload, "message"))
         case "item_completed":
-            yield from _decode_completed_item(reading, step, get_object(payload, "item"))
+            yield from _decode_completed_item(state, step, get_object(payload, "item"))
         case "patch_apply_end":
             call_id = str(payload.get("call_id"))
-            reading.recorded_counts[call_id] = 1
+            state.recorded_counts[call_id] = 1
             yield from observe_call(
                 step, call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
             )
@@ -196,15 +196,15 @@ def _decode_message(reading: TranscriptState, step: StepContext, payload: dict[s
             yield Skipped(reason=f"a message of type {other!r}")
 
 
-def _decode_completed_item(reading: TranscriptState, step: StepContext, item: dict[str, Any]) -> Observations:
+def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict[str, Any]) -> Observations:
     call_id, is_error = str(item.get("id")), item.get("status") == "failed"
     message = extract_text([{"text": part.get("text")} for part in get_objects(item, "content")])
-    reading.recorded_counts[call_id] = 1
+    state.recorded_counts[call_id] = 1
     match str(item.get("type")):
         case "UserMessage":
-            yield from observe_prompt(step, reading.turn, message)
+            yield from observe_prompt(step, state.turn, message)
         case "AgentMessage":
-            yield from observe_reply(step, reading.turn, message)
+            yield from observe_reply(step, state.turn, message)
         case "CommandExecution":
             execution = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
             yield from observe_call(
@@ -219,18 +219,18 @@ def _decode_completed_item(reading: TranscriptState, step: StepContext, item: di
             arguments = {"changes": item.get("changes")}
             yield from observe_call(step, call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
         case _:
-            del reading.recorded_counts[call_id]
+            del state.recorded_counts[call_id]
 
 
-def _decode_response_item(reading: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
+def _decode_response_item(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
     """Decode calls and their results, for tools that have no complete event of their own."""
     call_id = str(payload.get("call_id"))
     match str(payload.get("type")):
         case "function_call" | "custom_tool_call" | "local_shell_call":
-            reading.open_calls[call_id] = payload
+            state.open_calls[call_id] = payload
         case "function_call_output" | "custom_tool_call_output":
-            call = reading.open_calls.pop(call_id, {})
-            if call_id not in reading.recorded_counts:
+            call = state.open_calls.pop(call_id, {})
+            if call_id not in state.recorded_counts:
                 arguments = call.get("arguments") or call.get("input") or call.get("action")
                 yield from observe_call(
                     step, call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))

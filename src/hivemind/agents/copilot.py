@@ -117,15 +117,15 @@ def read_transcript(path: Path) -> Observations:
     return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path, path.parent.name)))
 
 
-def _decode_line(reading: TranscriptState, line: dict[str, Any]) -> Observations:
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     kind, data = str(line.get("type")), get_object(line, "data")
     if kind == "session.start":
         session, directory = (
-            get_text(data, "sessionId") or reading.step.session,
+            get_text(data, "sessionId") or state.step.session,
             get_text(get_object(data, "context"), "cwd"),
         )
-        reading.step = replace(reading.step, session=session, directory=directory)
-    step = reading.step.with_time(
+        state.step = replace(state.step, session=session, directory=directory)
+    step = state.step.with_time(
         line.get("timestamp"), subagent=get_text(line, "agentId"), model=get_text(data, "model")
     )
     match kind:
@@ -135,48 +135,46 @@ def _decode_line(reading: TranscriptState, line: dict[str, Any]) -> Observations
             yield observe_start(step, "new")
         case "hook.start":
             if (event := str(data.get("hookType"))) in LOGGED_HOOKS:
-                yield from _decode_logged_hook(reading, step, event, get_object(data, "input"))
+                yield from _decode_logged_hook(state, step, event, get_object(data, "input"))
         case "user.message":
             content = get_text(data, "content")
             # A hook gets the prompt with the text that other hooks put before it.
             hook_prompt = next(
-                (prompt for prompt, times in reading.recorded_counts.items() if times and prompt.endswith(content)),
+                (prompt for prompt, times in state.recorded_counts.items() if times and prompt.endswith(content)),
                 None,
             )
             if hook_prompt is None:
                 yield from observe_prompt(step, get_text(data, "messageId") or str(line.get("id")), content)
             else:
-                reading.recorded_counts[hook_prompt] -= 1
+                state.recorded_counts[hook_prompt] -= 1
         case "assistant.message":
             yield from observe_reply(step, get_text(data, "interactionId"), get_text(data, "content"))
         case "tool.execution_start":
-            reading.open_calls[str(data.get("toolCallId"))] = data
+            state.open_calls[str(data.get("toolCallId"))] = data
         case "tool.execution_complete":
-            yield from _decode_completed_call(reading, step, data)
+            yield from _decode_completed_call(state, step, data)
         case "session.compaction_complete":
             yield observe(step, Seen.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
         case other if other not in UNUSED_LINES:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _decode_logged_hook(
-    reading: TranscriptState, step: StepContext, event: str, payload: dict[str, Any]
-) -> Observations:
+def _decode_logged_hook(state: TranscriptState, step: StepContext, event: str, payload: dict[str, Any]) -> Observations:
     """Decode a logged hook payload; the log leaves out the ids of a subagent and its parent."""
     subagent_fields = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
     is_call = "toolName" in payload
-    reading.recorded_counts[
+    state.recorded_counts[
         _make_call_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))
     ] += 1
     return decode(event, {**payload, **subagent_fields}, step.at)
 
 
-def _decode_completed_call(reading: TranscriptState, step: StepContext, data: dict[str, Any]) -> Observations:
+def _decode_completed_call(state: TranscriptState, step: StepContext, data: dict[str, Any]) -> Observations:
     call_id = str(data.get("toolCallId"))
-    call = reading.open_calls.pop(call_id, {})
+    call = state.open_calls.pop(call_id, {})
     tool, arguments = get_text(call, "toolName"), call.get("arguments")
-    if reading.recorded_counts[_make_call_key(tool, arguments)] > 0:
-        reading.recorded_counts[_make_call_key(tool, arguments)] -= 1
+    if state.recorded_counts[_make_call_key(tool, arguments)] > 0:
+        state.recorded_counts[_make_call_key(tool, arguments)] -= 1
         return
     result = data.get("result") or data.get("error") or {}
     result_fields = result if isinstance(result, dict) else {"content": result}

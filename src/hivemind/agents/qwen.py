@@ -36,57 +36,57 @@ def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
 
 def read_transcript(path: Path) -> Observations:
     """Read the observations of a transcript; a prompt waits until a later line gives the id of its turn."""
-    reading = TranscriptState.start(NAME, path)
+    state = TranscriptState.start(NAME, path)
     pending_prompts: list[dict[str, Any]] = []
-    yield from decode_lines(path, partial(_decode_line, reading, pending_prompts))
-    yield from _flush_prompts(reading, pending_prompts)
+    yield from decode_lines(path, partial(_decode_line, state, pending_prompts))
+    yield from _flush_prompts(state, pending_prompts)
 
 
-def _decode_line(reading: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
+def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
     kind, system = line.get("type"), get_object(line, "systemPayload")
-    reading.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or reading.turn
+    state.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or state.turn
     step, parts = (
-        claude_shape.build_step(reading, line, get_text(line, "model")),
+        claude_shape.build_step(state, line, get_text(line, "model")),
         get_objects(get_object(line, "message"), "parts"),
     )
-    if kind == "assistant" or (kind == "system" and reading.turn):
-        yield from _flush_prompts(reading, pending_prompts)
+    if kind == "assistant" or (kind == "system" and state.turn):
+        yield from _flush_prompts(state, pending_prompts)
     match kind:
         case "user":
             # Notifications look like prompts of the user.
             if line.get("subtype") != "notification":
-                yield from _flush_prompts(reading, pending_prompts)
-                reading.turn = ""
+                yield from _flush_prompts(state, pending_prompts)
+                state.turn = ""
                 pending_prompts.append(line)
         case "assistant":
-            yield from observe_reply(step, reading.turn, extract_text(parts))
+            yield from observe_reply(step, state.turn, extract_text(parts))
             calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
-            reading.open_calls |= {str(call.get("id")): call for call in calls}
+            state.open_calls |= {str(call.get("id")): call for call in calls}
         case "tool_result":
-            yield from _decode_results(reading, step, get_object(line, "toolCallResult"), parts)
+            yield from _decode_results(state, step, get_object(line, "toolCallResult"), parts)
         case "system":
-            if line.get("subtype") == "chat_compression" and reading.turn:
+            if line.get("subtype") == "chat_compression" and state.turn:
                 yield observe(step, Seen.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary")))
         case other:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _flush_prompts(reading: TranscriptState, pending_prompts: list[dict[str, Any]]) -> Observations:
+def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]) -> Observations:
     for line in pending_prompts:
         prompt = get_text(get_object(line, "systemPayload"), "displayText") or extract_text(
             get_object(line, "message").get("parts")
         )
-        step = claude_shape.build_step(reading, line, get_text(line, "model"))
-        yield from observe_prompt(step, reading.turn or str(line.get("uuid")), prompt)
+        step = claude_shape.build_step(state, line, get_text(line, "model"))
+        yield from observe_prompt(step, state.turn or str(line.get("uuid")), prompt)
     pending_prompts.clear()
 
 
 def _decode_results(
-    reading: TranscriptState, step: StepContext, call_result: dict[str, Any], parts: list[dict[str, Any]]
+    state: TranscriptState, step: StepContext, call_result: dict[str, Any], parts: list[dict[str, Any]]
 ) -> Observations:
     for answer in filter(None, (get_object(part, "functionResponse") for part in parts)):
         call_id = get_text(answer, "id") or str(call_result.get("callId"))
-        call, response = reading.open_calls.pop(call_id, {}), get_object(answer, "response")
+        call, response = state.open_calls.pop(call_id, {}), get_object(answer, "response")
         result = {
             "llmContent": response.get("output") or response.get("error"),
             "returnDisplay": call_result.get("resultDisplay"),
