@@ -92,11 +92,7 @@ def connected(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) 
     caller = calling(environ)
     agent_by_name = next((agent for word, agent in CLIENTS.items() if word in client.lower()), "")
     agent = agent_by_name or (caller[0] if caller else "") or client or "agent"
-    turn_metadata = meta.get("x-codex-turn-metadata")
-    session = (
-        str(turn_metadata.get("session_id") or "")
-        if isinstance(turn_metadata, dict)
-        else str(meta.get("threadId") or "")
-    )
+    metadata = meta.get("x-codex-turn-metadata")
+    session = str(metadata.get("session_id") or "") if isinstance(metadata, dict) else str(meta.get("threadId") or "")
     variables = (variable for _, sign_agent, variable in SIGNS if sign_agent == agent and variable)
     return agent, session or next((environ.get(variable, "") for variable in variables), "")

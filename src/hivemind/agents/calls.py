@@ -79,14 +79,14 @@ def _find_edits(tool: str, fields: dict[str, Any], result: Any) -> Iterator[dict
         yield from _parse_patch(str(patch))
     elif isinstance(changes := fields.get("changes"), dict):
         for path, change in changes.items():
-            yield _edit_from_change(str(path), parse_object(change))
+            yield _build_change_edit(str(path), parse_object(change))
     elif "structuredPatch" in result_fields or "originalFile" in result_fields:
-        yield _edit_from_replacements(file, result_fields.get("originalFile"), fields)
+        yield _build_replacement_edit(file, result_fields.get("originalFile"), fields)
     elif diff := display.get("fileDiff") or display.get("diff"):
         where = get_text(display, "filePath") or file
         yield _make_edit(where, display.get("originalContent"), display.get("newContent"), str(diff))
     elif _get_replacements(fields) or (WRITE_TOOL.search(tool) and file and _get_string(fields, CONTENT_FIELDS)):
-        yield _edit_from_replacements(file, None, fields)
+        yield _build_replacement_edit(file, None, fields)
 
 
 def _make_edit(file: str, before: Any, after: Any, diff: str | None = None) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _make_edit(file: str, before: Any, after: Any, diff: str | None = None) -> d
     return {"file": file, "diff": diff, "before": git_name(before), "after": git_name(after)}
 
 
-def _edit_from_replacements(file: str, original: Any, fields: dict[str, Any]) -> dict[str, Any]:
+def _build_replacement_edit(file: str, original: Any, fields: dict[str, Any]) -> dict[str, Any]:
     """Return an edit that is given as old and new text; file hashes need the whole original."""
     pairs, before = _get_replacements(fields), original if isinstance(original, str) else None
     if not pairs:
@@ -109,7 +109,7 @@ def _edit_from_replacements(file: str, original: Any, fields: dict[str, Any]) ->
     return _make_edit(file, before, after)
 
 
-def _edit_from_change(file: str, change: dict[str, Any]) -> dict[str, Any]:
+def _build_change_edit(file: str, change: dict[str, Any]) -> dict[str, Any]:
     content = change.get("content")
     match change.get("type"):
         case "add" if isinstance(content, str):

@@ -47,6 +47,7 @@ def shown(change: Change) -> str:
 def apply(changes: Iterable[Change]) -> None:
     """Write the changes; refuse if a file has changed since they were planned."""
     pending = list(changes)
+    # All files are checked before the first is written, so that a conflict changes nothing.
     for change in pending:
         if on_disk(change.path) != change.before:
             raise Refused(f"{change.path} was changed by another program; run the command again")
@@ -61,6 +62,7 @@ def _write(path: Path, text: str) -> None:
     # Settings are often symlinks into a repository of dotfiles: write the target and keep the link.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -44,6 +44,7 @@ TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/ar
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT_SECONDS, MIN_END_TIMEOUT_SECONDS, MAX_END_TIMEOUT_SECONDS = 600, 1, 3
+"""Codex limits the timeout of SessionEnd hooks, and hashes a hook with the limited value."""
 
 UNUSED = split_names("world_state token_usage_record turn_context additional_tools")
 UNUSED_MESSAGES = split_names(
@@ -148,11 +149,8 @@ def read_transcript(path: Path) -> Observations:
 
 
 def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
-    kind, payload, step = (
-        str(line.get("type")),
-        get_object(line, "payload"),
-        state.step.with_time(line.get("timestamp")),
-    )
+    kind, payload = str(line.get("type")), get_object(line, "payload")
+    step = state.step.with_time(line.get("timestamp"))
     state.turn = get_text(payload, "turn_id") or state.turn
     match kind:
         case _ if not isinstance(line.get("payload"), dict):
@@ -219,6 +217,7 @@ def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict
             arguments = {"changes": item.get("changes")}
             yield from observe_call(step, call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
         case _:
+            # Nothing was recorded, so the call's response item must be.
             del state.recorded_counts[call_id]
 
 

@@ -120,10 +120,8 @@ def read_transcript(path: Path) -> Observations:
 def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     kind, data = str(line.get("type")), get_object(line, "data")
     if kind == "session.start":
-        session, directory = (
-            get_text(data, "sessionId") or state.step.session,
-            get_text(get_object(data, "context"), "cwd"),
-        )
+        session = get_text(data, "sessionId") or state.step.session
+        directory = get_text(get_object(data, "context"), "cwd")
         state.step = replace(state.step, session=session, directory=directory)
     step = state.step.with_time(
         line.get("timestamp"), subagent=get_text(line, "agentId"), model=get_text(data, "model")
@@ -163,9 +161,8 @@ def _decode_logged_hook(state: TranscriptState, step: StepContext, event: str, p
     """Decode a logged hook payload; the log leaves out the ids of a subagent and its parent."""
     subagent_fields = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
     is_call = "toolName" in payload
-    state.recorded_counts[
-        _make_call_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))
-    ] += 1
+    call_key = _make_call_key(payload.get("toolName"), payload.get("toolArgs"))
+    state.recorded_counts[call_key if is_call else str(payload.get("prompt"))] += 1
     return decode(event, {**payload, **subagent_fields}, step.at)
 
 
@@ -173,6 +170,7 @@ def _decode_completed_call(state: TranscriptState, step: StepContext, data: dict
     call_id = str(data.get("toolCallId"))
     call = state.open_calls.pop(call_id, {})
     tool, arguments = get_text(call, "toolName"), call.get("arguments")
+    # A call that a logged hook has reported already; calls without a hook are recorded from this line.
     if state.recorded_counts[_make_call_key(tool, arguments)] > 0:
         state.recorded_counts[_make_call_key(tool, arguments)] -= 1
         return

@@ -29,6 +29,7 @@ from hivemind.model.untrusted import parse_json
 NAME = "cursor"
 TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
+# Transcripts have no ids.
 SAME_IDS = False
 ANSWERS = {"sessionStart": "brief", "beforeSubmitPrompt": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)

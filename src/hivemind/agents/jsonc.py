@@ -101,6 +101,7 @@ def dropped(text: str, path: KeyPath) -> str:
     comma = _skip_space(text, member.end)
     if len(siblings) == 1:
         lead, tail = text[at + 1 : member.start], text[member.end : _find_end(text, at) - 1]
+        # Only a space or line break before the member: we created this container, so it goes too.
         if lead and not lead.strip() and not tail.strip():
             return dropped(text, path[:-1])
         return text[: member.start] + text[member.end :]

@@ -67,6 +67,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         return iter(())
     is_error = name == "tool.execute.after" and hook_output.get("isError")
     claude_payload = {
+        # Steps of a subagent belong to the session that started it.
         "session_id": child and (parent or child),
         "agent_id": child if parent else "",
         "cwd": get_text(payload, "directory") or info.get("directory"),

@@ -63,6 +63,7 @@ export const Hivemind = async ({ directory }) => {
       const { sessionID } = input
       if (!sessionID) return
       if (!briefs.has(sessionID)) briefs.set(sessionID, send("session.resumed", sessionID, {}))
+      // The system prompt survives compaction.
       const brief = await briefs.get(sessionID)
       if (brief) output.system.push(brief)
     },

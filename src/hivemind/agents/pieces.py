@@ -121,6 +121,7 @@ class Hooks(Piece):
         for event, entry in self.entries.items():
             index = self._index(text, event)
             keys: list[str | int] = ["hooks", event]
+            # Appended last, because Codex remembers trust in a hook by its index.
             text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
         return text
 

@@ -45,10 +45,8 @@ def read_transcript(path: Path) -> Observations:
 def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
     kind, system = line.get("type"), get_object(line, "systemPayload")
     state.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or state.turn
-    step, parts = (
-        claude_shape.build_step(state, line, get_text(line, "model")),
-        get_objects(get_object(line, "message"), "parts"),
-    )
+    step = claude_shape.build_step(state, line, get_text(line, "model"))
+    parts = get_objects(get_object(line, "message"), "parts")
     if kind == "assistant" or (kind == "system" and state.turn):
         yield from _flush_prompts(state, pending_prompts)
     match kind:
@@ -73,9 +71,8 @@ def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], 
 
 def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]) -> Observations:
     for line in pending_prompts:
-        prompt = get_text(get_object(line, "systemPayload"), "displayText") or extract_text(
-            get_object(line, "message").get("parts")
-        )
+        display_text = get_text(get_object(line, "systemPayload"), "displayText")
+        prompt = display_text or extract_text(get_object(line, "message").get("parts"))
         step = claude_shape.build_step(state, line, get_text(line, "model"))
         yield from observe_prompt(step, state.turn or str(line.get("uuid")), prompt)
     pending_prompts.clear()

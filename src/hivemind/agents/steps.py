@@ -111,4 +111,5 @@ def observe_call(
     for index, fields in enumerate(describe_call(tool, arguments, result, is_error=is_error)):
         if fields.get("file"):
             fields["file"] = str(PurePath(step.directory, fields["file"]))
+        # The first file has the id of the call; further files of a patch need ids of their own.
         yield observe(step, Seen.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)

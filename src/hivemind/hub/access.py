@@ -118,6 +118,7 @@ def count(db: Database, now: datetime, who: str) -> int:
 
 def note_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:
     """Record a refused request."""
+    # Clients without a token can cause this, so what they can store is bounded.
     db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, written(now), who[:200], what[:200], why[:200])
 
 

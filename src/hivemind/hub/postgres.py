@@ -33,11 +33,13 @@ ENTER = (
     "SELECT set_config('search_path', 'hivemind, public', true), set_config('hivemind.team', $1, true),"
     " set_config('role', 'hivemind_hub', true)"
 )
+"""The last argument of set_config ends each setting with the transaction."""
 LOCK_TEAM = (
     f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_SECONDS}s', true),"
     " pg_advisory_xact_lock(hashtextextended('hivemind', 0) # hashtextextended($1, 0))"
 )
 PLACEHOLDER = re.compile(r"'[^']*'|\?|(?<!:):([a-z_]+)")
+"""Also matches string literals, so that a ? or : inside one stays; ``::`` is a cast."""
 
 Connection = psycopg.Connection[Row]
 
@@ -45,6 +47,7 @@ Connection = psycopg.Connection[Row]
 class Postgres(Database):
     """A connection for one team."""
 
+    # Ignores case, as LIKE does in SQLite.
     LIKE = "ILIKE"
 
     def __init__(self, connection: Connection, team: str) -> None:
@@ -68,6 +71,7 @@ class Postgres(Database):
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Yield rows one by one from a cursor on the server, without keeping a transaction open."""
         statement, parameters = translated(sql, values)
+        # WITH HOLD lets the cursor outlive its transaction.
         with (
             _translate_errors(),
             psycopg.RawServerCursor(self.connection, f"rows_{secrets.token_hex(8)}", withhold=True) as rows,
@@ -154,6 +158,7 @@ def migrate(address: str) -> None:
     """Apply missing migrations, each in its own transaction."""
     migrations = {file.name: file.read_text() for file in (files("hivemind.hub") / "migrations").iterdir()}
     with connected(address) as owner:
+        # Released when the connection closes.
         owner.execute("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK])
         owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         owner.execute(f"SET search_path = {SCHEMA}, public")

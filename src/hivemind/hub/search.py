@@ -31,6 +31,7 @@ STEMS = (
     " || setweight(to_tsvector('hivemind.words', :context), 'C')"
     " || setweight(to_tsvector('hivemind.words', :around), 'D') || array_to_tsvector(ARRAY[team()::text])"
 )
+"""The team is a lexeme of every passage, so that the GIN index finds only passages of the team."""
 COUNT_STEMS = (
     "INSERT INTO word_counts (term, doc)"
     " SELECT lexeme, 1 FROM words, unnest(stems) WHERE rowid = ? ORDER BY lexeme"
@@ -210,9 +211,11 @@ class PostgresIndex:
         """Return the rarest words as lexemes, with their inverse document frequency."""
         parts = [part for word in words for part in WORD.findall(_fold_text(word))]
         rows = self._db.execute(STEM_COUNTS, parts) if parts else []
+        # The count of the team's own lexeme is the number of its passages.
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
         stems = telling(list(counts), list(counts.values()))
+        # ts_rank alone treats rare and common words alike.
         return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems}
 
 

@@ -103,6 +103,7 @@ class HubStore(Store):
             super().__init__(db, None, *_load_identity(db))
             self._rebuild_if_outdated()
         except BaseException:
+            # Nobody else would return the connection to the pool.
             self.close()
             raise
 

@@ -115,6 +115,7 @@ def _push(store: Store, transport: Transport, member: Membership) -> list[tuple[
     has = member.pushed
     while member.role is not Role.READER and (entries := shared.of_chain(store.db, store.chain, has, PAGE_ENTRIES)):
         answer = transport.push(store.chain, entries)
+        # Without progress the loop would push the same entries for ever.
         if answer.has <= has:
             raise Unavailable(f"the hub did not store entry {has + 1} of this device; try again")
         has = answer.has
