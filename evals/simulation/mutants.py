@@ -57,12 +57,12 @@ def repeats_stay() -> list[Change]:
 
 def last_writer_wins() -> list[Change]:
     """The later edit takes the place of the other, whatever its writer had read."""
-    return [(life, "_bases", lambda events: {})]
+    return [(life, "_find_bases", lambda events, removed_ids: {})]
 
 
 def approval_settles_all() -> list[Change]:
     """To approve is to decide also about edits that the reviewer never saw."""
-    return [(life, "_settled", lambda memory, settled: memory and dataclasses.replace(memory, rivals=()))]
+    return [(life, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))]
 
 
 def cursor_skips() -> list[Change]:
@@ -81,7 +81,7 @@ def acknowledged_before_applied() -> list[Change]:
     real = sync._take_in
 
     def take_in(store: Store, page: Page, follow: sync.Follow) -> tuple[int, int]:
-        shared.note(store.db, dataclasses.replace(sync._now(store), cursor=page.cursor))
+        shared.note(store.db, dataclasses.replace(sync._load_membership(store), cursor=page.cursor))
         return real(store, page, follow)
 
     return [(sync, "_take_in", take_in)]
@@ -99,7 +99,7 @@ def private_leaks_past_the_database() -> list[Change]:
     def append(db: Database, device: str, events: Any) -> Any:
         return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
 
-    return [(log, "append", append), (exchange, "_reason_against", lambda store, member, entry: "")]
+    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: "")]
 
 
 def private_ids_leak() -> list[Change]:
@@ -123,7 +123,7 @@ def teams_mix() -> list[Change]:
             shared.note(store.db, dataclasses.replace(member, team=welcome.team))
         return JOINED(store, welcome)
 
-    return [(sync, "_joined", join)]
+    return [(sync, "_join", join)]
 
 
 def gaps_pass() -> list[Change]:
@@ -144,12 +144,12 @@ def seals_are_not_looked_at() -> list[Change]:
 
 def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
-    find_known, reason_against = log.known, exchange._reason_against
+    find_known, reason_against = log.known, exchange._find_refusal
 
     def reason(store: Store, member: Any, others: set[str], entry: wire.Entry) -> str:
         return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
 
-    return [(log, "known", lambda db, ids: set()), (exchange, "_reason_against", reason)]
+    return [(log, "known", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
 
 
 def refusals_have_no_effect() -> list[Change]:
@@ -188,7 +188,7 @@ def news_of_refusals_is_lost() -> list[Change]:
     return [(Store, "record", record)]
 
 
-JOINED = sync._joined
+JOINED = sync._join
 
 MUTANTS: tuple[Callable[[], list[Change]], ...] = (
     no_tombstones, no_value_tombstones, tombstone_keys_per_device, bodies_stay, repeats_stay, last_writer_wins,

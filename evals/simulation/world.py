@@ -258,7 +258,7 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
     # The same ids for the same seed; small pages, so that a pull takes several.
-    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE", 4)]
+    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE_ENTRIES", 4)]
     with patch(changes), TemporaryDirectory() as room:
         world = World(seed, Path(room))
         try:

@@ -55,7 +55,7 @@ LAYOUTS = {"commented": COMMENTED, "minified": MINIFIED, "empty": "{}", "spread"
 
 
 def give_the_user_settings(name: str, place: Place, layout: str = COMMENTED) -> None:
-    for piece in agents.of(name).pieces(place, LAUNCH):
+    for piece in agents.of(name).build_pieces(place, LAUNCH):
         is_shared = piece.path.suffix != ".sh" and "hivemind" not in piece.path.name and piece.path.name != "SKILL.md"
         if is_shared:
             piece.path.parent.mkdir(parents=True, exist_ok=True)

@@ -301,7 +301,7 @@ def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> N
     done = mallory.sync(Line(team, writer("mallory")))
     alice.sync(Line(team, writer("alice")))
 
-    assert {reason for _, reason in done.refused} == {"nobody speaks in another member's name"}
+    assert {reason for _, reason in done.refused} == {"nobody may write in another member's name"}
     assert (texts(alice), alice.show(own.id).tags) == (["Tests run with tox"], ())
 
 
@@ -315,10 +315,10 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
     for entries in (theirs, private):
         with pytest.raises(Refused):
             exchange.push(team, bob._store.chain, entries, writer("bob"), NOW)
-    with pytest.raises(Refused, match="somebody else"):
+    with pytest.raises(Refused, match="another member"):
         exchange.hello(team, team.chain, writer("bob"))
     assert exchange.push(team, alice._store.chain, theirs, writer("alice"), NOW).has == 1
-    with pytest.raises(Refused, match="somebody else"):
+    with pytest.raises(Refused, match="another member"):
         exchange.push(team, alice._store.chain, theirs, writer("bob"), NOW)
     with pytest.raises(Refused, match="may read"):
         exchange.push(team, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)

@@ -1,7 +1,7 @@
-"""WHO we listen to: what differs from one coding agent to the next, a module each.
+"""The supported coding agents, one module each.
 
-The modules are imported when they are asked for: hook and command line pass here at every start, and importing
-typing would cost the hook more than its work.
+Modules are imported on first use: hook and command line import this package at every start, and importing ``typing``
+alone would take the hook longer than its work.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ NAMES = (
 
 
 def of(name: str) -> Agent:
-    """The agent of this name."""
+    """Return the agent of this name."""
     if name not in NAMES:
-        meant = did_you_mean(name, NAMES) or f" These are: {', '.join(NAMES)}."
-        raise InvalidInput(f"{name!r} is not an agent we know.{meant}")
-    # One of them has the name of a statement.
-    agent: Agent = _module("continue_" if name == "continue" else name.replace("-", "_"))
+        suggestion = did_you_mean(name, NAMES) or f" Supported are: {', '.join(NAMES)}."
+        raise InvalidInput(f"unknown agent {name!r}.{suggestion}")
+    # ``continue`` is a keyword of Python and cannot name a module.
+    agent: Agent = _import_module("continue_" if name == "continue" else name.replace("-", "_"))
     return agent
 
 
 def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
-    """Which session asks, where, and what the person said."""
-    found: Asked = _module("asking").asked(of(name).decode(event, payload, ""), payload)
-    return found
+    """Return session, directory and prompt of a hook payload."""
+    request: Asked = _import_module("asking").asked(of(name).decode(event, payload, ""), payload)
+    return request
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     import importlib
 
     return importlib.import_module(f"hivemind.agents.{name}")

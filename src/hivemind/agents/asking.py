@@ -1,4 +1,4 @@
-"""Out of any agent's payload: which session asks, where, and what the person said."""
+"""Read session, directory and prompt from any agent's hook payload."""
 
 import os
 from collections.abc import Mapping
@@ -6,32 +6,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Told, listed, member, named
+from hivemind.agents.base import Observations, get_list, get_object, get_text
 from hivemind.model.session import Observation, Seen
 
-SESSION = ("session_id", "sessionId", "sessionID", "taskId")
-DIRECTORY = ("cwd", "directory")
+SESSION_FIELDS = ("session_id", "sessionId", "sessionID", "taskId")
+DIRECTORY_FIELDS = ("cwd", "directory")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What an answer depends on."""
+    """The part of a hook payload that its answer depends on."""
 
     session: str
     directory: Path | None
     prompt: str
 
 
-def asked(told: Told, payload: Mapping[str, Any]) -> Asked:
-    """As the payload decodes; an event that is nothing to record still names its session."""
-    seen = [one for one in told if isinstance(one, Observation)]
-    if seen:
-        session, directory = seen[0].session_id, seen[0].directory
+def asked(decode_results: Observations, payload: Mapping[str, Any]) -> Asked:
+    """Return session, directory and prompt of a payload, also of an event that is not recorded."""
+    observations = [observation for observation in decode_results if isinstance(observation, Observation)]
+    if observations:
+        session, directory = observations[0].session_id, observations[0].directory
     else:
-        session = named(member(payload, "sessionContext"), "rootSessionId") or named(payload, *SESSION)
-        directory = named(payload, *DIRECTORY) or str(next(iter(listed(payload, "workspaceRoots")), ""))
+        session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
+        directory = get_text(payload, *DIRECTORY_FIELDS) or str(next(iter(get_list(payload, "workspaceRoots")), ""))
     return Asked(
         session=session,
         directory=Path(directory) if directory and os.path.isdir(directory) else None,
-        prompt=next((one.text for one in seen if one.seen is Seen.PROMPT), ""),
+        prompt=next((observation.text for observation in observations if observation.seen is Seen.PROMPT), ""),
     )

@@ -1,4 +1,8 @@
-"""What every agent's module offers, and the few things they share."""
+"""The interface of an agent's module, and helpers for reading its JSON.
+
+Payloads and transcripts come from other programs and change with their versions, so every helper takes any value and
+returns an empty one where the expected type is missing.
+"""
 
 import hashlib
 import json
@@ -20,76 +24,76 @@ from hivemind.model.untrusted import (
     parse_json_prefix,
 )
 
-Told = Iterator[Observation | Skipped]
-"""What was read: observations, and what could not be read. What we know and do not need gives neither."""
+Observations = Iterator[Observation | Skipped]
+"""Observations in order, and a ``Skipped`` for what could not be read. Known but unneeded events yield neither."""
 
 Payload = Mapping[str, Any]
 
-LONGEST_FILE = 64 << 20
-"""Bytes of a file that is read as a whole."""
+MAX_FILE_BYTES = 64 << 20
+"""A transcript that is one JSON document must fit in memory; longer ones are skipped."""
 SPACE = re.compile(r"\s*")
 
 
 class Agent(Protocol):
-    """One coding agent: a module of this package, found by ``agents.of``."""
+    """One coding agent: a module of this package, returned by ``agents.of``."""
 
     NAME: str
     TITLE: str
     HOMES: tuple[str, ...]
-    """Below the user's home, the places of which one exists if the agent is on this machine."""
+    """Paths below the user's home; at least one exists if the agent is installed."""
     SAME_IDS: bool
-    """Whether its transcript gives a step the id its hook gave. If not, hooks and transcripts of one session
-    must not both be recorded."""
+    """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
+    or every step would be recorded twice."""
     ANSWERS: dict[str, str]
-    """The events at which it takes context, and of which sort: ``brief`` or ``recall``."""
+    """The events at which the agent accepts context, with its kind: ``brief`` or ``recall``."""
     TRANSCRIPTS: tuple[str, ...]
-    """Below the user's home, the patterns of the files in which it keeps what happened."""
+    """Glob patterns of its transcript files below the user's home."""
 
-    def decode(self, event: str, payload: Payload, at: str) -> Told:
-        """What a hook payload says happened."""
+    def decode(self, event: str, payload: Payload, at: str) -> Observations:
+        """Read the observations of a hook payload."""
 
     def reply(self, event: str, context: str) -> str:
-        """What a hook prints so that the context reaches the model; empty where this event takes none."""
+        """Return what the hook must print to give the model this context; empty if the event takes none."""
 
-    def pieces(self, place: Place, launch: Launch) -> tuple[Piece, ...]:
-        """Everything that connects the agent, and can be taken back."""
+    def build_pieces(self, target: Place, launch: Launch) -> tuple[Piece, ...]:
+        """Return every change to configuration files that connects the agent."""
 
-    def read_transcript(self, path: Path) -> Told:
-        """What a transcript says happened, in order, one line at a time."""
+    def read_transcript(self, path: Path) -> Observations:
+        """Read the observations of a transcript, in order, one line at a time."""
 
 
-def words(said: str) -> frozenset[str]:
-    """A set of words, written as one would read them."""
-    return frozenset(said.split())
+def split_names(text: str) -> frozenset[str]:
+    """Return the names in a text that separates them by spaces."""
+    return frozenset(text.split())
 
 
 def digest(text: str) -> str:
-    """A short name for a text, for agents that give a step no id of its own."""
+    """Return a short hash of a text, for agents that give a step no id."""
     return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def moment(stamp: Any, otherwise: str = "") -> str:
-    """An agent's timestamp, milliseconds or ISO text, as the log stores it."""
+def parse_timestamp(stamp: Any, default: str = "") -> str:
+    """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
         if isinstance(stamp, int | float):
             return moments.written(datetime.fromtimestamp(stamp / 1000, UTC))
-        return moments.written(datetime.fromisoformat(stamp)) if stamp else otherwise
+        return moments.written(datetime.fromisoformat(stamp)) if stamp else default
     except (ValueError, TypeError, OverflowError, OSError):
-        return otherwise
+        return default
 
 
-def written(path: Path) -> str:
-    """When a file was last written: the moment of what it says without a time."""
-    return moment(path.stat().st_mtime * 1000)
+def get_modified_time(path: Path) -> str:
+    """Return when a file was last written, the best time for a step that has none of its own."""
+    return parse_timestamp(path.stat().st_mtime * 1000)
 
 
-def named(held: Payload, *names: str) -> str:
-    """The first of these members that says anything, as text."""
-    return str(next(filter(None, map(held.get, names)), ""))
+def get_text(fields: Payload, *names: str) -> str:
+    """Return the first of these fields that is not empty, as text."""
+    return str(next(filter(None, map(fields.get, names)), ""))
 
 
-def unpacked(value: Any) -> dict[str, Any]:
-    """An object, which may come as the text of one; an empty one, if it is none."""
+def parse_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object that may come as text; an empty one if it is something else."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = parse_json(value)
@@ -98,114 +102,116 @@ def unpacked(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def member(held: Payload, name: str) -> dict[str, Any]:
-    """The object under a name; an empty one, if there is none."""
-    found = held.get(name)
-    return found if isinstance(found, dict) else {}
+def get_object(fields: Payload, name: str) -> dict[str, Any]:
+    """Return the object in a field; an empty one if there is none."""
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def listed(held: Payload, name: str) -> list[Any]:
-    """The list under a name; an empty one, if there is none."""
-    found = held.get(name)
-    return found if isinstance(found, list) else []
+def get_list(fields: Payload, name: str) -> list[Any]:
+    """Return the list in a field; an empty one if there is none."""
+    value = fields.get(name)
+    return value if isinstance(value, list) else []
 
 
-def members(held: Payload, name: str) -> list[dict[str, Any]]:
-    """The objects of the list under a name; none, if there is no such list."""
-    return [one for one in listed(held, name) if isinstance(one, dict)]
+def get_objects(fields: Payload, name: str) -> list[dict[str, Any]]:
+    """Return the objects of the list in a field, without its other elements."""
+    return [item for item in get_list(fields, name) if isinstance(item, dict)]
 
 
-def blocks(message: Payload) -> list[dict[str, Any]]:
-    """The content of a message, which is one text or a list of blocks."""
+def get_blocks(message: Payload) -> list[dict[str, Any]]:
+    """Return the content of a message as blocks; a plain text becomes one block."""
     content = message.get("content")
-    return [{"type": "text", "text": content}] if isinstance(content, str) else members(message, "content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else get_objects(message, "content")
 
 
-def text(value: Any) -> str:
-    """Free text out of a string, or out of a list of blocks or parts that hold some."""
+def extract_text(value: Any) -> str:
+    """Return the text of a string, block or list of blocks, without the model's thoughts and injected parts."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "\n".join(filter(None, (text(item) for item in value)))
+        return "\n".join(filter(None, (extract_text(item) for item in value)))
     if isinstance(value, dict) and not value.get("thought") and not value.get("synthetic"):
-        return text(value.get("text") or "")
+        return extract_text(value.get("text") or "")
     return ""
 
 
-def objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
-    """The JSON objects of a file that holds one on each line; two glued together are two."""
-    for _, held in _objects(path):
-        yield held
+def read_objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
+    """Read the JSON objects of a JSONL file."""
+    for _, value in _read_objects(path):
+        yield value
 
 
-def lines(path: Path, read: Callable[[dict[str, Any]], Told]) -> Told:
-    """What the objects of such a file tell, each read by itself."""
-    for line, held in _objects(path):
-        if isinstance(held, Skipped):
-            yield held
+def decode_lines(path: Path, decode: Callable[[dict[str, Any]], Observations]) -> Observations:
+    """Decode each object of a JSONL file; an object that cannot be decoded is skipped."""
+    for line, value in _read_objects(path):
+        if isinstance(value, Skipped):
+            yield value
             continue
         try:
-            yield from read(held)
+            yield from decode(value)
         except Exception as error:  # noqa: BLE001 - an agent's next version may write anything, and other lines count
-            yield _skipped(line, f"unexpected content: {type(error).__name__}: {error}")
+            yield _skip(line, f"unexpected content: {type(error).__name__}: {error}")
 
 
-def whole(path: Path, lists: str = "") -> dict[str, Any] | Skipped:
-    """The one JSON object a file holds; a list is taken for its member of that name."""
-    if path.stat().st_size > LONGEST_FILE:
-        return Skipped(reason=f"a file that is too long: more than {LONGEST_FILE:,} bytes")
+def read_json_file(path: Path, list_key: str = "") -> dict[str, Any] | Skipped:
+    """Read a file that is one JSON object; a list becomes an object with that list under ``list_key``."""
+    if path.stat().st_size > MAX_FILE_BYTES:
+        return Skipped(reason=f"file too long: more than {MAX_FILE_BYTES:,} bytes")
     text = path.read_text("utf-8", errors="replace")
     try:
-        held = parse_json(text)
+        value = parse_json(text)
     except ValueError as error:
         return Skipped(reason=str(error), raw=text[:LONGEST_RAW])
-    if lists and isinstance(held, list):
-        return {lists: held}
-    return held if isinstance(held, dict) else Skipped(reason=f"a {type(held).__name__} where an object belongs")
+    if list_key and isinstance(value, list):
+        return {list_key: value}
+    return value if isinstance(value, dict) else Skipped(reason=f"expected an object, got a {type(value).__name__}")
 
 
-def _objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | Skipped]]:
+def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | Skipped]]:
     with path.open("rb") as file:
         for line in bounded_lines(file):
             if line.is_cut:
-                yield line, _skipped(line, f"a line that is too long: more than {LONGEST_LINE:,} bytes")
+                yield line, _skip(line, f"line too long: more than {LONGEST_LINE:,} bytes")
             else:
-                yield from ((line, held) for held in _objects_of(line))
+                yield from ((line, value) for value in _parse_line(line))
 
 
-def _objects_of(line: Line) -> Iterator[dict[str, Any] | Skipped]:
+def _parse_line(line: Line) -> Iterator[dict[str, Any] | Skipped]:
+    # A line can hold two objects, where an agent left out the line break between them.
     text = line.content.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).strip()
     start = 0
     while start < len(text):
         try:
-            held, end = parse_json_prefix(text, start)
+            value, end = parse_json_prefix(text, start)
         except ValueError as error:
-            yield _skipped(line, str(error))
+            yield _skip(line, str(error))
             return
-        if isinstance(held, dict):
-            yield held
+        if isinstance(value, dict):
+            yield value
         else:
-            yield _skipped(line, f"a {type(held).__name__} where an object belongs")
+            yield _skip(line, f"expected an object, got a {type(value).__name__}")
         space = SPACE.match(text, end)
         start = space.end() if space else end
 
 
-def _skipped(line: Line, reason: str) -> Skipped:
+def _skip(line: Line, reason: str) -> Skipped:
+    # A character takes at most four bytes in UTF-8.
     raw = line.content[: 4 * LONGEST_RAW].decode("utf-8", "replace")
     return Skipped(reason=reason, where=f"line {line.number}", raw=raw[:LONGEST_RAW])
 
 
-def answering(answers: Mapping[str, str], form: Callable[[str, str], Any]) -> Callable[[str, str], str]:
-    """A ``reply``: the form as JSON, at the events that take an answer and if there is anything to say."""
-    return lambda event, context: json.dumps(form(event, context)) if context and event in answers else ""
+def make_reply(answers: Mapping[str, str], format_context: Callable[[str, str], Any]) -> Callable[[str, str], str]:
+    """Return a ``reply`` function that prints non-empty context as JSON at the events in ``answers``."""
+    return lambda event, context: json.dumps(format_context(event, context)) if context and event in answers else ""
 
 
-def unreadable(path: Path) -> Told:
-    """For agents whose transcripts nobody can read, or we do not."""
+def skip_transcript(path: Path) -> Observations:
+    """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
     yield Skipped(reason="transcripts of this agent are not read")
 
 
-NOT_THE_PERSONS = (
+INJECTED_TAGS = (
     "system-reminder",
     "system_reminder",
     "hook_context",
@@ -218,25 +224,25 @@ NOT_THE_PERSONS = (
     "hivemind-memory",
     r"qwen:[\w-]{1,40}-context",
 )
-"""Blocks that agents, and we, put around what a person or a tool said."""
-INJECTED = re.compile(rf"<({'|'.join(NOT_THE_PERSONS)})(?=[\s>])[^<>]*>")
-WRAPPING = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^<>]*)?>\n?")
+"""Elements that agents and hivemind insert into the text of a person or a tool."""
+INJECTED_OPENING = re.compile(rf"<({'|'.join(INJECTED_TAGS)})(?=[\s>])[^<>]*>")
+WRAPPER_TAG = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^<>]*)?>\n?")
 GUIDANCE = re.compile(r'\n\nTool "[^"\n]*" succeeded\. Additional guidance from postToolUse hooks:\n')
 
 
-def clean(said: str) -> str:
-    """The text without what was injected into it: what we said must not come back as something learned."""
-    kept, position, unclosed = [], 0, set()
-    for opening in INJECTED.finditer(said):
-        if opening.start() < position or opening[1] in unclosed:
+def clean(text: str) -> str:
+    """Return the text without injected blocks, so that memories we injected are not learned again."""
+    parts, position, unclosed_tags = [], 0, set()
+    for opening in INJECTED_OPENING.finditer(text):
+        if opening.start() < position or opening[1] in unclosed_tags:
             continue
-        closing = said.find(f"</{opening[1]}", opening.end())
-        end = said.find(">", closing) if closing >= 0 else -1
+        closing = text.find(f"</{opening[1]}", opening.end())
+        end = text.find(">", closing) if closing >= 0 else -1
         if end < 0:
-            # Without this a text of nothing but openings would be searched to its end for each of them.
-            unclosed.add(opening[1])
+            # Searching the rest of the text for each unclosed tag would take quadratic time.
+            unclosed_tags.add(opening[1])
             continue
-        kept.append(said[position : opening.start()])
+        parts.append(text[position : opening.start()])
         position = end + 1
-    rest = "".join(kept) + said[position:]
-    return GUIDANCE.split(WRAPPING.sub("", rest), maxsplit=1)[0].strip()
+    remaining = "".join(parts) + text[position:]
+    return GUIDANCE.split(WRAPPER_TAG.sub("", remaining), maxsplit=1)[0].strip()

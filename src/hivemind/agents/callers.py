@@ -1,6 +1,6 @@
-"""Who runs us, told by environment and payload.
+"""Identify the calling agent from the environment and the payload.
 
-It imports nothing, so that a hook can load this one file beside the standard library.
+This module imports nothing, so that a hook can load it quickly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIGNS = (
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex", ""),
     ("CLINE_ACTIVE", "cline", ""),
 )
-"""What each agent leaves in the environment of the commands it runs, and where it names its session."""
+"""For each agent: a variable it sets for the commands it runs, its name, and the variable with its session id."""
 
 MARKS = (
     ('"cursor_version"', "CURSOR_VERSION", "cursor"),
@@ -33,47 +33,47 @@ MARKS = (
     ("", "QWEN_CODE_SESSION_ID", "qwen"),
     ("", "GEMINI_SESSION_ID", "gemini"),
 )
-"""Words in a payload and variables around a hook that only one agent leaves."""
+"""A text in the payload and a variable around a hook that only this agent produces."""
 
 CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
     name: name
     for name in ("codex", "qwen", "gemini", "opencode", "copilot", "cline", "continue", "cursor", "windsurf", "zed")
 }
-"""A word in the name by which an agent introduces itself to a server, and the agent."""
+"""A word in the client name that an agent sends to an MCP server, and the agent."""
 
 ANSWERED = {
     *("SessionStart", "UserPromptSubmit", "BeforeAgent", "PreToolUse", "sessionStart", "userPromptSubmitted"),
     *("beforeSubmitPrompt", "session.created", "session.resumed", "session.compacted", "chat.message"),
 }
-"""The events at which some agent takes context, so that a hook at any other need not look further."""
+"""Events at which some agent accepts context; a hook at any other event can exit without loading the application."""
 
 ANSWERED_ONCE = {"PreToolUse"}
-"""Of these, the events that come at every step, where the first answer of a session is the only one."""
+"""Those of them that come at every step and are answered only once in a session."""
 
 
 ENDED = {
     *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),
     *("TaskComplete", "TaskError", "TaskCancel", "session.idle"),
 }
-"""The events at which an agent comes to rest: what it learned for a team may travel now."""
+"""Events at which an agent stops working, so that the store can sync with its hub."""
 
 
 def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """The agent and session that runs this process, or nothing if a person does."""
+    """Return the agent and session that run this process, or None if a person does."""
     for sign, agent, session in SIGNS:
         if environ.get(sign):
             return agent, environ.get(session, "") if session else ""
     return None
 
 
-def who_calls(named: str, environ: Mapping[str, str], payload: str) -> str:
-    """The agent that really runs a hook installed for the one named.
+def who_calls(installed_for: str, environ: Mapping[str, str], payload: str) -> str:
+    """Return the agent that runs a hook, which may not be the one it was installed for.
 
-    Only Claude Code's settings are read by others. A session named by environment and payload alike settles
-    it, since an agent started from another's shell inherits that one's variables.
+    Other agents read the settings of Claude Code, and only those. An agent started from another's shell inherits that
+    one's variables, so a session id counts only if it is in the payload too.
     """
-    if named != "claude-code":
-        return named
+    if installed_for != "claude-code":
+        return installed_for
     for _, agent, session in SIGNS:
         if session and environ.get(session) and environ[session] in payload:
             return agent
@@ -81,18 +81,18 @@ def who_calls(named: str, environ: Mapping[str, str], payload: str) -> str:
         if (word and word in payload) or (variable and environ.get(variable)):
             return agent
     is_codex = '"turn_id"' in payload and '"prompt_id"' not in payload and '"permission_mode"' in payload
-    return "codex" if is_codex and not environ.get("CLAUDECODE") else named
+    return "codex" if is_codex and not environ.get("CLAUDECODE") else installed_for
 
 
 def connected(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) -> tuple[str, str]:
-    """The agent and session that speak to our server; what introduces itself under no name we know keeps its own.
+    """Return the agent and session of an MCP client; an unknown client keeps the name it sent.
 
-    The name comes first: an agent started from another's shell inherits that one's variables.
+    The client's name goes before the environment: an agent started from another's shell inherits its variables.
     """
-    around = calling(environ)
-    named = next((agent for word, agent in CLIENTS.items() if word in client.lower()), "")
-    agent = named or (around[0] if around else "") or client or "agent"
-    told = meta.get("x-codex-turn-metadata")
-    session = str(told.get("session_id") or "") if isinstance(told, dict) else str(meta.get("threadId") or "")
-    variables = (variable for _, known, variable in SIGNS if known == agent and variable)
+    caller = calling(environ)
+    agent_by_name = next((agent for word, agent in CLIENTS.items() if word in client.lower()), "")
+    agent = agent_by_name or (caller[0] if caller else "") or client or "agent"
+    metadata = meta.get("x-codex-turn-metadata")
+    session = str(metadata.get("session_id") or "") if isinstance(metadata, dict) else str(meta.get("threadId") or "")
+    variables = (variable for _, sign_agent, variable in SIGNS if sign_agent == agent and variable)
     return agent, session or next((environ.get(variable, "") for variable in variables), "")

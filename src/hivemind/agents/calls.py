@@ -1,7 +1,7 @@
-"""A tool call in the words all agents share: the command it ran, the file it touched, the change it made.
+"""Find the command, file, edit and exit code in a tool call of any agent.
 
-Agents name the same things differently (``file_path``, ``filePath``, ``path``), and no name means two things,
-so one reader serves them all.
+Agents use different names for the same field (``file_path``, ``filePath``, ``path``), but no name has two meanings, so
+one reader works for all of them.
 """
 
 import difflib
@@ -11,173 +11,184 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hivemind.agents.base import clean, named, unpacked, words
+from hivemind.agents.base import clean, get_text, parse_object, split_names
 
-SHELLS = words(
+SHELL_TOOLS = split_names(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
     "execute_command run_in_terminal run_terminal_cmd local_shell"
 )
-FILES = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
-OLD = ("old_string", "old_str", "oldString", "old_text")
-NEW = ("new_string", "new_str", "newString", "new_text")
-CONTENT = ("content", "file_text", "new_text", "contents", "code_edit")
-SAID = ("llmContent", "textResultForLlm", "text_result_for_llm", "text", "content", "output", "result", "error", "file")
-"""Where a result has what the model was told, the likeliest first."""
-WRITERS = re.compile(r"write|create|editor|save_file", re.IGNORECASE)
+FILE_FIELDS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
+OLD_TEXT_FIELDS = ("old_string", "old_str", "oldString", "old_text")
+NEW_TEXT_FIELDS = ("new_string", "new_str", "newString", "new_text")
+CONTENT_FIELDS = ("content", "file_text", "new_text", "contents", "code_edit")
+OUTPUT_FIELDS = (
+    *("llmContent", "textResultForLlm", "text_result_for_llm", "text", "content", "output", "result", "error", "file"),
+)
+"""Fields of a result that may hold what the model was shown, the likeliest first."""
+DISPLAY_FIELDS = ("returnDisplay", "resultDisplay", "metadata")
+"""Fields of a result that hold what the user was shown, among it an edit's diff."""
+WRITE_TOOL = re.compile(r"write|create|editor|save_file", re.IGNORECASE)
 EXIT_CODE = re.compile(
     r"\A(?:Error: )?Exit code:? (\d+)"
     r"|\A\[Command exited with code (\d+)\]"
     r"|\A(?:Chunk ID: .*\n)?(?:Wall time: .*\n)?Process exited with code (\d+)"
     r"|<shellId: \S+ completed with exit code (\d+)>\s*\Z"
 )
-"""How agents write the exit code into a command's output; each form has its place, so that a program that
-prints such words is not believed."""
-REPORT = ("Output: ", "Command: ")
-"""How Gemini's and Qwen's report on a command begins; it tells the code, or none if that was zero."""
+"""How agents write the exit code into a command's output. Each form is anchored to where its agent puts it, so that a
+program that prints such a line is not mistaken for the agent."""
+REPORT_PREFIXES = ("Output: ", "Command: ")
+"""How the reports of Gemini and Qwen on a command begin; they give the exit code only if it was not zero."""
 REPORTED_CODE = re.compile(r"(?:\n|\\n)Exit Code: (\d+)(?!.*(?:\n|\\n)Exit Code: )", re.DOTALL)
-PATCH = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
+PATCH_HEADER = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 PATCH_END = re.compile(r"^\*\*\* (?:End Patch|End of File).*$\n?", re.MULTILINE)
 
 
-def described(tool: str, given: Any, came_back: Any, *, failed: bool = False) -> list[dict[str, Any]]:
-    """The fields of the observations a call makes: one, and one more for each further file it changed."""
-    asked = unpacked(given)
-    command = _command(asked) if tool.lower() in SHELLS else ""
-    output = clean(_output(came_back))
-    exit_code = _exit_code(came_back, output, failed=failed) if command else None
+def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = False) -> list[dict[str, Any]]:
+    """Return the fields of the observations of a call: one, and one more for each further file it changed."""
+    fields = parse_object(arguments)
+    command = _get_command(fields) if tool.lower() in SHELL_TOOLS else ""
+    output = clean(_get_output(result))
+    exit_code = _get_exit_code(result, output, is_error=is_error) if command else None
     call = {
         "tool": tool,
-        "input": "" if "changes" in asked else given if isinstance(given, str) else _dumped(given),
+        "input": "" if "changes" in fields else arguments if isinstance(arguments, str) else _dump_json(arguments),
         "output": output,
         "command": command,
         "exit_code": exit_code,
-        "failed": failed or bool(exit_code),
-        "file": _first(asked, FILES) or _first(unpacked(came_back), FILES),
+        "failed": is_error or bool(exit_code),
+        "file": _get_string(fields, FILE_FIELDS) or _get_string(parse_object(result), FILE_FIELDS),
     }
-    # In the order of their names, because agents list the files of one patch in any order.
-    edits = [] if failed else sorted(_edits(tool, asked, came_back), key=lambda edit: str(edit["file"]))
+    # Sorted, so that hook and transcript give each file the same id: agents list the files of a patch in any order.
+    edits = [] if is_error else sorted(_find_edits(tool, fields, result), key=lambda edit: str(edit["file"]))
     return [call | (edits[0] if edits else {}), *({"tool": tool, **edit} for edit in edits[1:])]
 
 
 def git_name(content: Any) -> str:
-    """The name git gives this text, so that an edit can be found again in a commit."""
+    """Return git's blob hash of this text, so that an edit can be matched to a commit."""
     if not isinstance(content, str):
         return ""
     body = content.encode("utf-8", "surrogatepass")
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
 
 
-def _edits(tool: str, asked: dict[str, Any], came_back: Any) -> Iterator[dict[str, Any]]:
-    answer = unpacked(came_back)
-    shown = unpacked(answer.get("returnDisplay") or answer.get("resultDisplay") or answer.get("metadata"))
-    file = _first(asked, FILES) or _first(answer, FILES)
-    if patch := next((said for said in asked.values() if str(said).startswith("*** Begin Patch")), None):
-        yield from _patched(str(patch))
-    elif isinstance(changes := asked.get("changes"), dict):
+def _find_edits(tool: str, fields: dict[str, Any], result: Any) -> Iterator[dict[str, Any]]:
+    result_fields = parse_object(result)
+    display = parse_object(next(filter(None, map(result_fields.get, DISPLAY_FIELDS)), None))
+    file = _get_string(fields, FILE_FIELDS) or _get_string(result_fields, FILE_FIELDS)
+    if patch := next((value for value in fields.values() if str(value).startswith("*** Begin Patch")), None):
+        yield from _parse_patch(str(patch))
+    elif isinstance(changes := fields.get("changes"), dict):
         for path, change in changes.items():
-            yield _changed(str(path), unpacked(change))
-    elif "structuredPatch" in answer or "originalFile" in answer:
-        yield _replaced(file, answer.get("originalFile"), asked)
-    elif diff := shown.get("fileDiff") or shown.get("diff"):
-        where = named(shown, "filePath") or file
-        yield _edit(where, shown.get("originalContent"), shown.get("newContent"), str(diff))
-    elif _pairs(asked) or (WRITERS.search(tool) and file and _first(asked, CONTENT)):
-        yield _replaced(file, None, asked)
+            yield _build_change_edit(str(path), parse_object(change))
+    elif "structuredPatch" in result_fields or "originalFile" in result_fields:
+        yield _build_replacement_edit(file, result_fields.get("originalFile"), fields)
+    elif diff := display.get("fileDiff") or display.get("diff"):
+        where = get_text(display, "filePath") or file
+        yield _make_edit(where, display.get("originalContent"), display.get("newContent"), str(diff))
+    elif _get_replacements(fields) or (WRITE_TOOL.search(tool) and file and _get_string(fields, CONTENT_FIELDS)):
+        yield _build_replacement_edit(file, None, fields)
 
 
-def _edit(file: str, before: Any, after: Any, diff: str | None = None) -> dict[str, Any]:
-    """An edit by both sides of the whole file, as far as they are known, or by its diff."""
+def _make_edit(file: str, before: Any, after: Any, diff: str | None = None) -> dict[str, Any]:
+    """Return an edit, given the whole file before and after, as far as they are known, or its diff."""
     if diff is None:
-        diff = _diff(file, before or "", after or "")
+        diff = _make_diff(file, before or "", after or "")
     return {"file": file, "diff": diff, "before": git_name(before), "after": git_name(after)}
 
 
-def _replaced(file: str, original: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    """An edit told as old and new text; only where the whole original is known are both sides known."""
-    pairs, known = _pairs(asked), original if isinstance(original, str) else None
+def _build_replacement_edit(file: str, original: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an edit that is given as old and new text; file hashes need the whole original."""
+    pairs, before = _get_replacements(fields), original if isinstance(original, str) else None
     if not pairs:
-        return _edit(file, known, _first(asked, CONTENT))
-    if known is None:
-        return _edit(file, None, None, "".join(_diff(file, old, new) for old, new in pairs))
-    edited = known
+        return _make_edit(file, before, _get_string(fields, CONTENT_FIELDS))
+    if before is None:
+        return _make_edit(file, None, None, "".join(_make_diff(file, old, new) for old, new in pairs))
+    after = before
     for old, new in pairs:
-        edited = edited.replace(old, new, -1 if asked.get("replace_all") else 1)
-    return _edit(file, known, edited)
+        after = after.replace(old, new, -1 if fields.get("replace_all") else 1)
+    return _make_edit(file, before, after)
 
 
-def _changed(file: str, change: dict[str, Any]) -> dict[str, Any]:
+def _build_change_edit(file: str, change: dict[str, Any]) -> dict[str, Any]:
     content = change.get("content")
     match change.get("type"):
         case "add" if isinstance(content, str):
-            return _edit(file, None, content)
+            return _make_edit(file, None, content)
         case "delete" if isinstance(content, str):
-            return _edit(file, content, None)
+            return _make_edit(file, content, None)
         case _:
-            return _edit(named(change, "move_path") or file, None, None, named(change, "unified_diff"))
+            return _make_edit(get_text(change, "move_path") or file, None, None, get_text(change, "unified_diff"))
 
 
-def _patched(patch: str) -> Iterator[dict[str, Any]]:
-    heads = list(PATCH.finditer(patch))
+def _parse_patch(patch: str) -> Iterator[dict[str, Any]]:
+    heads = list(PATCH_HEADER.finditer(patch))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         body = PATCH_END.sub("", patch[head.end() + 1 : following.start() if following else None])
-        added = "".join(f"{line[1:]}\n" for line in body.splitlines()) if head[1] == "Add" else None
-        yield _edit(head[2].strip(), None, added, body)
+        content = "".join(f"{line[1:]}\n" for line in body.splitlines()) if head[1] == "Add" else None
+        yield _make_edit(head[2].strip(), None, content, body)
 
 
-def _pairs(asked: dict[str, Any]) -> list[tuple[str, str]]:
-    edits = asked.get("edits")
-    told = [unpacked(edit) for edit in edits] if isinstance(edits, list) else [asked]
-    return [(_first(one, OLD), _first(one, NEW)) for one in told if any(name in one for name in OLD)]
+def _get_replacements(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    edits = fields.get("edits")
+    replacements = [parse_object(edit) for edit in edits] if isinstance(edits, list) else [fields]
+    return [
+        (_get_string(replacement, OLD_TEXT_FIELDS), _get_string(replacement, NEW_TEXT_FIELDS))
+        for replacement in replacements
+        if any(name in replacement for name in OLD_TEXT_FIELDS)
+    ]
 
 
-def _diff(file: str, old: str, new: str) -> str:
+def _make_diff(file: str, old: str, new: str) -> str:
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), file, file, lineterm="")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _command(asked: dict[str, Any]) -> str:
-    said = next(filter(None, map(asked.get, ("command", "cmd", "commands", "command_line"))), "")
-    if isinstance(said, list):
-        words = [str(word) for word in said]
-        return words[-1] if words[1:2] in (["-lc"], ["-c"]) else "\n".join(words)
-    return str(said)
+def _get_command(fields: dict[str, Any]) -> str:
+    command = next(filter(None, map(fields.get, ("command", "cmd", "commands", "command_line"))), "")
+    if isinstance(command, list):
+        parts = [str(word) for word in command]
+        # Codex runs ["bash", "-lc", COMMAND]; a list under "commands" is several commands.
+        return parts[-1] if parts[1:2] in (["-lc"], ["-c"]) else "\n".join(parts)
+    return str(command)
 
 
-def _output(came_back: Any) -> str:
-    if isinstance(came_back, str) or came_back is None:
-        return came_back or ""
-    if isinstance(came_back, list):
-        return "\n".join(filter(None, map(_output, came_back)))
-    if isinstance(came_back, dict):
-        if "structuredPatch" in came_back:
+def _get_output(result: Any) -> str:
+    if isinstance(result, str) or result is None:
+        return result or ""
+    if isinstance(result, list):
+        return "\n".join(filter(None, map(_get_output, result)))
+    if isinstance(result, dict):
+        # The result of an edit is its diff, which is recorded as such.
+        if "structuredPatch" in result:
             return ""
-        if "stdout" in came_back:
-            return "\n".join(filter(None, (str(came_back["stdout"]), str(came_back.get("stderr") or ""))))
-        if said := next(filter(None, map(came_back.get, SAID)), None):
-            return _output(said)
-        if "output" in came_back or "result" in came_back:
+        if "stdout" in result:
+            return "\n".join(filter(None, (str(result["stdout"]), str(result.get("stderr") or ""))))
+        if content := next(filter(None, map(result.get, OUTPUT_FIELDS)), None):
+            return _get_output(content)
+        if "output" in result or "result" in result:
             return ""
-    return _dumped(came_back)
+    return _dump_json(result)
 
 
-def _exit_code(came_back: Any, output: str, *, failed: bool) -> int | None:
-    answer = unpacked(came_back)
-    for held in (answer, unpacked(answer.get("metadata")), unpacked(answer.get("returnDisplay"))):
+def _get_exit_code(result: Any, output: str, *, is_error: bool) -> int | None:
+    result_fields = parse_object(result)
+    for fields in (result_fields, *(parse_object(result_fields.get(name)) for name in ("metadata", "returnDisplay"))):
         for name in ("exit_code", "exitCode", "exit"):
-            if isinstance(held.get(name), int):
-                return int(held[name])
-    if "stdout" in answer and not failed:
-        return None if answer.get("interrupted") else 0
-    if output.startswith(REPORT):
-        reported = REPORTED_CODE.search(output)
-        return int(reported[1]) if reported else None if failed else 0
-    told = EXIT_CODE.search(output)
-    return int(next(filter(None, told.groups()))) if told else None
+            if isinstance(fields.get(name), int):
+                return int(fields[name])
+    # Claude Code gives no code: a command that failed comes as an error, any other succeeded.
+    if "stdout" in result_fields and not is_error:
+        return None if result_fields.get("interrupted") else 0
+    if output.startswith(REPORT_PREFIXES):
+        report_match = REPORTED_CODE.search(output)
+        return int(report_match[1]) if report_match else None if is_error else 0
+    code_match = EXIT_CODE.search(output)
+    return int(next(filter(None, code_match.groups()))) if code_match else None
 
 
-def _first(held: dict[str, Any], names: tuple[str, ...]) -> str:
-    return next((said for name in names if isinstance(said := held.get(name), str)), "")
+def _get_string(fields: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if isinstance(value := fields.get(name), str)), "")
 
 
-def _dumped(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

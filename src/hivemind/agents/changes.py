@@ -1,4 +1,4 @@
-"""Files of the user's that we are about to change: shown first, then written all or nothing each."""
+"""Planned changes to the user's files: show them as diffs, then write each file atomically."""
 
 import difflib
 import os
@@ -9,48 +9,49 @@ from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused
 
-PROGRAM = 0o755
+EXECUTABLE_MODE = 0o755
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a file holds and what it shall hold; nothing stands for no file."""
+    """The content of a file before and after a change; None if the file does not exist."""
 
     path: Path
     before: str | None
     after: str | None
     root: Path
-    """Directories left empty are removed below this one."""
+    """Directories below this one are removed if the change leaves them empty."""
     what: tuple[str, ...] = ()
-    """What of ours it puts in or takes out: the server, hooks, instructions, trust."""
+    """What the change adds or removes: server, hooks, instructions, trust."""
 
 
 def on_disk(path: Path) -> str | None:
-    """What the file holds now, every line ending as it is, or nothing if there is none."""
+    """Return the content of a file with its line endings unchanged, or None if there is no file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is not UTF-8 text; nothing was changed") from None
+        raise InvalidInput(f"{path} is not UTF-8 text, so nothing was changed; convert it and try again") from None
 
 
 def shown(change: Change) -> str:
-    """The change as a unified diff, for people to look at before it is made."""
+    """Return the change as a unified diff."""
     name = str(change.path)
     old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
-    was, becomes = (os.devnull if text is None else name for text in (change.before, change.after))
-    return "\n".join(difflib.unified_diff(old, new, was, becomes, lineterm=""))
+    old_name, new_name = (os.devnull if text is None else name for text in (change.before, change.after))
+    return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
 
 def apply(changes: Iterable[Change]) -> None:
-    """Make the changes, unless a file no longer holds what the plan was made for."""
-    planned = list(changes)
-    for change in planned:
+    """Write the changes; refuse if a file has changed since they were planned."""
+    pending = list(changes)
+    # All files are checked before the first is written, so that a conflict changes nothing.
+    for change in pending:
         if on_disk(change.path) != change.before:
-            raise Refused(f"{change.path} changed in the meantime; run the command again")
-    for change in planned:
+            raise Refused(f"{change.path} was changed by another program; run the command again")
+    for change in pending:
         if change.after is None:
             _remove(change.path, change.root)
         else:
@@ -58,24 +59,25 @@ def apply(changes: Iterable[Change]) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # Settings are often links into a repository of dotfiles: the link stays, its target changes.
+    # Settings are often symlinks into a repository of dotfiles: write the target and keep the link.
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(PROGRAM if text.startswith("#!") else _mode(target))
+        Path(temporary).chmod(EXECUTABLE_MODE if text.startswith("#!") else _get_mode(target))
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def _mode(path: Path) -> int:
-    """The rights the file has; a new one of ours is for the user alone, as agents keep keys beside it."""
+def _get_mode(path: Path) -> int:
+    """Return the mode of a file; a new one is private to the user, as agents keep API keys in such files."""
     return path.stat().st_mode & 0o7777 if path.exists() else 0o600
 
 

@@ -1,4 +1,4 @@
-"""Claude Code: hooks in settings.json, the server in .claude.json, a transcript file for each session."""
+"""Claude Code: hooks in settings.json, the server in .claude.json, one transcript file per session."""
 
 import re
 from functools import partial
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, blocks, lines, named, text, words
-from hivemind.agents.pieces import Launch, Piece, Place, Server
-from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied
+from hivemind.agents.base import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
+from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
 from hivemind.model.session import Seen, Skipped
 
 NAME = "claude-code"
@@ -17,61 +17,61 @@ HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
-"""One file for each session, and one for each subagent below it."""
+"""One file per session, and one per subagent below it."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop PostCompact Stop SessionEnd"
 
-UNUSED = words(
+UNUSED = split_names(
     "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
     "api-request-shape api-request-blob progress summary file-history-snapshot mode custom-title ai-title "
     "agent-name tag permission-mode system worktree-state pr-link last-prompt-suggestion"
 )
-"""Lines that repeat whole prompts or keep the screen's state."""
-NOISE = re.compile(r"<(?:command-name|command-message|local-command-stdout|local-command-caveat|bash-stdout)>")
-SUMMARY = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
+"""Types of lines that repeat whole prompts or keep the state of the screen."""
+COMMAND_OUTPUT = re.compile(r"<(?:command-name|command-message|local-command-stdout|local-command-caveat|bash-stdout)>")
+SUMMARY_OPENING = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
 
 
 decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, always loaded so that the model need not search for its tools, and the hooks."""
-    servers = place.project / ".mcp.json" if place.project else place.home / ".claude.json"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, always loaded so that the model need not search for its tools, and the hooks."""
+    servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     return (
-        Server(path=servers, value=launch.entry(type="stdio", alwaysLoad=True)),
-        # SessionEnd has a second and a half unless the settings give it more.
-        claude_shape.hooks(place.root / ".claude" / "settings.json", NAME, launch, EVENTS),
+        ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
+        # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
+        claude_shape.build_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
 
 
-def read_transcript(path: Path) -> Told:
-    """What a transcript says happened."""
-    return lines(path, partial(_line, Reading.of(NAME, path)))
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a transcript."""
+    return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path)))
 
 
-def _line(reading: Reading, line: dict[str, Any]) -> Told:
-    reading.turn = named(line, "promptId") or reading.turn
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
+    state.turn = get_text(line, "promptId") or state.turn
     kind, message = str(line.get("type")), line.get("message")
     if kind in ("user", "assistant") and isinstance(message, dict):
-        step = claude_shape.step(reading, line, named(message, "model"))
-        yield from _said(step, reading.turn, line, blocks(message))
-        for own_id, call, block in reading.results(blocks(message)):
-            # The line has it twice, once for the model and once in full.
-            failed = bool(block.get("is_error"))
-            came_back = (not failed and line.get("toolUseResult")) or block.get("content")
-            yield from called(step, own_id, named(call, "name"), call.get("input"), came_back, failed=failed)
+        step = claude_shape.build_step(state, line, get_text(message, "model"))
+        yield from _decode_message(step, state.turn, line, get_blocks(message))
+        for own_id, call, block in state.match_results(get_blocks(message)):
+            # The line has the result twice: for the model, and in full under toolUseResult.
+            is_error = bool(block.get("is_error"))
+            result = (not is_error and line.get("toolUseResult")) or block.get("content")
+            yield from observe_call(step, own_id, get_text(call, "name"), call.get("input"), result, is_error=is_error)
     elif kind not in UNUSED:
         yield Skipped(reason=f"a line of type {kind!r}")
 
 
-def _said(step: Step, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Told:
-    texts = [block for block in content if block.get("type") == "text"]
-    said = text(texts)
+def _decode_message(step: StepContext, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Observations:
+    text_blocks = [block for block in content if block.get("type") == "text"]
+    message_text = extract_text(text_blocks)
     if line["type"] == "assistant":
-        for block in texts:
-            yield from replied(step, turn, text(block))
+        for block in text_blocks:
+            yield from observe_reply(step, turn, extract_text(block))
     elif line.get("isCompactSummary"):
-        yield observed(step, Seen.COMPACTED, turn or step.at, text=SUMMARY.sub("", said))
-    elif not line.get("isMeta") and not NOISE.match(said):
-        yield from prompted(step, named(line, "promptId", "uuid"), said)
+        yield observe(step, Seen.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
+    elif not line.get("isMeta") and not COMMAND_OUTPUT.match(message_text):
+        yield from observe_prompt(step, get_text(line, "promptId", "uuid"), message_text)

@@ -1,93 +1,108 @@
-"""Hooks in the shape Claude Code gave them, which many took over; what others tell is put into it.
+"""Read and write hooks in the format of Claude Code, which many agents share; other formats are converted to it.
 
-The payload names session, directory and event; tools come as name, input and response; the settings file
-lists, for each event, groups of commands.
+The payload has session, directory and event; a tool call has name, input and response; the settings file lists groups
+of commands for each event.
 """
 
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Payload, Told, answering, clean, moment, named, words
+from hivemind.agents.base import Observations, Payload, clean, get_text, make_reply, parse_timestamp, split_names
 from hivemind.agents.pieces import Hooks, Launch
-from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
+from hivemind.agents.steps import (
+    StepContext,
+    TranscriptState,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+    observe_start,
+)
 from hivemind.model.session import Seen, Skipped
 
-UNUSED = words(
+UNUSED = split_names(
     "PreToolUse PostToolBatch Notification MessageDisplay PreCompact SubagentStart PermissionRequest "
     "PermissionDenied UserPromptExpansion StopFailure PreModelSwitch PostModelSwitch Setup TeammateIdle "
     "TaskCreated TaskCompleted Elicitation ElicitationResult ConfigChange WorktreeCreate WorktreeRemove "
     "InstructionsLoaded CwdChanged FileChanged DirectoryAdded SessionDelete TodoCreated TodoCompleted"
 )
-"""Events that tell nothing which another event does not tell better."""
+"""Events whose content comes more completely with another event."""
 
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 
 
-def decode(agent: str, event: str, payload: Payload, at: str) -> Told:
-    """What a payload says happened."""
-    name, session = named(payload, "hook_event_name") or event, named(payload, "session_id")
-    step = Step(
+def decode(agent: str, event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a payload."""
+    name, session = get_text(payload, "hook_event_name") or event, get_text(payload, "session_id")
+    step = StepContext(
         agent=agent,
         session=session,
-        at=moment(payload.get("timestamp"), at),
-        directory=named(payload, "cwd"),
-        model=named(payload, "model"),
-        subagent=named(payload, "agent_id"),
+        at=parse_timestamp(payload.get("timestamp"), at),
+        directory=get_text(payload, "cwd"),
+        model=get_text(payload, "model"),
+        subagent=get_text(payload, "agent_id"),
     )
-    turn, said = named(payload, "prompt_id", "turn_id"), named(payload, "last_assistant_message")
+    turn, last_message = get_text(payload, "prompt_id", "turn_id"), get_text(payload, "last_assistant_message")
     match name:
         case _ if not session:
-            yield Skipped(reason=f"{name} names no session")
+            yield Skipped(reason=f"{name} has no session id")
         case "SessionStart":
-            yield started(step, named(payload, "source"))
+            yield observe_start(step, get_text(payload, "source"))
         case "UserPromptSubmit":
-            yield from prompted(step, turn, named(payload, "prompt"))
+            yield from observe_prompt(step, turn, get_text(payload, "prompt"))
         case "PostToolUse" | "PostToolUseFailure":
-            failed = name == "PostToolUseFailure"
-            tool, call = named(payload, "tool_name"), named(payload, "tool_call_id", "tool_use_id") or step.at
-            came_back = payload.get("error" if failed else "tool_response")
-            yield from called(step, call, tool, payload.get("tool_input"), came_back, failed=failed)
+            is_error = name == "PostToolUseFailure"
+            tool, call_id = get_text(payload, "tool_name"), get_text(payload, "tool_call_id", "tool_use_id") or step.at
+            result = payload.get("error" if is_error else "tool_response")
+            yield from observe_call(step, call_id, tool, payload.get("tool_input"), result, is_error=is_error)
         case "Stop":
-            yield from replied(step, turn, said)
+            yield from observe_reply(step, turn, last_message)
         case "SubagentStop":
-            # Claude's own forks, as in /compact, have no type: nobody asked for them.
+            # Forks that Claude Code starts by itself, as for /compact, have no type and are not recorded.
             if kind := payload.get("agent_type"):
                 own_id = f"{step.subagent} {turn or step.at}"
-                yield observed(step, Seen.SUBAGENT, own_id, text=clean(said), tool=str(kind))
+                yield observe(step, Seen.SUBAGENT, own_id, text=clean(last_message), tool=str(kind))
         case "PostCompact":
-            yield observed(step, Seen.COMPACTED, turn or step.at, text=named(payload, "compact_summary"))
+            yield observe(step, Seen.COMPACTED, turn or step.at, text=get_text(payload, "compact_summary"))
         case "SessionEnd":
-            yield observed(step, Seen.ENDED, step.at, text=named(payload, "reason"))
+            yield observe(step, Seen.ENDED, step.at, text=get_text(payload, "reason"))
         case _ if name not in UNUSED:
-            yield Skipped(reason=f"{name} is not an event we know")
+            yield Skipped(reason=f"unknown event {name}")
 
 
-def step(reading: Reading, line: Payload, model: str) -> Step:
-    """Whose step a line of a transcript tells, in the shape Claude Code gave that."""
-    return reading.step.then(
+def build_step(state: TranscriptState, line: Payload, model: str) -> StepContext:
+    """Return the context of a transcript line in the format of Claude Code."""
+    return state.step.with_time(
         line.get("timestamp"),
-        session=named(line, "sessionId") or reading.step.session,
-        directory=named(line, "cwd"),
+        session=get_text(line, "sessionId") or state.step.session,
+        directory=get_text(line, "cwd"),
         model=model,
-        subagent=named(line, "agentId") if line.get("isSidechain") else "",
+        subagent=get_text(line, "agentId") if line.get("isSidechain") else "",
     )
 
 
-def form(event: str, context: str) -> dict[str, Any]:
-    """Context in the one form that all of them take at the events we answer."""
+def format_context(event: str, context: str) -> dict[str, Any]:
+    """Return the hook output that gives the model this context."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
-reply = answering(ANSWERS, form)
+reply = make_reply(ANSWERS, format_context)
 
 
-def hooks(
-    path: Path, agent: str, launch: Launch, events: str, *, second: int = 1, ending: int = 5, **group: Any
+def build_hooks(
+    path: Path,
+    agent: str,
+    launch: Launch,
+    events: str,
+    *,
+    units_per_second: int = 1,
+    end_timeout_seconds: int = 5,
+    **group: Any,
 ) -> Hooks:
-    """A group of one command for each event, with the timeout in the unit this agent counts a second in."""
+    """Return hooks that run our command at these events, with timeouts in the agent's unit."""
     entries = {}
     for event in events.split():
-        timeout = {"SessionStart": 15, "SessionEnd": ending}.get(event, 10) * second
+        timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
         command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
         entries[event] = {**group, "hooks": [command]}
     return Hooks(path=path, agent=agent, entries=entries)

@@ -1,4 +1,4 @@
-"""Codex: the server in config.toml, hooks in hooks.json that run only once trusted, rollout files."""
+"""Codex: the server in config.toml, hooks in hooks.json that run only once trusted, rollout files as transcripts."""
 
 import hashlib
 import json
@@ -11,10 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import Told, lines, member, members, named, text, words
+from hivemind.agents.base import (
+    Observations,
+    decode_lines,
+    extract_text,
+    get_object,
+    get_objects,
+    get_text,
+    split_names,
+)
 from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import SERVER, Files, Launch, Lines, Piece, Place
-from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
+from hivemind.agents.pieces import SERVER, FileReader, Launch, Lines, Piece, Place
+from hivemind.agents.steps import (
+    StepContext,
+    TranscriptState,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+    observe_start,
+)
 from hivemind.errors import InvalidInput
 from hivemind.model.session import Seen, Skipped
 
@@ -24,188 +40,206 @@ HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
-"""One file for each session and each subagent, also those put aside."""
+"""One file per session and per subagent, archived ones included."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
-DEFAULT_TIMEOUT, SHORTEST_END, LONGEST_END = 600, 1, 3
+DEFAULT_TIMEOUT_SECONDS, MIN_END_TIMEOUT_SECONDS, MAX_END_TIMEOUT_SECONDS = 600, 1, 3
+"""Codex limits the timeout of SessionEnd hooks, and hashes a hook with the limited value."""
 
-UNUSED = words("world_state token_usage_record turn_context additional_tools")
-UNUSED_MESSAGES = words(
+UNUSED = split_names("world_state token_usage_record turn_context additional_tools")
+UNUSED_MESSAGES = split_names(
     "task_started task_complete "
     "token_count thread_settings_applied agent_reasoning agent_reasoning_section_break turn_aborted "
     "entered_review_mode exited_review_mode context_compacted thread_rolled_back web_search_end "
     "view_image_tool_call mcp_tool_call_end exec_command_end thread_name_updated background_event error "
     "warning stream_error"
 )
-UNUSED_ITEMS = words("reasoning message tool_search_call tool_search_output web_search_call ghost_snapshot compaction")
-SHELLS = ("exec_command", "shell", "shell_command", "local_shell")
+UNUSED_ITEMS = split_names(
+    "reasoning message tool_search_call tool_search_output web_search_call ghost_snapshot compaction"
+)
+SHELL_TOOLS = ("exec_command", "shell", "shell_command", "local_shell")
 EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (\d+)$", re.MULTILINE)
 OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
 
 
-# Codex tells hooks no exit codes, only its transcript; and one field it does not know voids a whole reply.
+# Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
 decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, and hooks, which stay asleep until the user trusts them in Codex."""
-    own = place.root / ".codex"
-    members = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.entry().items())
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, and hooks, which Codex does not run until the user trusts them."""
+    directory = target.root / ".codex"
+    toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
     return (
-        Lines(path=own / "config.toml", text=f"[mcp_servers.{SERVER}]{members}"),
-        claude_shape.hooks(own / "hooks.json", NAME, launch, EVENTS, ending=LONGEST_END),
+        Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
+        claude_shape.build_hooks(
+            directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS
+        ),
     )
 
 
-def are_trusted(place: Place) -> bool:
-    """Whether Codex will run all of our hooks; it says nothing where it does not."""
+def are_trusted(target: Place) -> bool:
+    """Return whether Codex will run all of our hooks; it skips untrusted ones silently."""
     try:
-        config = tomllib.loads(on_disk(place.home / ".codex" / "config.toml") or "")
+        config = tomllib.loads(on_disk(target.home / ".codex" / "config.toml") or "")
     except tomllib.TOMLDecodeError:
         return False
-    state = member(member(config, "hooks"), "state")
-    known = {key: held.get("trusted_hash") for key, held in state.items() if held.get("enabled", True)}
-    return all(known.get(key) == hashed for key, hashed in _hooks(place, on_disk))
+    state = get_object(get_object(config, "hooks"), "state")
+    trusted_hashes = {key: entry.get("trusted_hash") for key, entry in state.items() if entry.get("enabled", True)}
+    return all(trusted_hashes.get(key) == hook_hash for key, hook_hash in _find_own_hooks(target, on_disk))
 
 
-def trusting(place: Place, read: Files) -> tuple[Piece, ...]:
-    """What trusting our hooks would write; that review is the user's, so only when they ask for it."""
-    config = place.home / ".codex" / "config.toml"
+def build_trust_pieces(target: Place, read: FileReader) -> tuple[Piece, ...]:
+    """Return what marks our hooks as trusted; only for users who ask for it, as the review is theirs."""
+    config = target.home / ".codex" / "config.toml"
     tables = (
-        f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hashed)}" for key, hashed in _hooks(place, read)
+        f"[hooks.state.{json.dumps(key)}]\ntrusted_hash = {json.dumps(hook_hash)}"
+        for key, hook_hash in _find_own_hooks(target, read)
     )
     return tuple(Lines(path=config, text=table, what="trust") for table in tables)
 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
-    """The hash under which Codex knows a hook the user has looked at."""
-    timeout = hook.get("timeout", SHORTEST_END if event == "SessionEnd" else DEFAULT_TIMEOUT)
+    """Return the hash by which Codex recognises a hook that the user has trusted."""
+    timeout = hook.get("timeout", MIN_END_TIMEOUT_SECONDS if event == "SessionEnd" else DEFAULT_TIMEOUT_SECONDS)
     if event == "SessionEnd":
-        timeout = min(max(timeout, SHORTEST_END), LONGEST_END)
-    known = {"type": "command", "command": hook["command"], "timeout": timeout, "async": hook.get("async", False)}
+        timeout = min(max(timeout, MIN_END_TIMEOUT_SECONDS), MAX_END_TIMEOUT_SECONDS)
+    command = {"type": "command", "command": hook["command"], "timeout": timeout, "async": hook.get("async", False)}
     if hook.get("statusMessage"):
-        known["statusMessage"] = hook["statusMessage"]
-    identity = {"event_name": _snake(event), "hooks": [known]}
+        command["statusMessage"] = hook["statusMessage"]
+    identity = {"event_name": _to_snake_case(event), "hooks": [command]}
     if group.get("matcher") is not None:
         identity["matcher"] = group["matcher"]
     canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def _hooks(place: Place, read: Files) -> Iterator[tuple[str, str]]:
-    """Our hooks as they stand: key and fingerprint."""
-    path = place.root / ".codex" / "hooks.json"
+def _find_own_hooks(target: Place, read: FileReader) -> Iterator[tuple[str, str]]:
+    """Yield key and fingerprint of each of our hooks in hooks.json."""
+    path = target.root / ".codex" / "hooks.json"
     try:
-        held = jsonc.get(read(path) or "{}", ["hooks"])
+        hooks = jsonc.get(read(path) or "{}", ["hooks"])
     except InvalidInput:
-        # It holds no hook of ours; whoever is to change it says what is wrong with it.
+        # A file that cannot be parsed has no hook of ours; installing reports what is wrong with it.
         return
-    for event, groups in held.items() if isinstance(held, dict) else ():
-        for place_of_group, group in _listed(groups):
-            for place_of_hook, hook in _listed(group.get("hooks")):
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for group_index, group in _enumerate_objects(groups):
+            for hook_index, hook in _enumerate_objects(group.get("hooks")):
                 command = str(hook.get("command") or "")
                 if SERVER in command and command.endswith(f" {NAME} {event}"):
-                    key = f"{path}:{_snake(event)}:{place_of_group}:{place_of_hook}"
+                    key = f"{path}:{_to_snake_case(event)}:{group_index}:{hook_index}"
                     yield key, fingerprint(event, group, hook)
 
 
-def _listed(held: Any) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a list with their places in it."""
-    return [(at, one) for at, one in enumerate(held if isinstance(held, list) else ()) if isinstance(one, dict)]
+def _enumerate_objects(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    """Return the objects of a list with their indexes, which are part of a hook's key in Codex."""
+    return [
+        (index, item) for index, item in enumerate(value if isinstance(value, list) else ()) if isinstance(item, dict)
+    ]
 
 
-def _snake(event: str) -> str:
+def _to_snake_case(event: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
 
 
-def read_transcript(path: Path) -> Told:
-    """What a rollout says happened, from the oldest format to the newest."""
-    return lines(path, partial(_line, Reading.of(NAME, path)))
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a rollout file, in any format since the oldest."""
+    return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path)))
 
 
-def _line(reading: Reading, line: dict[str, Any]) -> Told:
-    kind, payload, step = str(line.get("type")), member(line, "payload"), reading.step.then(line.get("timestamp"))
-    reading.turn = named(payload, "turn_id") or reading.turn
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
+    kind, payload = str(line.get("type")), get_object(line, "payload")
+    step = state.step.with_time(line.get("timestamp"))
+    state.turn = get_text(payload, "turn_id") or state.turn
     match kind:
         case _ if not isinstance(line.get("payload"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
         case "session_meta":
-            thread = named(payload, "id") or step.session
-            session = named(payload, "session_id") or thread
+            thread = get_text(payload, "id") or step.session
+            session = get_text(payload, "session_id") or thread
             subagent = thread if thread != session else ""
-            own = {"session": session, "subagent": subagent, "directory": named(payload, "cwd")}
-            reading.step = replace(reading.step, **own)
+            changes = {"session": session, "subagent": subagent, "directory": get_text(payload, "cwd")}
+            state.step = replace(state.step, **changes)
             if not subagent:
-                yield started(replace(step, **own), "startup")
+                yield observe_start(replace(step, **changes), "startup")
         case "turn_context":
-            directory, model = named(payload, "cwd") or step.directory, named(payload, "model") or step.model
-            reading.step = replace(reading.step, directory=directory, model=model)
+            directory, model = get_text(payload, "cwd") or step.directory, get_text(payload, "model") or step.model
+            state.step = replace(state.step, directory=directory, model=model)
         case "compacted":
-            yield observed(step, Seen.COMPACTED, reading.turn or step.at, text=named(payload, "message"))
+            yield observe(step, Seen.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
         case "event_msg":
-            yield from _message(reading, step, payload)
+            yield from _decode_message(state, step, payload)
         case "response_item":
-            yield from _item(reading, step, payload)
+            yield from _decode_response_item(state, step, payload)
         case _ if kind not in UNUSED:
             yield Skipped(reason=f"a line of type {kind!r}")
 
 
-def _message(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
+def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
     match str(payload.get("type")):
         case "user_message":
-            yield from prompted(step, reading.turn, named(payload, "message"))
+            yield from observe_prompt(step, state.turn, get_text(payload, "message"))
         case "agent_message":
-            yield from replied(step, reading.turn, named(payload, "message"))
+            yield from observe_reply(step, state.turn, get_text(payload, "message"))
         case "item_completed":
-            yield from _completed(reading, step, member(payload, "item"))
+            yield from _decode_completed_item(state, step, get_object(payload, "item"))
         case "patch_apply_end":
-            call = str(payload.get("call_id"))
-            reading.told[call] = 1
-            yield from called(step, call, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout"))
+            call_id = str(payload.get("call_id"))
+            state.recorded_counts[call_id] = 1
+            yield from observe_call(
+                step, call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
+            )
         case other if other not in UNUSED_MESSAGES:
             yield Skipped(reason=f"a message of type {other!r}")
 
 
-def _completed(reading: Reading, step: Step, item: dict[str, Any]) -> Told:
-    call, failed = str(item.get("id")), item.get("status") == "failed"
-    said = text([{"text": part.get("text")} for part in members(item, "content")])
-    reading.told[call] = 1
+def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict[str, Any]) -> Observations:
+    call_id, is_error = str(item.get("id")), item.get("status") == "failed"
+    message = extract_text([{"text": part.get("text")} for part in get_objects(item, "content")])
+    state.recorded_counts[call_id] = 1
     match str(item.get("type")):
         case "UserMessage":
-            yield from prompted(step, reading.turn, said)
+            yield from observe_prompt(step, state.turn, message)
         case "AgentMessage":
-            yield from replied(step, reading.turn, said)
+            yield from observe_reply(step, state.turn, message)
         case "CommandExecution":
-            came_back = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
-            yield from called(step, call, "Bash", {"command": item.get("command")}, came_back, failed=failed)
+            execution = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
+            yield from observe_call(
+                step, call_id, "Bash", {"command": item.get("command")}, execution, is_error=is_error
+            )
         case "McpToolCall":
             tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result")
-            yield from called(step, call, tool, item.get("arguments"), result or item.get("error"), failed=failed)
+            yield from observe_call(
+                step, call_id, tool, item.get("arguments"), result or item.get("error"), is_error=is_error
+            )
         case "FileChange":
-            given = {"changes": item.get("changes")}
-            yield from called(step, call, "apply_patch", given, item.get("stdout"), failed=failed)
+            arguments = {"changes": item.get("changes")}
+            yield from observe_call(step, call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
         case _:
-            del reading.told[call]
+            # Nothing was recorded, so the call's response item must be.
+            del state.recorded_counts[call_id]
 
 
-def _item(reading: Reading, step: Step, payload: dict[str, Any]) -> Told:
-    """Calls and what came back, for the tools that no event told of in full."""
-    call = str(payload.get("call_id"))
+def _decode_response_item(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
+    """Decode calls and their results, for tools that have no complete event of their own."""
+    call_id = str(payload.get("call_id"))
     match str(payload.get("type")):
         case "function_call" | "custom_tool_call" | "local_shell_call":
-            reading.asked[call] = payload
+            state.open_calls[call_id] = payload
         case "function_call_output" | "custom_tool_call_output":
-            asked = reading.asked.pop(call, {})
-            if call not in reading.told:
-                given = asked.get("arguments") or asked.get("input") or asked.get("action")
-                yield from called(step, call, _name(asked), given, _reported(payload.get("output")))
+            call = state.open_calls.pop(call_id, {})
+            if call_id not in state.recorded_counts:
+                arguments = call.get("arguments") or call.get("input") or call.get("action")
+                yield from observe_call(
+                    step, call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
+                )
         case other if other not in UNUSED_ITEMS:
             yield Skipped(reason=f"an item of type {other!r}")
 
 
-def _reported(output: Any) -> Any:
-    """What a command printed, without the lines above it that tell its exit code."""
+def _split_report(output: Any) -> Any:
+    """Split a command's output from the lines above it, which have its exit code."""
     head = OUTPUT.match(output) if isinstance(output, str) else None
     if head is None:
         return output
@@ -213,9 +247,9 @@ def _reported(output: Any) -> Any:
     return {"output": output[head.end() :], "exit_code": int(code[1]) if code else None}
 
 
-def _name(asked: Mapping[str, Any]) -> str:
-    """The name hooks use for the tool."""
-    name, namespace = named(asked, "name"), named(asked, "namespace")
-    if name in SHELLS or asked.get("type") == "local_shell_call":
+def _get_hook_tool_name(call: Mapping[str, Any]) -> str:
+    """Return the name that hooks use for the tool, so that both give the same observation."""
+    name, namespace = get_text(call, "name"), get_text(call, "namespace")
+    if name in SHELL_TOOLS or call.get("type") == "local_shell_call":
         return "Bash"
     return f"{namespace}__{name}" if namespace.startswith("mcp__") else name

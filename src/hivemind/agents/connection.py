@@ -1,4 +1,4 @@
-"""Connecting agents and taking them back, planned here and made by ``changes.apply``; and how they stand."""
+"""Plan how to connect and disconnect agents, and check their connections; ``changes.apply`` writes the plans."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 from hivemind import agents
 from hivemind.agents import codex
 from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import Files, Hooks, Launch, Place, Plan, planned
+from hivemind.agents.pieces import FileReader, Hooks, Launch, Place, Plan, plan_changes
 from hivemind.errors import InvalidInput
 
-UNTRUSTED = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and look at them"
+UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """How an agent stands to us."""
+    """Whether an agent is installed and how it is connected."""
 
     agent: str
     present: bool
@@ -23,56 +23,57 @@ class Health:
     missing: tuple[str, ...] = ()
     """Events that should run our hook and do not."""
     trusted: bool | None = None
-    """Whether the agent will run the hooks; nothing, where it does not ask for trust."""
+    """Whether the user trusts the hooks; None for agents that do not ask for trust."""
     notes: tuple[str, ...] = ()
 
 
 def detect(home: Path) -> tuple[str, ...]:
-    """The agents on this machine."""
+    """Return the agents that are installed on this machine."""
     return tuple(name for name in agents.NAMES if _is_present(name, home))
 
 
-def install(name: str, place: Place, launch: Launch, *, trust: bool = False, read: Files = on_disk) -> Plan:
-    """The changes that connect an agent; trusting our hooks is the user's to ask for."""
-    pieces = agents.of(name).pieces(place, launch)
-    plan = planned(pieces, place, read)
+def install(name: str, target: Place, launch: Launch, *, trust: bool = False, read: FileReader = on_disk) -> Plan:
+    """Return the changes that connect an agent; ``trust`` also marks our hooks as trusted."""
+    pieces = agents.of(name).build_pieces(target, launch)
+    plan = plan_changes(pieces, target, read)
     if name != codex.NAME or not (trust or plan.changes):
         return plan
     if not trust:
-        return replace(plan, notes=(*plan.notes, UNTRUSTED))
+        return replace(plan, notes=(*plan.notes, UNTRUSTED_NOTE))
+    # Codex trusts a hook by its hash, so the trust depends on the files as this plan leaves them.
     after = {change.path: change.after for change in plan.changes}
-    trusting = codex.trusting(place, lambda path: after[path] if path in after else read(path))
-    return planned((*pieces, *trusting), place, read)
+    trust_pieces = codex.build_trust_pieces(target, lambda path: after[path] if path in after else read(path))
+    return plan_changes((*pieces, *trust_pieces), target, read)
 
 
-def uninstall(name: str, place: Place, read: Files = on_disk) -> Plan:
-    """The changes that take back all we added, whatever command it named."""
-    trusting = codex.trusting(place, read) if name == codex.NAME else ()
-    return planned((*agents.of(name).pieces(place, Launch()), *trusting), place, read, back=True)
+def uninstall(name: str, target: Place, read: FileReader = on_disk) -> Plan:
+    """Return the changes that remove all we added, whichever installation it ran."""
+    trust_pieces = codex.build_trust_pieces(target, read) if name == codex.NAME else ()
+    return plan_changes((*agents.of(name).build_pieces(target, Launch()), *trust_pieces), target, read, remove=True)
 
 
-def health(name: str, place: Place) -> Health:
-    """Whether an agent is here, connected, and will run our hooks."""
-    held: dict[str, bool] = {}
+def health(name: str, target: Place) -> Health:
+    """Check whether an agent is installed, connected, and will run our hooks."""
+    is_installed: dict[str, bool] = {}
     missing: tuple[str, ...] = ()
     notes: list[str] = []
-    for piece in agents.of(name).pieces(place, Launch()):
+    for piece in agents.of(name).build_pieces(target, Launch()):
         text = on_disk(piece.path) or ""
         try:
-            held[piece.what] = held.get(piece.what, True) and piece.is_in(text)
+            is_installed[piece.what] = is_installed.get(piece.what, True) and piece.is_in(text)
             missing += piece.missing(text) if isinstance(piece, Hooks) else ()
         except InvalidInput as problem:
-            held[piece.what] = False
+            is_installed[piece.what] = False
             notes.append(f"{piece.path}: {problem}")
-    trusted = codex.are_trusted(place) if name == codex.NAME and held.get("hooks") else None
+    is_trusted = codex.are_trusted(target) if name == codex.NAME and is_installed.get("hooks") else None
     return Health(
         agent=name,
-        present=_is_present(name, place.home),
-        server=held.get("server", False),
-        hooks=held.get("hooks", False),
+        present=_is_present(name, target.home),
+        server=is_installed.get("server", False),
+        hooks=is_installed.get("hooks", False),
         missing=missing,
-        trusted=trusted,
-        notes=(*notes, *([UNTRUSTED] if trusted is False else ())),
+        trusted=is_trusted,
+        notes=(*notes, *([UNTRUSTED_NOTE] if is_trusted is False else ())),
     )
 
 

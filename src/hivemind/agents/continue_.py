@@ -1,9 +1,9 @@
-"""Continue: Claude's hooks in settings of its own, the server in YAML, a rule for runs without hooks."""
+"""Continue: Claude Code's hooks in its own settings, the server in YAML, a rule for runs without hooks."""
 
 from functools import partial
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import unreadable
+from hivemind.agents.base import skip_transcript
 from hivemind.agents.pieces import RULE, SERVER, Launch, OwnFile, Piece, Place, YamlItem
 
 NAME = "continue"
@@ -19,16 +19,18 @@ decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, the hooks and a rule; in a project the server has a file to itself."""
-    own = place.root / ".continue"
-    servers = own / "mcpServers" / "hivemind.yaml" if place.project else own / "config.yaml"
-    item = {"name": SERVER, **launch.entry()}
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, the hooks and a rule; in a project the server has its own file."""
+    directory = target.root / ".continue"
+    servers = directory / "mcpServers" / "hivemind.yaml" if target.project else directory / "config.yaml"
+    item = {"name": SERVER, **launch.server_entry()}
     return (
-        YamlItem(path=servers, key="mcpServers", fields=item, fresh="name: Local\nversion: 0.0.1\nschema: v1\n"),
-        claude_shape.hooks(own / "settings.json", NAME, launch, EVENTS),
-        OwnFile(path=own / "rules" / "hivemind.md", text=f"{RULE}\n"),
+        YamlItem(
+            path=servers, key="mcpServers", fields=item, new_file_text="name: Local\nversion: 0.0.1\nschema: v1\n"
+        ),
+        claude_shape.build_hooks(directory / "settings.json", NAME, launch, EVENTS),
+        OwnFile(path=directory / "rules" / "hivemind.md", text=f"{RULE}\n"),
     )
 
 
-read_transcript = unreadable
+read_transcript = skip_transcript

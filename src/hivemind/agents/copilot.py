@@ -1,6 +1,7 @@
-"""Copilot CLI: a hooks file of our own, the server in mcp-config.json, a log of events for each session.
+"""Copilot CLI: our own hooks file, the server in mcp-config.json, one log of events per session.
 
-Hooks get no id for a call, only a time; but the log repeats what each hook was told, with the same time.
+Hooks get no id for a call, only a time. The log repeats the payload of each hook with the same time, so the time serves
+as the id.
 """
 
 import json
@@ -10,9 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, lines, member, moment, named, words
-from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
-from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied, started
+from hivemind.agents.base import (
+    Observations,
+    Payload,
+    decode_lines,
+    get_object,
+    get_text,
+    make_reply,
+    parse_timestamp,
+    split_names,
+)
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, ServerEntry
+from hivemind.agents.steps import (
+    StepContext,
+    TranscriptState,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+    observe_start,
+)
 from hivemind.model.session import Seen, Skipped
 
 NAME = "copilot"
@@ -21,7 +39,7 @@ HOMES: tuple[str, ...] = (".copilot",)
 SAME_IDS = True
 ANSWERS = {"sessionStart": "brief", "userPromptSubmitted": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".copilot/session-state/*/events.jsonl",)
-"""One log for each session."""
+"""One log per session."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -32,11 +50,13 @@ EVENTS = {
     "agentStop": "Stop",
     "sessionEnd": "SessionEnd",
 }
-UNUSED = words("preToolUse permissionRequest userPromptTransformed subagentStart errorOccurred preCompact notification")
+UNUSED = split_names(
+    "preToolUse permissionRequest userPromptTransformed subagentStart errorOccurred preCompact notification"
+)
 
-REPEATED = words("userPromptSubmitted postToolUse postToolUseFailure subagentStop sessionEnd")
-"""What the log says hooks were told, and we therefore read as if we had been the hook."""
-UNUSED_LINES = words(
+LOGGED_HOOKS = split_names("userPromptSubmitted postToolUse postToolUseFailure subagentStop sessionEnd")
+"""Hooks whose payload is in the log; it is decoded as the hook decodes it, so that both give the same ids."""
+UNUSED_LINES = split_names(
     "hook.end assistant.turn_start assistant.turn_end assistant.reasoning system.message "
     "session.usage_record session.model_change session.shutdown session.info session.warning "
     "session.error session.resume session.title_changed session.compaction_start session.truncation "
@@ -45,121 +65,129 @@ UNUSED_LINES = words(
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """What a hook payload says happened, in Copilot's own spelling or in Claude's."""
-    name = named(payload, "hook_event_name", "hookName") or event
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a hook payload, in Copilot's spelling or in Claude Code's."""
+    name = get_text(payload, "hook_event_name", "hookName") or event
     if name in UNUSED:
         return iter(())
-    stamp, parent = moment(payload.get("timestamp"), at), _either(payload, "parentAgentId")
-    result = _either(payload, "toolResult")
-    outcome = _either(result, "resultType") if isinstance(result, dict) else ""
-    failed = outcome in ("failure", "error", "denied", "rejected")
+    stamp, parent = parse_timestamp(payload.get("timestamp"), at), _get_either_case(payload, "parentAgentId")
+    result = _get_either_case(payload, "toolResult")
+    outcome = _get_either_case(result, "resultType") if isinstance(result, dict) else ""
+    is_error = outcome in ("failure", "error", "denied", "rejected")
     name = EVENTS.get(name, name)
-    told = {
+    claude_payload = {
         **payload,
-        "hook_event_name": "PostToolUseFailure" if failed and name == "PostToolUse" else name,
-        "session_id": parent or _either(payload, "sessionId"),
-        "agent_id": _either(payload, "agentId") if parent else "",
-        "agent_type": _either(payload, "agentType"),
+        "hook_event_name": "PostToolUseFailure" if is_error and name == "PostToolUse" else name,
+        "session_id": parent or _get_either_case(payload, "sessionId"),
+        "agent_id": _get_either_case(payload, "agentId") if parent else "",
+        "agent_type": _get_either_case(payload, "agentType"),
         "prompt_id": stamp,
         "tool_call_id": stamp,
-        "tool_name": _either(payload, "toolName"),
-        "tool_input": _either(payload, "toolArgs") or payload.get("tool_input"),
+        "tool_name": _get_either_case(payload, "toolName"),
+        "tool_input": _get_either_case(payload, "toolArgs") or payload.get("tool_input"),
         "tool_response": result,
         "error": result or payload.get("error"),
-        "last_assistant_message": named(payload, "response", "last_assistant_message"),
+        "last_assistant_message": get_text(payload, "response", "last_assistant_message"),
     }
-    return claude_shape.decode(NAME, "", told, at)
+    return claude_shape.decode(NAME, "", claude_payload, at)
 
 
-# Copilot takes it at the top, and never the way Claude does.
-reply = answering(ANSWERS, lambda _, context: {"additionalContext": context})
+# Copilot reads the context at the top level only, not under Claude Code's hookSpecificOutput.
+reply = make_reply(ANSWERS, lambda _, context: {"additionalContext": context})
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, and hooks in a file of their own."""
-    server = {"type": "local", **launch.entry(tools=["*"])}
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, and hooks in their own file."""
+    server = {"type": "local", **launch.server_entry(tools=["*"])}
     timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
         event: {"type": "command", "bash": launch.command(NAME, event), "timeoutSec": timeout}
         for event, timeout in timeouts.items()
     }
-    own = (place.project / ".github") if place.project else (place.home / ".copilot")
-    servers = own / ("mcp.json" if place.project else "mcp-config.json")
+    directory = (target.project / ".github") if target.project else (target.home / ".copilot")
+    servers = directory / ("mcp.json" if target.project else "mcp-config.json")
     return (
-        Server(path=servers, value=server),
-        Hooks(path=own / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
+        ServerEntry(path=servers, value=server),
+        Hooks(path=directory / "hooks" / "hivemind.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
 
 
-def read_transcript(path: Path) -> Told:
-    """What a session's log says happened."""
-    return lines(path, partial(_line, Reading.of(NAME, path, path.parent.name)))
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a session's log."""
+    return decode_lines(path, partial(_decode_line, TranscriptState.start(NAME, path, path.parent.name)))
 
 
-def _line(reading: Reading, line: dict[str, Any]) -> Told:
-    kind, told = str(line.get("type")), member(line, "data")
+def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
+    kind, data = str(line.get("type")), get_object(line, "data")
     if kind == "session.start":
-        session, directory = named(told, "sessionId") or reading.step.session, named(member(told, "context"), "cwd")
-        reading.step = replace(reading.step, session=session, directory=directory)
-    step = reading.step.then(line.get("timestamp"), subagent=named(line, "agentId"), model=named(told, "model"))
+        session = get_text(data, "sessionId") or state.step.session
+        directory = get_text(get_object(data, "context"), "cwd")
+        state.step = replace(state.step, session=session, directory=directory)
+    step = state.step.with_time(
+        line.get("timestamp"), subagent=get_text(line, "agentId"), model=get_text(data, "model")
+    )
     match kind:
         case _ if not isinstance(line.get("data"), dict):
             yield Skipped(reason=f"a line of type {line.get('type')!r} without data")
         case "session.start":
-            yield started(step, "new")
+            yield observe_start(step, "new")
         case "hook.start":
-            if (event := str(told.get("hookType"))) in REPEATED:
-                yield from _hooked(reading, step, event, member(told, "input"))
+            if (event := str(data.get("hookType"))) in LOGGED_HOOKS:
+                yield from _decode_logged_hook(state, step, event, get_object(data, "input"))
         case "user.message":
-            said = named(told, "content")
-            # A hook is told the prompt with what other hooks put before it.
-            hooked = next((prompt for prompt, times in reading.told.items() if times and prompt.endswith(said)), None)
-            if hooked is None:
-                yield from prompted(step, named(told, "messageId") or str(line.get("id")), said)
+            content = get_text(data, "content")
+            # A hook gets the prompt with the text that other hooks put before it.
+            hook_prompt = next(
+                (prompt for prompt, times in state.recorded_counts.items() if times and prompt.endswith(content)),
+                None,
+            )
+            if hook_prompt is None:
+                yield from observe_prompt(step, get_text(data, "messageId") or str(line.get("id")), content)
             else:
-                reading.told[hooked] -= 1
+                state.recorded_counts[hook_prompt] -= 1
         case "assistant.message":
-            yield from replied(step, named(told, "interactionId"), named(told, "content"))
+            yield from observe_reply(step, get_text(data, "interactionId"), get_text(data, "content"))
         case "tool.execution_start":
-            reading.asked[str(told.get("toolCallId"))] = told
+            state.open_calls[str(data.get("toolCallId"))] = data
         case "tool.execution_complete":
-            yield from _completed(reading, step, told)
+            yield from _decode_completed_call(state, step, data)
         case "session.compaction_complete":
-            yield observed(step, Seen.COMPACTED, str(line.get("id")), text=named(told, "summaryContent"))
+            yield observe(step, Seen.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
         case other if other not in UNUSED_LINES:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _hooked(reading: Reading, step: Step, event: str, payload: dict[str, Any]) -> Told:
-    """What a hook was told, as if it had told us; inside a subagent the log leaves out whose that is."""
-    inside = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
+def _decode_logged_hook(state: TranscriptState, step: StepContext, event: str, payload: dict[str, Any]) -> Observations:
+    """Decode a logged hook payload; the log leaves out the ids of a subagent and its parent."""
+    subagent_fields = {"agentId": step.subagent, "parentAgentId": step.session} if step.subagent else {}
     is_call = "toolName" in payload
-    reading.told[_key(payload.get("toolName"), payload.get("toolArgs")) if is_call else str(payload.get("prompt"))] += 1
-    return decode(event, {**payload, **inside}, step.at)
+    call_key = _make_call_key(payload.get("toolName"), payload.get("toolArgs"))
+    state.recorded_counts[call_key if is_call else str(payload.get("prompt"))] += 1
+    return decode(event, {**payload, **subagent_fields}, step.at)
 
 
-def _completed(reading: Reading, step: Step, told: dict[str, Any]) -> Told:
-    call = str(told.get("toolCallId"))
-    asked = reading.asked.pop(call, {})
-    tool, given = named(asked, "toolName"), asked.get("arguments")
-    if reading.told[_key(tool, given)] > 0:
-        reading.told[_key(tool, given)] -= 1
+def _decode_completed_call(state: TranscriptState, step: StepContext, data: dict[str, Any]) -> Observations:
+    call_id = str(data.get("toolCallId"))
+    call = state.open_calls.pop(call_id, {})
+    tool, arguments = get_text(call, "toolName"), call.get("arguments")
+    # A call that a logged hook has reported already; calls without a hook are recorded from this line.
+    if state.recorded_counts[_make_call_key(tool, arguments)] > 0:
+        state.recorded_counts[_make_call_key(tool, arguments)] -= 1
         return
-    result = told.get("result") or told.get("error") or {}
-    shown = result if isinstance(result, dict) else {"content": result}
-    detailed = named(shown, "detailedContent")
-    diff = detailed if detailed.lstrip().startswith("diff --git") else ""
-    code = member(told, "shellExecution").get("exitCode")
-    came_back = {**shown, "exitCode": code, "metadata": {"diff": diff}}
-    yield from called(step, call, tool, given, came_back, failed=told.get("success") is False)
+    result = data.get("result") or data.get("error") or {}
+    result_fields = result if isinstance(result, dict) else {"content": result}
+    details = get_text(result_fields, "detailedContent")
+    diff = details if details.lstrip().startswith("diff --git") else ""
+    code = get_object(data, "shellExecution").get("exitCode")
+    full_result = {**result_fields, "exitCode": code, "metadata": {"diff": diff}}
+    yield from observe_call(step, call_id, tool, arguments, full_result, is_error=data.get("success") is False)
 
 
-def _key(tool: Any, given: Any) -> str:
-    return f"{tool} {json.dumps(given, sort_keys=True)}"
+def _make_call_key(tool: Any, arguments: Any) -> str:
+    return f"{tool} {json.dumps(arguments, sort_keys=True)}"
 
 
-def _either(payload: Any, name: str) -> Any:
-    """A field in camel case or in snake case."""
+def _get_either_case(payload: Any, name: str) -> Any:
+    """Return a field that may be spelled in camel case or in snake case."""
     snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
     return payload.get(name) or payload.get(snake) or ""

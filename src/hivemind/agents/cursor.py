@@ -1,4 +1,4 @@
-"""Cursor: hooks and server in files of its own; it runs Claude Code's hooks too. No times in transcripts."""
+"""Cursor: hooks and server in its own files; it also runs Claude Code's hooks. Transcripts have no times."""
 
 import json
 from dataclasses import replace
@@ -7,9 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, blocks, digest, listed, member, named, objects, text, words
-from hivemind.agents.pieces import Hooks, Launch, Piece, Place, Server
-from hivemind.agents.steps import Step, called, prompted, replied
+from hivemind.agents.base import (
+    Observations,
+    Payload,
+    digest,
+    extract_text,
+    get_blocks,
+    get_list,
+    get_object,
+    get_text,
+    make_reply,
+    read_objects,
+    split_names,
+)
+from hivemind.agents.pieces import Hooks, Launch, Piece, Place, ServerEntry
+from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply
 from hivemind.model import moments
 from hivemind.model.session import Skipped
 from hivemind.model.untrusted import parse_json
@@ -17,10 +29,11 @@ from hivemind.model.untrusted import parse_json
 NAME = "cursor"
 TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
+# Transcripts have no ids.
 SAME_IDS = False
 ANSWERS = {"sessionStart": "brief", "beforeSubmitPrompt": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)
-"""One file for each session, and one for each subagent below it."""
+"""One file per session, and one per subagent below it."""
 
 EVENTS = {
     "sessionStart": "SessionStart",
@@ -33,25 +46,25 @@ EVENTS = {
     "preCompact": "PostCompact",
     "sessionEnd": "SessionEnd",
 }
-UNUSED = words(
+UNUSED = split_names(
     "afterAgentThought afterShellExecution afterMCPExecution beforeShellExecution beforeMCPExecution "
     "beforeReadFile preToolUse stop subagentStart workspaceOpen beforeTabFileRead afterTabFileEdit"
 )
-"""What runs in a shell or on a server is told by postToolUse as well, and there with its id."""
+"""Shell commands and MCP calls come with postToolUse as well, and only there with an id."""
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """What a hook payload says happened, whether Cursor's own hook ran or one meant for Claude Code."""
-    name = named(payload, "hook_event_name") or event
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a hook payload, of Cursor's own hooks or of those meant for Claude Code."""
+    name = get_text(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
-    told = {
+    claude_payload = {
         **payload,
         "hook_event_name": EVENTS.get(name, name),
         "session_id": payload.get("conversation_id") or payload.get("session_id"),
-        "cwd": payload.get("cwd") or next(iter(listed(payload, "workspace_roots")), ""),
+        "cwd": payload.get("cwd") or next(iter(get_list(payload, "workspace_roots")), ""),
         "turn_id": payload.get("generation_id"),
-        "tool_response": _plain(payload.get("tool_output")),
+        "tool_response": _parse_output(payload.get("tool_output")),
         "error": payload.get("error_message"),
         "last_assistant_message": payload.get("text") or payload.get("summary"),
         "agent_id": payload.get("subagent_id"),
@@ -60,90 +73,94 @@ def decode(event: str, payload: Payload, at: str) -> Told:
     if name == "afterFileEdit":
         edits = {"file_path": payload.get("file_path"), "edits": payload.get("edits")}
         own_id = f"{payload.get('generation_id')} {digest(json.dumps(edits, sort_keys=True))}"
-        told |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
-    return claude_shape.decode(NAME, "", told, at)
+        claude_payload |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
+    return claude_shape.decode(NAME, "", claude_payload, at)
 
 
-def _plain(output: Any) -> Any:
-    """A tool's output, which Cursor wraps in text."""
+def _parse_output(output: Any) -> Any:
+    """Parse a tool's output, which Cursor sends as JSON text."""
     try:
         return parse_json(output) if isinstance(output, str) and output.startswith(("{", "[")) else output
     except ValueError:
         return output
 
 
-reply = answering(ANSWERS, lambda _, context: {"additional_context": context})
+reply = make_reply(ANSWERS, lambda _, context: {"additional_context": context})
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """Server and hooks, each in its file."""
-    own = place.root / ".cursor"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return server and hooks, each in its own file."""
+    directory = target.root / ".cursor"
     hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in EVENTS}
     return (
-        Server(path=own / "mcp.json", value=launch.entry()),
-        Hooks(path=own / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
+        ServerEntry(path=directory / "mcp.json", value=launch.server_entry()),
+        Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),
     )
 
 
-def read_transcript(path: Path) -> Told:
-    """What a transcript says happened. It keeps order but no times: its steps follow the file's own time."""
-    touched = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    inside = path.parent.name == "subagents"
-    step = Step(
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a transcript."""
+    # Lines have no times: each gets the file's time plus a millisecond per line, which keeps their order.
+    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    is_subagent = path.parent.name == "subagents"
+    step = StepContext(
         agent=NAME,
-        session=path.parent.parent.name if inside else path.stem,
-        at=moments.written(touched),
-        directory=_directory(path),
-        subagent=path.stem if inside else "",
+        session=path.parent.parent.name if is_subagent else path.stem,
+        at=moments.written(modified_at),
+        directory=_find_directory(path),
+        subagent=path.stem if is_subagent else "",
     )
-    waiting: dict[str, dict[str, Any]] = {}
-    for number, line in enumerate(objects(path), 1):
-        step = replace(step, at=moments.written(touched + timedelta(milliseconds=number)))
+    pending_calls: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(read_objects(path), 1):
+        step = replace(step, at=moments.written(modified_at + timedelta(milliseconds=number)))
         if isinstance(line, Skipped):
             yield line
         elif line.get("role") in ("user", "assistant"):
-            yield from _line(step, number, line, waiting)
+            yield from _decode_line(step, number, line, pending_calls)
         elif line.get("type") != "turn_ended":
             yield Skipped(reason=f"a line of type {line.get('type')!r}", where=f"line {number}")
-    yield from _unanswered(step, waiting)
+    yield from _flush_calls(step, pending_calls)
 
 
-def _line(step: Step, number: int, line: dict[str, Any], waiting: dict[str, dict[str, Any]]) -> Told:
-    for index, block in enumerate(blocks(member(line, "message"))):
+def _decode_line(
+    step: StepContext, number: int, line: dict[str, Any], pending_calls: dict[str, dict[str, Any]]
+) -> Observations:
+    for index, block in enumerate(get_blocks(get_object(line, "message"))):
         match str(block.get("type")).replace("-", "_"):
             case "text":
-                says = replied if line["role"] == "assistant" else prompted
-                yield from _unanswered(step, waiting)
-                yield from says(step, str(number), text(block))
+                observe_text = observe_reply if line["role"] == "assistant" else observe_prompt
+                yield from _flush_calls(step, pending_calls)
+                yield from observe_text(step, str(number), extract_text(block))
             case "tool_use" | "tool_call":
-                waiting[f"{number}.{index}"] = block
-            case "tool_result" if waiting:
-                call = waiting.pop(own_id := next(iter(waiting)))
-                yield from called(step, own_id, str(call.get("name")), call.get("input"), block.get("content"))
+                pending_calls[f"{number}.{index}"] = block
+            case "tool_result" if pending_calls:
+                call = pending_calls.pop(own_id := next(iter(pending_calls)))
+                yield from observe_call(step, own_id, str(call.get("name")), call.get("input"), block.get("content"))
             case "thinking" | "redacted_thinking" | "tool_result":
                 continue
             case other:
                 yield Skipped(reason=f"a block of type {other!r}", where=f"line {number}")
 
 
-def _unanswered(step: Step, waiting: dict[str, dict[str, Any]]) -> Told:
-    """Calls whose results Cursor did not write down, as it mostly does not."""
-    for own_id, call in waiting.items():
-        yield from called(step, own_id, str(call.get("name")), call.get("input"), None)
-    waiting.clear()
+def _flush_calls(step: StepContext, pending_calls: dict[str, dict[str, Any]]) -> Observations:
+    """Observe pending calls without a result, since Cursor rarely writes results down."""
+    for own_id, call in pending_calls.items():
+        yield from observe_call(step, own_id, str(call.get("name")), call.get("input"), None)
+    pending_calls.clear()
 
 
-def _directory(path: Path) -> str:
-    """The project, from a name in which every separator became a dash, if such a directory exists."""
+def _find_directory(path: Path) -> str:
+    """Find the project's directory by the name of its transcripts, in which every separator became a dash."""
     parents = [parent.parent.name for parent in path.parents if parent.name == "agent-transcripts"]
-    return str(_resolved(Path(path.anchor), parents[0].split("-")) or "") if parents else ""
+    return str(_resolve_directory(Path(path.anchor), parents[0].split("-")) or "") if parents else ""
 
 
-def _resolved(base: Path, words: list[str]) -> Path | None:
-    if not words:
+def _resolve_directory(base: Path, name_parts: list[str]) -> Path | None:
+    # A directory's own name may have dashes, so every grouping of the parts is tried.
+    if not name_parts:
         return base
-    for count in range(1, len(words) + 1):
-        deeper = base / "-".join(words[:count])
-        if deeper.is_dir() and (found := _resolved(deeper, words[count:])):
-            return found
+    for count in range(1, len(name_parts) + 1):
+        deeper = base / "-".join(name_parts[:count])
+        if deeper.is_dir() and (directory := _resolve_directory(deeper, name_parts[count:])):
+            return directory
     return None

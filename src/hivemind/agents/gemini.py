@@ -1,4 +1,4 @@
-"""Gemini CLI: Claude's hooks under names of its own and without ids, transcripts that repeat themselves."""
+"""Gemini CLI: Claude Code's hooks under other names and without ids, transcripts that repeat messages."""
 
 import json
 from pathlib import Path
@@ -6,23 +6,23 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import (
+    Observations,
     Payload,
-    Told,
-    answering,
     clean,
     digest,
-    member,
-    members,
-    named,
-    objects,
-    text,
-    whole,
-    words,
-    written,
+    extract_text,
+    get_modified_time,
+    get_object,
+    get_objects,
+    get_text,
+    make_reply,
+    read_json_file,
+    read_objects,
+    split_names,
 )
-from hivemind.agents.calls import described
-from hivemind.agents.pieces import Launch, Piece, Place, Server
-from hivemind.agents.steps import Step, called, prompted, replied, started
+from hivemind.agents.calls import describe_call
+from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply, observe_start
 from hivemind.model.session import Skipped
 
 NAME = "gemini"
@@ -31,119 +31,122 @@ HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/proje
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".gemini/tmp/*/chats/session-*.json*",)
-"""One file for each session: a log of events, before 0.40 one object."""
+"""One file per session: a log of events; before 0.40, one JSON object."""
 
 EVENTS = {"BeforeAgent": "UserPromptSubmit", "AfterTool": "PostToolUse", "AfterAgent": "Stop"}
-UNUSED = words("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
-"""PreCompress comes before every call of the model, compressing or not."""
+UNUSED = split_names("BeforeModel AfterModel BeforeToolSelection BeforeTool PreCompress Notification")
+"""PreCompress comes before every call of the model, so it does not say that anything was compacted."""
 
-HOOKED = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
+HOOK_EVENTS = "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd"
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """What a hook payload says happened; steps without an id are known by what they said."""
-    name = named(payload, "hook_event_name") or event
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a hook payload; a step without an id is identified by its content."""
+    name = get_text(payload, "hook_event_name") or event
     if name in UNUSED:
         return iter(())
-    told = {**payload, "hook_event_name": EVENTS.get(name, name)}
+    claude_payload = {**payload, "hook_event_name": EVENTS.get(name, name)}
     if name == "AfterTool":
-        response = told.get("tool_response")
-        told["tool_use_id"] = _call_id(str(told.get("tool_name")), told.get("tool_input"), response)
-        if member(told, "tool_response").get("error"):
-            told |= {"hook_event_name": "PostToolUseFailure", "error": response}
+        response = claude_payload.get("tool_response")
+        claude_payload["tool_use_id"] = _derive_call_id(
+            str(claude_payload.get("tool_name")), claude_payload.get("tool_input"), response
+        )
+        if get_object(claude_payload, "tool_response").get("error"):
+            claude_payload |= {"hook_event_name": "PostToolUseFailure", "error": response}
     if name == "AfterAgent":
-        told["last_assistant_message"] = told.get("prompt_response")
-    return claude_shape.decode(NAME, "", told, at)
+        claude_payload["last_assistant_message"] = claude_payload.get("prompt_response")
+    return claude_shape.decode(NAME, "", claude_payload, at)
 
 
-reply = answering(ANSWERS, claude_shape.form)
+reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """Server and hooks, both in settings.json; in folders the user does not trust Gemini runs neither."""
-    settings = place.root / ".gemini" / "settings.json"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return server and hooks, both in settings.json; Gemini runs neither in folders the user does not trust."""
+    settings = target.root / ".gemini" / "settings.json"
     return (
-        Server(path=settings, value=launch.entry()),
-        claude_shape.hooks(settings, NAME, launch, HOOKED, second=1000, matcher="*"),
+        ServerEntry(path=settings, value=launch.server_entry()),
+        claude_shape.build_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
     )
 
 
-def read_transcript(path: Path) -> Told:
-    """What a transcript says happened, each message as it stood last; hooks get a turn's replies as one."""
-    header, messages, skipped = _messages(path)
-    yield from skipped
-    begun = Step(agent=NAME, session=named(header, "sessionId") or path.stem, at=written(path)).then(
-        header.get("startTime") or header.get("start_time"), directory=_directory(path)
-    )
-    step = begun
-    said: list[str] = []
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a transcript, with the last version of each message."""
+    header, messages, skips = _read_messages(path)
+    yield from skips
+    first_step = StepContext(
+        agent=NAME, session=get_text(header, "sessionId") or path.stem, at=get_modified_time(path)
+    ).with_time(header.get("startTime") or header.get("start_time"), directory=_read_directory(path))
+    step = first_step
+    # A hook gets all replies of a turn as one text, so they are joined here too, to get the same id.
+    replies: list[str] = []
     if header:
-        yield started(step, "startup")
+        yield observe_start(step, "startup")
     for message in messages:
-        step = begun.then(message.get("timestamp"), model=named(message, "model"))
-        told = text(message.get("content") or message.get("parts") or "")
+        step = first_step.with_time(message.get("timestamp"), model=get_text(message, "model"))
+        message_text = extract_text(message.get("content") or message.get("parts") or "")
         match message.get("type") or message.get("role"):
             case "user":
-                if clean(told):
-                    yield from replied(step, "", "\n".join(said))
-                    said.clear()
-                    yield from prompted(step, "", told)
+                if clean(message_text):
+                    yield from observe_reply(step, "", "\n".join(replies))
+                    replies.clear()
+                    yield from observe_prompt(step, "", message_text)
             case "gemini" | "model":
-                said += [told] if told else []
-                for call in members(message, "toolCalls"):
-                    yield from _called(step, call)
+                replies += [message_text] if message_text else []
+                for call in get_objects(message, "toolCalls"):
+                    yield from _decode_call(step, call)
             case "info" | "error" | "warning":
                 continue
             case other:
                 yield Skipped(reason=f"a message of type {other!r}")
-    yield from replied(step, "", "\n".join(said))
+    yield from observe_reply(step, "", "\n".join(replies))
 
 
-def _messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Skipped]]:
-    """Header and messages. A log repeats a message with more in it, and can go back to an earlier one."""
+def _read_messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Skipped]]:
+    """Return header, messages and unreadable lines; a log repeats messages that grow, and can rewind to one."""
     header: dict[str, Any] = {}
-    held: dict[str, dict[str, Any]] = {}
-    skipped: list[Skipped] = []
+    messages: dict[str, dict[str, Any]] = {}
+    skips: list[Skipped] = []
     if path.suffix == ".json":
-        found = whole(path)
-        if isinstance(found, Skipped):
-            return {}, [], [found]
-        return found, members(found, "messages") or members(found, "history"), []
-    for line in objects(path):
+        content = read_json_file(path)
+        if isinstance(content, Skipped):
+            return {}, [], [content]
+        return content, get_objects(content, "messages") or get_objects(content, "history"), []
+    for line in read_objects(path):
         if isinstance(line, Skipped):
-            skipped.append(line)
+            skips.append(line)
         elif "$rewindTo" in line:
             back_to = str(line["$rewindTo"])
-            kept = list(held)[: list(held).index(back_to)] if back_to in held else []
-            held = {key: held[key] for key in kept}
+            kept_ids = list(messages)[: list(messages).index(back_to)] if back_to in messages else []
+            messages = {key: messages[key] for key in kept_ids}
         elif "$set" in line:
-            for message in members(member(line, "$set"), "messages"):
-                held[str(message.get("id"))] = message
+            for message in get_objects(get_object(line, "$set"), "messages"):
+                messages[str(message.get("id"))] = message
         elif "id" in line:
-            held[str(line["id"])] = line
+            messages[str(line["id"])] = line
         elif "sessionId" in line:
             header = line
         else:
-            skipped.append(Skipped(reason=f"a line with {', '.join(sorted(line))[:80]}"))
-    return header, list(held.values()), skipped
+            skips.append(Skipped(reason=f"a line with {', '.join(sorted(line))[:80]}"))
+    return header, list(messages.values()), skips
 
 
-def _called(step: Step, call: dict[str, Any]) -> Told:
-    responses = [member(member(part, "functionResponse"), "response") for part in members(call, "result")]
-    said = "\n".join(str(one.get("output") or one.get("error") or "") for one in responses)
-    came_back = {"llmContent": said or text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
-    tool, given = str(call.get("name")), call.get("args")
-    own_id, failed = _call_id(tool, given, came_back), call.get("status") == "error"
-    yield from called(step.then(call.get("timestamp")), own_id, tool, given, came_back, failed=failed)
+def _decode_call(step: StepContext, call: dict[str, Any]) -> Observations:
+    responses = [get_object(get_object(part, "functionResponse"), "response") for part in get_objects(call, "result")]
+    output = "\n".join(str(response.get("output") or response.get("error") or "") for response in responses)
+    result = {"llmContent": output or extract_text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
+    tool, arguments = str(call.get("name")), call.get("args")
+    own_id, is_error = _derive_call_id(tool, arguments, result), call.get("status") == "error"
+    yield from observe_call(step.with_time(call.get("timestamp")), own_id, tool, arguments, result, is_error=is_error)
 
 
-def _call_id(tool: str, given: Any, came_back: Any) -> str:
-    """Hooks get no id for a call: the same call with the same outcome is taken for the same."""
-    output = described(tool, given, came_back)[0]["output"]
-    return f"{tool} {digest(json.dumps(given, sort_keys=True))} {digest(output)}"
+def _derive_call_id(tool: str, arguments: Any, result: Any) -> str:
+    """Derive an id from a call and its output, as hooks get none; equal calls with equal output count as one."""
+    output = describe_call(tool, arguments, result)[0]["output"]
+    return f"{tool} {digest(json.dumps(arguments, sort_keys=True))} {digest(output)}"
 
 
-def _directory(path: Path) -> str:
-    """The project, which Gemini writes beside its chats."""
+def _read_directory(path: Path) -> str:
+    """Return the project's directory, which Gemini writes into a file beside its chats."""
     root = path.parent.parent / ".project_root"
     return root.read_text("utf-8").strip() if root.is_file() else ""

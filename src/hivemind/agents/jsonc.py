@@ -1,9 +1,9 @@
-"""Small edits to JSON that people also write by hand: comments, order and layout stay as they are.
+"""Edit JSON files that people also edit by hand, and keep their comments, order and layout.
 
-Nothing is parsed and printed again. A member is put in as text right after the opening brace, an element
-right after the last one, so that taking it out gives back every byte. A container that was empty before gets
-its content right behind the bracket; one that we made ourselves, after a space or on a new line. That is how
-``dropped`` knows, without any record, what to leave behind.
+The file is not parsed and printed again. A member is inserted as text right after the opening brace, an element right
+after the last one, so that removing it restores the file byte for byte. In a container that was empty before, the new
+content directly follows the bracket; in one that we created, it follows a space or a line break. This tells
+``dropped`` which containers to remove as well, without keeping a record.
 """
 
 import json
@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from hivemind.errors import InvalidInput
 from hivemind.model.untrusted import parse_json
 
-Path = Sequence[str | int]
+KeyPath = Sequence[str | int]
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\]:,]|[^\s{}\[\]:,"/]+|/', re.DOTALL)
 OPENING, CLOSING = "{[", "}]"
 
 
-class Member(NamedTuple):
-    """One member of an object or element of an array, by where it stands in the text."""
+class JsonMember(NamedTuple):
+    """A member of an object or an element of an array, with its offsets in the text."""
 
     key: str | int
     start: int
@@ -30,186 +30,187 @@ class Member(NamedTuple):
 
 
 def load(text: str) -> Any:
-    """The plain value of the text, comments and trailing commas left aside."""
-    kept: list[str] = []
+    """Parse the text, ignoring comments and trailing commas."""
+    tokens: list[str] = []
     for token in TOKEN.finditer(text):
         if _is_comment(token[0]):
             continue
-        if token[0] in CLOSING and kept and kept[-1] == ",":
-            kept.pop()
-        kept.append(token[0])
+        if token[0] in CLOSING and tokens and tokens[-1] == ",":
+            tokens.pop()
+        tokens.append(token[0])
     try:
-        return parse_json(" ".join(kept)) if kept else {}
+        return parse_json(" ".join(tokens)) if tokens else {}
     except ValueError as error:
-        raise InvalidInput(f"it is not valid JSON ({error})") from None
+        raise InvalidInput(f"not valid JSON ({error}); fix the file by hand and try again") from None
 
 
-def get(text: str, path: Path) -> Any:
-    """The value at a path, or nothing."""
-    held = load(text)
+def get(text: str, path: KeyPath) -> Any:
+    """Return the value at a path, or None."""
+    value = load(text)
     for key in path:
         try:
-            held = held[key]
+            value = value[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return held
+    return value
 
 
-def put(text: str, path: Path, value: Any) -> str:
-    """The text with the value at the path, and the objects on the way made where they are missing."""
+def put(text: str, path: KeyPath, value: Any) -> str:
+    """Return the text with the value at the path; missing objects on the way are created."""
     if not text.strip():
-        return _written(_nested(path, value), "", 2) + "\n"
-    at = _root(text)
+        return _dump(_nest(path, value), "", 2) + "\n"
+    at = _find_root(text)
     for depth, key in enumerate(path):
-        held = {member.key: member for member in members(text, at)}
-        if key not in held:
+        members_by_key = {member.key: member for member in list_members(text, at)}
+        if key not in members_by_key:
             if text[at] != "{":
-                raise InvalidInput(f"{path[depth - 1]!r} is not an object there; add it by hand")
-            return _inserted(text, at, path[depth:], value)
-        at = held[key].value
-    if load(text[at : _end(text, at)]) == value:
+                raise InvalidInput(f"{path[depth - 1]!r} is not an object; edit the file by hand")
+            return _insert(text, at, path[depth:], value)
+        at = members_by_key[key].value
+    if load(text[at : _find_end(text, at)]) == value:
         return text
-    return text[:at] + _written(value, _indent(text, at), _step(text)) + text[_end(text, at) :]
+    return text[:at] + _dump(value, _line_indent(text, at), _detect_indent(text)) + text[_find_end(text, at) :]
 
 
-def append(text: str, path: Path, value: Any) -> str:
-    """The text with one more element at the end of the array at the path."""
-    there = get(text, path) if text.strip() else None
-    if there is None:
+def append(text: str, path: KeyPath, value: Any) -> str:
+    """Return the text with one more element at the end of the array at the path."""
+    array = get(text, path) if text.strip() else None
+    if array is None:
         return put(text, path, [value])
-    if not isinstance(there, list):
-        raise InvalidInput(f"{path[-1]!r} is not a list there; add it by hand")
-    at = _found(text, path).value
-    held = members(text, at)
-    if not held:
+    if not isinstance(array, list):
+        raise InvalidInput(f"{path[-1]!r} is not a list; edit the file by hand")
+    at = _find_member(text, path).value
+    elements = list_members(text, at)
+    if not elements:
         return text[: at + 1] + json.dumps(value, ensure_ascii=False) + text[at + 1 :]
-    last = held[-1]
+    last = elements[-1]
     if "\n" in text[at : last.start]:
-        indent = _indent(text, last.start)
-        return f"{text[: last.end]},\n{indent}{_written(value, indent, _step(text))}{text[last.end :]}"
+        indent = _line_indent(text, last.start)
+        return f"{text[: last.end]},\n{indent}{_dump(value, indent, _detect_indent(text))}{text[last.end :]}"
     return f"{text[: last.end]}, {json.dumps(value, ensure_ascii=False)}{text[last.end :]}"
 
 
-def dropped(text: str, path: Path) -> str:
-    """The text without what stands at the path, nor the containers made for it; maybe nothing at all."""
+def dropped(text: str, path: KeyPath) -> str:
+    """Return the text without the value at the path and the containers created for it; empty if nothing is left."""
     if not path:
         return ""
-    at = _found(text, path[:-1]).value
-    held = members(text, at)
-    index = next(i for i, member in enumerate(held) if member.key == path[-1])
-    member = held[index]
-    comma = _next(text, member.end)
-    if len(held) == 1:
-        lead, rest = text[at + 1 : member.start], text[member.end : _end(text, at) - 1]
-        if lead and not lead.strip() and not rest.strip():
+    at = _find_member(text, path[:-1]).value
+    siblings = list_members(text, at)
+    index = next(i for i, member in enumerate(siblings) if member.key == path[-1])
+    member = siblings[index]
+    comma = _skip_space(text, member.end)
+    if len(siblings) == 1:
+        lead, tail = text[at + 1 : member.start], text[member.end : _find_end(text, at) - 1]
+        # Only a space or line break before the member: we created this container, so it goes too.
+        if lead and not lead.strip() and not tail.strip():
             return dropped(text, path[:-1])
         return text[: member.start] + text[member.end :]
     if index == 0 or (isinstance(member.key, str) and text[comma] == ","):
         before = len(text[: member.start].rstrip())
         return text[:before] + text[comma + 1 :]
-    return text[: held[index - 1].end] + text[member.end :]
+    return text[: siblings[index - 1].end] + text[member.end :]
 
 
-def members(text: str, at: int) -> list[Member]:
-    """What the object or array that opens at this place holds, in order."""
-    found: list[Member] = []
+def list_members(text: str, at: int) -> list[JsonMember]:
+    """Return the members of the object or array that starts at this offset, in order."""
+    members: list[JsonMember] = []
     if text[at] not in OPENING:
-        return found
+        return members
     position, closing = at + 1, CLOSING[OPENING.index(text[at])]
-    while text[position := _next(text, position)] != closing:
+    while text[position := _skip_space(text, position)] != closing:
         if text[position] == ",":
             position += 1
             continue
-        start, key = position, len(found)
+        start, key = position, len(members)
         if closing == "}":
-            name = _token(text, position)
+            name = _next_token(text, position)
             key = json.loads(name[0])
-            position = _next(text, _next(text, name.end()) + 1)
-        found.append(Member(key, start, position, _end(text, position)))
-        position = found[-1].end
-    return found
+            position = _skip_space(text, _skip_space(text, name.end()) + 1)
+        members.append(JsonMember(key, start, position, _find_end(text, position)))
+        position = members[-1].end
+    return members
 
 
-def _inserted(text: str, at: int, path: Path, value: Any) -> str:
-    held = members(text, at)
-    comma = "," if held else ""
-    if held and "\n" in text[at : held[0].start]:
-        indent = _indent(text, held[0].start)
-        key, below = json.dumps(path[0]), _nested(path[1:], value)
-        member = f"\n{indent}{key}: {_written(below, indent, _step(text))}"
+def _insert(text: str, at: int, path: KeyPath, value: Any) -> str:
+    siblings = list_members(text, at)
+    comma = "," if siblings else ""
+    if siblings and "\n" in text[at : siblings[0].start]:
+        indent = _line_indent(text, siblings[0].start)
+        key, nested_value = json.dumps(path[0]), _nest(path[1:], value)
+        member = f"\n{indent}{key}: {_dump(nested_value, indent, _detect_indent(text))}"
     else:
-        member = _on_one_line(path, value)
+        member = _render_on_one_line(path, value)
     return f"{text[: at + 1]}{member}{comma}{text[at + 1 :]}"
 
 
-def _on_one_line(path: Path, value: Any) -> str:
-    """A member; containers made on the way to it are told by a space inside them."""
-    said = json.dumps(value, ensure_ascii=False)
-    said = f"[ {said[1:-1]} ]" if isinstance(value, list) else said
+def _render_on_one_line(path: KeyPath, value: Any) -> str:
+    """Render a member; a space inside the new containers marks them as ours for ``dropped``."""
+    text = json.dumps(value, ensure_ascii=False)
+    text = f"[ {text[1:-1]} ]" if isinstance(value, list) else text
     for key in reversed(path[1:]):
-        said = f"{{ {json.dumps(key)}: {said} }}"
-    return f"{json.dumps(path[0])}: {said}"
+        text = f"{{ {json.dumps(key)}: {text} }}"
+    return f"{json.dumps(path[0])}: {text}"
 
 
-def _nested(path: Path, value: Any) -> Any:
+def _nest(path: KeyPath, value: Any) -> Any:
     for key in reversed(path):
         value = {str(key): value}
     return value
 
 
-def _written(value: Any, indent: str, step: int | str) -> str:
+def _dump(value: Any, indent: str, step: int | str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=step).replace("\n", f"\n{indent}")
 
 
-def _step(text: str) -> int | str:
-    """How far the text is indented for each level."""
-    first = members(text, _root(text))[:1]
-    indent = _indent(text, first[0].start) if first else ""
+def _detect_indent(text: str) -> int | str:
+    """Return the indent of one level, as the file uses it; two spaces if it has none."""
+    first = list_members(text, _find_root(text))[:1]
+    indent = _line_indent(text, first[0].start) if first else ""
     return indent if indent and "\n" in text[: first[0].start] else 2
 
 
-def _indent(text: str, at: int) -> str:
+def _line_indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _found(text: str, path: Path) -> Member:
-    found = Member("", 0, _root(text), len(text))
+def _find_member(text: str, path: KeyPath) -> JsonMember:
+    target = JsonMember("", 0, _find_root(text), len(text))
     for key in path:
-        found = next(member for member in members(text, found.value) if member.key == key)
-    return found
+        target = next(member for member in list_members(text, target.value) if member.key == key)
+    return target
 
 
-def _root(text: str) -> int:
+def _find_root(text: str) -> int:
     load(text)
-    at = _next(text, 0)
+    at = _skip_space(text, 0)
     if text[at] != "{":
-        raise InvalidInput("it does not hold a JSON object")
+        raise InvalidInput("not a JSON object; fix the file by hand and try again")
     return at
 
 
-def _next(text: str, position: int) -> int:
-    """Where the next thing stands that is neither space nor comment."""
-    while _is_comment((token := _token(text, position))[0]):
+def _skip_space(text: str, position: int) -> int:
+    """Return the offset of the next token that is not a comment."""
+    while _is_comment((token := _next_token(text, position))[0]):
         position = token.end()
     return token.start()
 
 
-def _end(text: str, at: int) -> int:
-    """Where the value that begins here ends."""
+def _find_end(text: str, at: int) -> int:
+    """Return the offset behind the value that starts here."""
     depth, position = 0, at
     while True:
-        token = _token(text, position)
+        token = _next_token(text, position)
         depth += (token[0] in OPENING) - (token[0] in CLOSING)
         position = token.end()
         if depth == 0 and not _is_comment(token[0]):
             return position
 
 
-def _token(text: str, position: int) -> re.Match[str]:
+def _next_token(text: str, position: int) -> re.Match[str]:
     token = TOKEN.search(text, position)
     if token is None:
-        raise InvalidInput("it is not valid JSON (it ends too early)")
+        raise InvalidInput("not valid JSON (it ends too early); fix the file by hand and try again")
     return token
 
 

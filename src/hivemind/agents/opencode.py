@@ -1,4 +1,4 @@
-"""OpenCode: a plugin of ours runs the hook, the server in opencode.json, sessions in a SQLite file."""
+"""OpenCode: our plugin runs the hook, the server is in opencode.json, sessions are in a SQLite database."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,9 +9,20 @@ from typing import Any
 import apsw
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, member, members, moment, named, text, unpacked, whole, words
-from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, Server
-from hivemind.agents.steps import Step, called, observed, prompted, replied, started
+from hivemind.agents.base import (
+    Observations,
+    Payload,
+    extract_text,
+    get_object,
+    get_objects,
+    get_text,
+    parse_object,
+    parse_timestamp,
+    read_json_file,
+    split_names,
+)
+from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, ServerEntry
+from hivemind.agents.steps import StepContext, observe, observe_call, observe_prompt, observe_reply, observe_start
 from hivemind.model.session import Seen, Skipped
 
 NAME = "opencode"
@@ -22,7 +33,7 @@ ANSWERS = {"chat.message": "recall"} | dict.fromkeys(
     ("session.created", "session.resumed", "session.compacted"), "brief"
 )
 TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")
-"""One database for all sessions; before 1.2, a file for each."""
+"""One database for all sessions; before 1.2, one file per session."""
 
 EVENTS = {
     "session.created": "SessionStart",
@@ -32,155 +43,159 @@ EVENTS = {
     "experimental.text.complete": "Stop",
     "message.part.updated": "PostCompact",
 }
-UNUSED = words(
+UNUSED = split_names(
     "dispose plugin.init shell.env file.edited file.watcher.updated message.part.delta message.updated "
     "session.compacted session.diff session.idle session.status session.updated session.deleted "
     "tool.execute.before experimental.chat.system.transform experimental.session.compacting"
 )
 STORAGE = "storage"
-UNUSED_PARTS = words("reasoning step-start step-finish patch snapshot file agent subtask retry")
-Row = tuple[str, dict[str, Any], list[dict[str, Any]]]
-"""A message: its id, itself and its parts."""
+UNUSED_PARTS = split_names("reasoning step-start step-finish patch snapshot file agent subtask retry")
+MessageRow = tuple[str, dict[str, Any], list[dict[str, Any]]]
+"""A message's id, the message, and its parts."""
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """What our plugin was told: a hook's input and output, or an event of the bus."""
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a payload of our plugin: a hook's input and output, or an event of the bus."""
     name = event.removeprefix("event.")
-    given, came_back, properties = (member(payload, part) for part in ("input", "output", "properties"))
-    info, part = member(properties, "info"), member(properties, "part")
-    child = named(given, "sessionID") or named(properties, "sessionID") or named(payload, "sessionID")
-    parent = named(payload, "parentID") or named(info, "parentID")
+    hook_input, hook_output, properties = (get_object(payload, part) for part in ("input", "output", "properties"))
+    info, part = get_object(properties, "info"), get_object(properties, "part")
+    child = get_text(hook_input, "sessionID") or get_text(properties, "sessionID") or get_text(payload, "sessionID")
+    parent = get_text(payload, "parentID") or get_text(info, "parentID")
     is_other_part = name == "message.part.updated" and part.get("type") != "compaction"
-    begins_inside = name in ("session.created", "session.resumed") and parent
-    if name in UNUSED or is_other_part or (begins_inside and child):
+    is_subagent_start = name in ("session.created", "session.resumed") and parent
+    if name in UNUSED or is_other_part or (is_subagent_start and child):
         return iter(())
-    failed = name == "tool.execute.after" and came_back.get("isError")
-    told = {
+    is_error = name == "tool.execute.after" and hook_output.get("isError")
+    claude_payload = {
+        # Steps of a subagent belong to the session that started it.
         "session_id": child and (parent or child),
         "agent_id": child if parent else "",
-        "cwd": named(payload, "directory") or info.get("directory"),
+        "cwd": get_text(payload, "directory") or info.get("directory"),
         "source": "resume" if name == "session.resumed" else "",
-        "turn_id": named(given, "partID") or named(member(came_back, "message"), "id") or part.get("id"),
-        "prompt": _said(members(came_back, "parts")),
-        "last_assistant_message": came_back.get("text"),
-        "tool_use_id": given.get("callID"),
-        "tool_name": given.get("tool"),
-        "tool_input": given.get("args"),
-        "error" if failed else "tool_response": came_back,
+        "turn_id": get_text(hook_input, "partID")
+        or get_text(get_object(hook_output, "message"), "id")
+        or part.get("id"),
+        "prompt": _get_prompt(get_objects(hook_output, "parts")),
+        "last_assistant_message": hook_output.get("text"),
+        "tool_use_id": hook_input.get("callID"),
+        "tool_name": hook_input.get("tool"),
+        "tool_input": hook_input.get("args"),
+        "error" if is_error else "tool_response": hook_output,
     }
-    return claude_shape.decode(NAME, "PostToolUseFailure" if failed else EVENTS.get(name, name), told, at)
+    return claude_shape.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
 
 
 def reply(event: str, context: str) -> str:
-    """Context as our plugin takes it: the text itself."""
+    """Return the context as plain text, as our plugin expects it."""
     return context if event in ANSWERS else ""
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, in the settings file there is, and the plugin."""
-    settings = place.project or (place.home / ".config" / "opencode")
-    plugins = (place.project / ".opencode" if place.project else settings) / "plugins"
-    commented, plain = settings / "opencode.jsonc", settings / "opencode.json"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, in the settings file that exists, and the plugin."""
+    settings = target.project or (target.home / ".config" / "opencode")
+    plugins = (target.project / ".opencode" if target.project else settings) / "plugins"
+    jsonc_path, json_path = settings / "opencode.jsonc", settings / "opencode.json"
     server = {"type": "local", "command": list(launch.server), "enabled": True}
     return (
-        Server(path=commented if commented.exists() else plain, value=server, under="mcp"),
-        OwnFile(path=plugins / "hivemind.js", text=plugin(launch), mark=MARK, what="hooks"),
+        ServerEntry(path=jsonc_path if jsonc_path.exists() else json_path, value=server, under="mcp"),
+        OwnFile(path=plugins / "hivemind.js", text=render_plugin(launch), mark=MARK, what="hooks"),
     )
 
 
-def plugin(launch: Launch) -> str:
-    """The module in which OpenCode runs our hook."""
+def render_plugin(launch: Launch) -> str:
+    """Return the source of our plugin, with the command that runs the hook."""
     source = resources.files("hivemind.agents").joinpath("opencode_plugin.js").read_text("utf-8")
     return source.replace('["hivemind-hook"]', json.dumps(list(launch.hook)), 1)
 
 
-def read_transcript(path: Path) -> Told:
-    """What the database, an exported session or an old session file says happened."""
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of the database, an exported session or an old session file."""
     if path.suffix == ".db":
-        yield from _database(path)
+        yield from _read_database(path)
         return
-    held = whole(path)
-    if isinstance(held, Skipped):
-        yield held
-    elif "messages" in held:
-        told = ((member(one, "info"), members(one, "parts")) for one in members(held, "messages"))
-        yield from _session(member(held, "info"), ((str(info.get("id")), info, parts) for info, parts in told))
-    elif "id" in held and STORAGE in path.parts:
-        yield from _session(held, _files(path))
+    content = read_json_file(path)
+    if isinstance(content, Skipped):
+        yield content
+    elif "messages" in content:
+        messages = ((get_object(row, "info"), get_objects(row, "parts")) for row in get_objects(content, "messages"))
+        rows = ((str(message.get("id")), message, parts) for message, parts in messages)
+        yield from _decode_session(get_object(content, "info"), rows)
+    elif "id" in content and STORAGE in path.parts:
+        yield from _decode_session(content, _read_files(path))
     else:
-        yield Skipped(reason="not a session of OpenCode")
+        yield Skipped(reason="not an OpenCode session")
 
 
-def _database(path: Path) -> Told:
+def _read_database(path: Path) -> Observations:
     try:
         database = apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         sessions = list(database.execute("SELECT id, parent_id, directory, time_created FROM session ORDER BY id"))
     except apsw.Error as error:
-        yield Skipped(reason=f"not a database of OpenCode: {error}")
+        yield Skipped(reason=f"not an OpenCode database: {error}")
         return
-    for session, parent, directory, created in sessions:
-        info = {"id": session, "parentID": parent, "directory": directory, "time": {"created": created}}
-        yield from _session(info, _rows(database, session))
+    for session, parent, directory, created_at in sessions:
+        info = {"id": session, "parentID": parent, "directory": directory, "time": {"created": created_at}}
+        yield from _decode_session(info, _read_rows(database, session))
     database.close()
 
 
-def _rows(database: apsw.Connection, session: str) -> Iterator[Row]:
+def _read_rows(database: apsw.Connection, session: str) -> Iterator[MessageRow]:
     messages = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session,))
-    for message, told in messages:
-        parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
-        yield str(message), unpacked(told), [{**unpacked(part), "id": own_id} for own_id, part in parts]
+    for message_id, data in messages:
+        parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message_id,))
+        yield str(message_id), parse_object(data), [{**parse_object(part), "id": own_id} for own_id, part in parts]
 
 
-def _files(path: Path) -> Iterator[Row]:
+def _read_files(path: Path) -> Iterator[MessageRow]:
     storage = next(parent for parent in path.parents if parent.name == STORAGE)
-    for message in sorted((storage / "message" / path.stem).glob("*.json")):
-        parts = [whole(part) for part in sorted((storage / "part" / message.stem).glob("*.json"))]
-        told = whole(message)
-        if isinstance(told, dict):
-            yield message.stem, told, [part for part in parts if isinstance(part, dict)]
+    for message_path in sorted((storage / "message" / path.stem).glob("*.json")):
+        parts = map(read_json_file, sorted((storage / "part" / message_path.stem).glob("*.json")))
+        message = read_json_file(message_path)
+        if isinstance(message, dict):
+            yield message_path.stem, message, [part for part in parts if isinstance(part, dict)]
 
 
-def _session(info: dict[str, Any], rows: Iterable[Row]) -> Told:
-    child, parent = str(info.get("id")), named(info, "parentID")
-    step = Step(
+def _decode_session(info: dict[str, Any], rows: Iterable[MessageRow]) -> Observations:
+    child, parent = str(info.get("id")), get_text(info, "parentID")
+    step = StepContext(
         agent=NAME,
         session=parent or child,
-        at=moment(member(info, "time").get("created")),
-        directory=named(info, "directory"),
+        at=parse_timestamp(get_object(info, "time").get("created")),
+        directory=get_text(info, "directory"),
         subagent=child if parent else "",
     )
     if not parent:
-        yield started(step, "")
-    for message, told, parts in rows:
-        model = named(told, "modelID") or named(member(told, "model"), "modelID")
-        step = step.then(member(told, "time").get("created"), model=model)
-        if told.get("role") == "user":
-            yield from prompted(step, message, _said(parts))
+        yield observe_start(step, "")
+    for message_id, message, parts in rows:
+        model = get_text(message, "modelID") or get_text(get_object(message, "model"), "modelID")
+        step = step.with_time(get_object(message, "time").get("created"), model=model)
+        if message.get("role") == "user":
+            yield from observe_prompt(step, message_id, _get_prompt(parts))
         for part in parts:
-            yield from _part(step, part, says=told.get("role") == "assistant")
+            yield from _decode_part(step, part, is_reply=message.get("role") == "assistant")
 
 
-def _part(step: Step, part: dict[str, Any], *, says: bool) -> Told:
+def _decode_part(step: StepContext, part: dict[str, Any], *, is_reply: bool) -> Observations:
     match str(part.get("type")):
         case "text":
-            if says:
-                yield from replied(step, str(part.get("id")), text(part))
+            if is_reply:
+                yield from observe_reply(step, str(part.get("id")), extract_text(part))
         case "tool":
-            state = member(part, "state")
+            state = get_object(part, "state")
             if state.get("status") in ("completed", "error"):
-                failed = state["status"] == "error"
-                step = step.then(member(state, "time").get("end"))
-                call, tool = str(part.get("callID")), str(part.get("tool"))
-                came_back = state.get("error") if failed else state
-                yield from called(step, call, tool, state.get("input"), came_back, failed=failed)
+                is_error = state["status"] == "error"
+                step = step.with_time(get_object(state, "time").get("end"))
+                call_id, tool = str(part.get("callID")), str(part.get("tool"))
+                result = state.get("error") if is_error else state
+                yield from observe_call(step, call_id, tool, state.get("input"), result, is_error=is_error)
         case "compaction":
-            yield observed(step, Seen.COMPACTED, str(part.get("id")))
+            yield observe(step, Seen.COMPACTED, str(part.get("id")))
         case other if other not in UNUSED_PARTS:
             yield Skipped(reason=f"a part of type {other!r}")
 
 
-def _said(parts: list[dict[str, Any]]) -> str:
-    said = text([part for part in parts if part.get("type") == "text"])
-    # `opencode run "a b"` keeps the quotes.
-    quoted = len(said) > 1 and said[0] == said[-1] == '"' and '"' not in said[1:-1]
-    return said[1:-1] if quoted else said
+def _get_prompt(parts: list[dict[str, Any]]) -> str:
+    prompt = extract_text([part for part in parts if part.get("type") == "text"])
+    # `opencode run "a b"` sends the prompt with its quotes.
+    is_quoted = len(prompt) > 1 and prompt[0] == prompt[-1] == '"' and '"' not in prompt[1:-1]
+    return prompt[1:-1] if is_quoted else prompt

@@ -1,6 +1,7 @@
-"""What we put into an agent's configuration, piece by piece, each able to take itself out again.
+"""The entries that we add to an agent's configuration files, and can remove again byte for byte.
 
-A piece is pure: text of a file in, text out. ``planned`` lays pieces over the files as they are.
+A piece has no side effects: it takes the text of a file and returns the new text. ``plan_changes`` applies pieces to
+the current files.
 """
 
 import json
@@ -18,9 +19,9 @@ from hivemind.agents.changes import Change
 from hivemind.errors import InvalidInput
 
 SERVER = "hivemind"
-"""The name under which every agent knows our MCP server."""
+"""The name of our MCP server in every agent's configuration."""
 MARK = "Written by `hivemind install`"
-"""By this a program of ours is known again."""
+"""Marks the scripts that we wrote, so that uninstalling recognises them."""
 TITLE_OF_RULE = "## Memory (hivemind)"
 RULE = (
     f"{TITLE_OF_RULE}\n"
@@ -28,14 +29,14 @@ RULE = (
     "Before you start on a task, call its `context` tool: conventions, decisions, known fixes.\n"
     "When you learn something that will matter next time, or are corrected, call `remember`."
 )
-"""What we tell the model in agents whose hooks cannot."""
+"""Instructions for the model, for agents whose hooks cannot give it context."""
 
-Files = Callable[[Path], str | None]
+FileReader = Callable[[Path], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an agent is to be connected: for the user, or in one project."""
+    """Where to connect an agent: for the user, or in one project."""
 
     home: Path
     project: Path | None = None
@@ -48,130 +49,133 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """How our programs are started: each a command line whose first word is an absolute path."""
+    """The command lines of our programs."""
 
     hook: tuple[str, ...] = ("hivemind-hook",)
     server: tuple[str, ...] = ("hivemind", "mcp")
 
     def command(self, agent: str, event: str) -> str:
-        """The hook's command line for a shell."""
+        """Return the hook's command line for a shell."""
         return shlex.join((*self.hook, agent, event))
 
-    def entry(self, **more: Any) -> dict[str, Any]:
-        """The MCP server as most agents write it."""
-        return {"command": self.server[0], "args": list(self.server[1:]), **more}
+    def server_entry(self, **extra: Any) -> dict[str, Any]:
+        """Return the MCP server's entry in the format of most agents."""
+        return {"command": self.server[0], "args": list(self.server[1:]), **extra}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece(ABC):
-    """Something of ours in one file."""
+    """One entry of ours in one file."""
 
     path: Path
     what: str = "server"
-    """What it connects: the server, hooks, instructions or trust."""
+    """What it is: server, hooks, instructions or trust."""
 
     @abstractmethod
-    def added(self, text: str) -> str:
-        """The file with this in it; the same text if it is there already."""
+    def add_to(self, text: str) -> str:
+        """Return the file's text with this piece; the same text if it has it already."""
 
     @abstractmethod
-    def removed(self, text: str) -> str:
-        """The file without it; nothing if that leaves nothing of anybody's."""
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without this piece; empty if nothing else is left."""
 
     @abstractmethod
     def is_in(self, text: str) -> bool:
-        """Whether the file holds it."""
+        """Return whether the file has this piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server(Piece):
-    """Our MCP server among those in a JSON file."""
+class ServerEntry(Piece):
+    """Our MCP server in a JSON file that may list other servers."""
 
     value: dict[str, Any]
     under: str = "mcpServers"
 
-    def added(self, text: str) -> str:
-        """The file with our server."""
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our server."""
         return jsonc.put(text, (self.under, SERVER), self.value)
 
-    def removed(self, text: str) -> str:
-        """The file without our server."""
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our server."""
         return jsonc.dropped(text, (self.under, SERVER)) if self.is_in(text) else text
 
     def is_in(self, text: str) -> bool:
-        """Whether a server of our name is there."""
+        """Return whether the file has a server of our name."""
         return jsonc.get(text, (self.under, SERVER)) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks(Piece):
-    """Our hooks in a JSON file that may hold hooks of others: ``hooks.EVENT`` is a list."""
+    """Our hooks in a JSON file that may have hooks of others: ``hooks.EVENT`` is a list."""
 
     agent: str
     entries: dict[str, dict[str, Any]]
-    """What to append for each event. It is known again by our command in it, wherever that lies."""
+    """The entry to append for each event. An old one is recognised by our command in it, whatever its path."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Members that a new file needs beside its hooks."""
     what: str = "hooks"
 
-    def added(self, text: str) -> str:
-        """The file with a hook of ours for each event; those of others keep their places."""
-        text = text if text.strip() else self._fresh
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our hook for each event; hooks of others stay where they are."""
+        text = text if text.strip() else self._new_file_text
         for event, entry in self.entries.items():
             index = self._index(text, event)
             keys: list[str | int] = ["hooks", event]
+            # Appended last, because Codex remembers trust in a hook by its index.
             text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
         return text
 
-    def removed(self, text: str) -> str:
-        """The file without our hooks."""
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our hooks."""
         for event in reversed(self.entries):
             index = self._index(text, event)
             if index is not None:
                 text = jsonc.dropped(text, ["hooks", event, index])
-        return "" if text == self._fresh else text
+        return "" if text == self._new_file_text else text
 
     def is_in(self, text: str) -> bool:
-        """Whether a hook is there for each event."""
+        """Return whether the file has our hook for each event."""
         return not self.missing(text)
 
     def missing(self, text: str) -> tuple[str, ...]:
-        """The events for which there is no hook of ours."""
+        """Return the events that have no hook of ours."""
         return tuple(event for event in self.entries if self._index(text, event) is None)
 
     @property
-    def _fresh(self) -> str:
+    def _new_file_text(self) -> str:
         return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
 
     def _index(self, text: str, event: str) -> int | None:
-        held = jsonc.get(text, ["hooks", event])
-        if not isinstance(held, list):
+        entries = jsonc.get(text, ["hooks", event])
+        if not isinstance(entries, list):
             return None
-        ours = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
-        return next((i for i, one in enumerate(held) if ours.search(json.dumps(one, ensure_ascii=False))), None)
+        own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
+        return next(
+            (i for i, entry in enumerate(entries) if own_command.search(json.dumps(entry, ensure_ascii=False))), None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFile(Piece):
-    """A file that is ours alone: a program that is a hook, or a rule."""
+    """A file that only we write: a hook script, a plugin or a rule."""
 
     text: str
     mark: str = TITLE_OF_RULE
-    """A part of the text by which it is known again."""
+    """A part of the text by which the file is recognised as ours."""
     what: str = "instructions"
 
-    def added(self, text: str) -> str:
-        """The file as we write it; a file of the user's with the same name is left to them."""
+    def add_to(self, text: str) -> str:
+        """Return our text; refuse to replace a file of the user's with the same name."""
         if text and not self.is_in(text):
-            raise InvalidInput("there is a file of yours with that name, which stays as it is")
+            raise InvalidInput("a file of yours has this name and was not changed; rename it and try again")
         return self.text
 
-    def removed(self, text: str) -> str:
-        """Nothing, if it is ours."""
+    def remove_from(self, text: str) -> str:
+        """Return an empty text if the file is ours."""
         return "" if self.is_in(text) else text
 
     def is_in(self, text: str) -> bool:
-        """Whether the file is ours."""
+        """Return whether the file is ours."""
         return self.mark in text
 
 
@@ -181,24 +185,25 @@ class Lines(Piece):
 
     text: str
 
-    def added(self, text: str) -> str:
-        """The file with our lines, last unless they stood elsewhere, and still TOML if it was."""
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our lines, at the end unless they are already elsewhere."""
         if self.is_in(text):
             start, end = self._span(text)
-            changed = text[:start] + self.text + text[end:]
+            result = text[:start] + self.text + text[end:]
         elif text:
-            # One line break or two in front tells whether the file ended with one before.
-            changed = text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
+            # If the file ended with a line break, a blank line goes before ours and a line break after it:
+            # remove_from can then restore the exact end.
+            result = text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
         else:
-            changed = self.text + "\n"
+            result = self.text + "\n"
         try:
-            tomllib.loads(changed if self.path.suffix == ".toml" else "")
+            tomllib.loads(result if self.path.suffix == ".toml" else "")
         except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"our table does not go with what is there ({error}); add it by hand") from None
-        return changed
+            raise InvalidInput(f"adding our table would make it invalid TOML ({error}); add it by hand") from None
+        return result
 
-    def removed(self, text: str) -> str:
-        """The file without our lines and the line break that set them off."""
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our lines and the line break before them."""
         if not self.is_in(text):
             return text
         start, end = self._span(text)
@@ -208,7 +213,7 @@ class Lines(Piece):
         return text[: start - 1] + ("" if last else text[end + 1 :])
 
     def is_in(self, text: str) -> bool:
-        """Whether our first line is in it."""
+        """Return whether the file has our first line."""
         return f"\n{self._mark}\n" in f"\n{text}\n"
 
     @property
@@ -223,42 +228,45 @@ class Lines(Piece):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlItem(Piece):
-    """An item of ours in a list at the top of a YAML file, first in it; the rest of the file is not read."""
+    """Our item in a top-level list of a YAML file.
+
+    It goes first in the list, so that the rest of the file need not be parsed.
+    """
 
     key: str
     fields: Mapping[str, Any]
-    fresh: str
+    new_file_text: str
     """What a new file needs beside the list."""
 
-    def added(self, text: str) -> str:
-        """The file with our item."""
-        text = self.removed(text) or self.fresh
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our item."""
+        text = self.remove_from(text) or self.new_file_text
         head = re.compile(rf"(?m)^{self.key}:([^\n#]*)(?:#.*)?\n").search(text)
         if head is None:
-            # A file that did not end its last line is left so, which tells us what to take back.
+            # A file without a final line break gets none after our item either, so that remove_from can restore it.
             ends = text.endswith("\n") or not text
             return f"{text}{'' if ends else chr(10)}{self.key}:\n{self._item('  ')}{chr(10) if ends else ''}"
         if head[1].strip():
-            raise InvalidInput(f"{self.key} is written on one line there; add our server by hand")
+            raise InvalidInput(f"{self.key} is written on one line; add our server by hand")
         following = re.compile(r"(?:\s*#.*\n|\s*\n)*([ ]*)- ").match(text, head.end())
         item = self._item(following[1] if following else "  ")
         return f"{text[: head.end()]}{item}\n{text[head.end() :]}"
 
-    def removed(self, text: str) -> str:
-        """The file without our item, nor the list if it holds nothing else and stands last, as we write it."""
-        found = self._ours.search(text)
-        if found is None:
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our item, and without the list if we added it."""
+        item_match = self._ours.search(text)
+        if item_match is None:
             return text
-        before, rest = text[: found.start()], text[found.end() :]
+        before, after = text[: item_match.start()], text[item_match.end() :]
         head = f"{self.key}:\n"
-        if rest or not before.endswith(head):
-            return before + rest
+        if after or not before.endswith(head):
+            return before + after
         before = before.removesuffix(head)
         before = before if text.endswith("\n") else before.removesuffix("\n")
-        return "" if before == self.fresh else before
+        return "" if before == self.new_file_text else before
 
     def is_in(self, text: str) -> bool:
-        """Whether an item of our name is in it."""
+        """Return whether the file has an item of our name."""
         return bool(self._ours.search(text))
 
     @property
@@ -272,30 +280,30 @@ class YamlItem(Piece):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The changes that connect an agent or take it back, and what the user should know."""
+    """The changes that connect or disconnect an agent, and notes for the user."""
 
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def planned(pieces: Sequence[Piece], place: Place, read: Files, *, back: bool = False) -> Plan:
-    """The changes that put the pieces in, or take them back, and files with them that then hold nothing."""
+def plan_changes(pieces: Sequence[Piece], target: Place, read: FileReader, *, remove: bool = False) -> Plan:
+    """Plan the changes that add or remove these pieces; files left empty are deleted."""
     before: dict[Path, str | None] = {}
     after: dict[Path, str] = {}
     what: dict[Path, list[str]] = {}
     notes: list[str] = []
-    # What went in last comes out first: only so each finds the text as it left it.
-    for piece in reversed(pieces) if back else pieces:
+    # Pieces are removed in reverse order, so that each finds the text as it left it.
+    for piece in reversed(pieces) if remove else pieces:
         before.setdefault(piece.path, read(piece.path))
         text = after.setdefault(piece.path, before[piece.path] or "")
         try:
-            after[piece.path] = piece.removed(text) if back else piece.added(text)
+            after[piece.path] = piece.remove_from(text) if remove else piece.add_to(text)
         except InvalidInput as problem:
             notes.append(f"{piece.path}: {problem}")
         if after[piece.path] != text:
             what.setdefault(piece.path, []).append(piece.what)
     changes = (
-        Change(path=path, before=before[path], after=text or None, root=place.root, what=tuple(what[path]))
+        Change(path=path, before=before[path], after=text or None, root=target.root, what=tuple(what[path]))
         for path, text in after.items()
         if text != (before[path] or "")
     )

@@ -1,7 +1,7 @@
-"""Our hooks and server as a directory that a team can publish: for agents that install plugins rather than settings.
+"""Render our hooks and server as a plugin directory that a team can publish.
 
-One plugin serves Claude Code, Codex and Copilot; Gemini takes an extension, OpenCode a module. They name our programs
-without a path, because they are installed on machines that we do not know.
+One plugin works for Claude Code, Codex and Copilot; Gemini needs an extension, OpenCode a module. The commands have no
+path, because the plugin is installed on machines with other paths.
 """
 
 import json
@@ -11,28 +11,30 @@ from typing import Any
 from hivemind.agents import claude_code, claude_shape, gemini, opencode
 from hivemind.agents.pieces import SERVER, Launch
 
-PLUGIN = "plugins/hivemind"
-SAYS = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
+PLUGIN_PATH = "plugins/hivemind"
+DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
 
 
 def files(version: str) -> dict[str, str]:
-    """What the directory holds, by path."""
+    """Return the files of the directory, by path."""
     launch = Launch()
-    about = {"name": "hivemind", "version": version, "description": SAYS}
-    server = {"mcpServers": {SERVER: launch.entry()}}
+    manifest = {"name": "hivemind", "version": version, "description": DESCRIPTION}
+    server = {"mcpServers": {SERVER: launch.server_entry()}}
     owner = {"name": "hivemind"}
-    listed = {"name": "hivemind", "source": f"./{PLUGIN}", "description": SAYS}
-    market = {"name": "hivemind", "description": SAYS, "owner": owner, "plugins": [listed]}
-    hooks = claude_shape.hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
-    geminis = claude_shape.hooks(Path(), gemini.NAME, launch, gemini.HOOKED, second=1000, matcher="*")
-    written: dict[str, Any] = {
-        ".claude-plugin/marketplace.json": market,
-        f"{PLUGIN}/.claude-plugin/plugin.json": about | {"author": owner},
-        f"{PLUGIN}/.mcp.json": server,
-        f"{PLUGIN}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
-        "gemini/gemini-extension.json": about | server,
-        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in geminis.entries.items()}},
+    listing = {"name": "hivemind", "source": f"./{PLUGIN_PATH}", "description": DESCRIPTION}
+    marketplace = {"name": "hivemind", "description": DESCRIPTION, "owner": owner, "plugins": [listing]}
+    hooks = claude_shape.build_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
+    gemini_hooks = claude_shape.build_hooks(
+        Path(), gemini.NAME, launch, gemini.HOOK_EVENTS, units_per_second=1000, matcher="*"
+    )
+    documents: dict[str, Any] = {
+        ".claude-plugin/marketplace.json": marketplace,
+        f"{PLUGIN_PATH}/.claude-plugin/plugin.json": manifest | {"author": owner},
+        f"{PLUGIN_PATH}/.mcp.json": server,
+        f"{PLUGIN_PATH}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
+        "gemini/gemini-extension.json": manifest | server,
+        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
     }
-    return {path: json.dumps(held, indent=2) + "\n" for path, held in written.items()} | {
-        "opencode/hivemind.js": opencode.plugin(launch)
+    return {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()} | {
+        "opencode/hivemind.js": opencode.render_plugin(launch)
     }

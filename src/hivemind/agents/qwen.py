@@ -1,13 +1,13 @@
-"""Qwen Code: Claude's hooks with times in milliseconds, Gemini's message parts in its transcripts."""
+"""Qwen Code: Claude Code's hooks with timeouts in milliseconds, Gemini's message parts in its transcripts."""
 
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Told, lines, member, members, named, text
-from hivemind.agents.pieces import Launch, Piece, Place, Server
-from hivemind.agents.steps import Reading, Step, called, observed, prompted, replied
+from hivemind.agents.base import Observations, decode_lines, extract_text, get_object, get_objects, get_text
+from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
 from hivemind.model.session import Seen, Skipped
 
 NAME = "qwen"
@@ -16,73 +16,77 @@ HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
 ANSWERS = claude_shape.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
-"""One file for each session, and one for each subagent."""
+"""One file per session, and one per subagent."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
-# Its prompt event comes again, with no prompt, each time the agent continues by itself.
+# UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
 decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """Server and hooks, both in settings.json."""
-    settings = place.root / ".qwen" / "settings.json"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return server and hooks, both in settings.json."""
+    settings = target.root / ".qwen" / "settings.json"
     return (
-        Server(path=settings, value=launch.entry()),
-        claude_shape.hooks(settings, NAME, launch, EVENTS, second=1000, matcher="*"),
+        ServerEntry(path=settings, value=launch.server_entry()),
+        claude_shape.build_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
     )
 
 
-def read_transcript(path: Path) -> Told:
-    """What a transcript says happened; a prompt waits until a later line tells the id of its turn."""
-    reading = Reading.of(NAME, path)
-    waiting: list[dict[str, Any]] = []
-    yield from lines(path, partial(_line, reading, waiting))
-    yield from _prompts(reading, waiting)
+def read_transcript(path: Path) -> Observations:
+    """Read the observations of a transcript; a prompt waits until a later line gives the id of its turn."""
+    state = TranscriptState.start(NAME, path)
+    pending_prompts: list[dict[str, Any]] = []
+    yield from decode_lines(path, partial(_decode_line, state, pending_prompts))
+    yield from _flush_prompts(state, pending_prompts)
 
 
-def _line(reading: Reading, waiting: list[dict[str, Any]], line: dict[str, Any]) -> Told:
-    kind, system = line.get("type"), member(line, "systemPayload")
-    reading.turn = named(member(system, "uiEvent"), "prompt_id") or reading.turn
-    step, parts = claude_shape.step(reading, line, named(line, "model")), members(member(line, "message"), "parts")
-    if kind == "assistant" or (kind == "system" and reading.turn):
-        yield from _prompts(reading, waiting)
+def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
+    kind, system = line.get("type"), get_object(line, "systemPayload")
+    state.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or state.turn
+    step = claude_shape.build_step(state, line, get_text(line, "model"))
+    parts = get_objects(get_object(line, "message"), "parts")
+    if kind == "assistant" or (kind == "system" and state.turn):
+        yield from _flush_prompts(state, pending_prompts)
     match kind:
         case "user":
-            # Notifications come as if a person had said them.
+            # Notifications look like prompts of the user.
             if line.get("subtype") != "notification":
-                yield from _prompts(reading, waiting)
-                reading.turn = ""
-                waiting.append(line)
+                yield from _flush_prompts(state, pending_prompts)
+                state.turn = ""
+                pending_prompts.append(line)
         case "assistant":
-            yield from replied(step, reading.turn, text(parts))
+            yield from observe_reply(step, state.turn, extract_text(parts))
             calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
-            reading.asked |= {str(call.get("id")): call for call in calls}
+            state.open_calls |= {str(call.get("id")): call for call in calls}
         case "tool_result":
-            yield from _result(reading, step, member(line, "toolCallResult"), parts)
+            yield from _decode_results(state, step, get_object(line, "toolCallResult"), parts)
         case "system":
-            if line.get("subtype") == "chat_compression" and reading.turn:
-                yield observed(step, Seen.COMPACTED, str(line.get("uuid")), text=text(system.get("summary")))
+            if line.get("subtype") == "chat_compression" and state.turn:
+                yield observe(step, Seen.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary")))
         case other:
             yield Skipped(reason=f"a line of type {other!r}")
 
 
-def _prompts(reading: Reading, waiting: list[dict[str, Any]]) -> Told:
-    for line in waiting:
-        said = named(member(line, "systemPayload"), "displayText") or text(member(line, "message").get("parts"))
-        step = claude_shape.step(reading, line, named(line, "model"))
-        yield from prompted(step, reading.turn or str(line.get("uuid")), said)
-    waiting.clear()
+def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]) -> Observations:
+    for line in pending_prompts:
+        display_text = get_text(get_object(line, "systemPayload"), "displayText")
+        prompt = display_text or extract_text(get_object(line, "message").get("parts"))
+        step = claude_shape.build_step(state, line, get_text(line, "model"))
+        yield from observe_prompt(step, state.turn or str(line.get("uuid")), prompt)
+    pending_prompts.clear()
 
 
-def _result(reading: Reading, step: Step, shown: dict[str, Any], parts: list[dict[str, Any]]) -> Told:
-    for answer in filter(None, (member(part, "functionResponse") for part in parts)):
-        call = named(answer, "id") or str(shown.get("callId"))
-        asked, response = reading.asked.pop(call, {}), member(answer, "response")
-        came_back = {
+def _decode_results(
+    state: TranscriptState, step: StepContext, call_result: dict[str, Any], parts: list[dict[str, Any]]
+) -> Observations:
+    for answer in filter(None, (get_object(part, "functionResponse") for part in parts)):
+        call_id = get_text(answer, "id") or str(call_result.get("callId"))
+        call, response = state.open_calls.pop(call_id, {}), get_object(answer, "response")
+        result = {
             "llmContent": response.get("output") or response.get("error"),
-            "returnDisplay": shown.get("resultDisplay"),
+            "returnDisplay": call_result.get("resultDisplay"),
         }
-        tool, failed = named(asked, "name") or named(answer, "name"), shown.get("status") == "error"
-        yield from called(step, call, tool, asked.get("args"), came_back, failed=failed)
+        tool, is_error = get_text(call, "name") or get_text(answer, "name"), call_result.get("status") == "error"
+        yield from observe_call(step, call_id, tool, call.get("args"), result, is_error=is_error)

@@ -1,7 +1,7 @@
-"""Steps of a session as observations, under ids that hooks and transcripts agree on.
+"""Build observations from the steps of a session, with ids that are the same for hooks and transcripts.
 
-An agent's own id comes first. Where it gives a turn but no id for what was said in it, the words themselves
-are part of the id: at worst a step is then recorded twice, never one lost because another came before it.
+The id is derived from the agent's own ids. Where an agent identifies only the turn, a hash of the text is part of the
+id: at worst a step is then recorded twice, but two different steps never share an id.
 """
 
 from collections import Counter
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
 
-from hivemind.agents.base import Payload, clean, digest, moment, written
-from hivemind.agents.calls import described
+from hivemind.agents.base import Payload, clean, digest, get_modified_time, parse_timestamp
+from hivemind.agents.calls import describe_call
 from hivemind.model.ids import SessionId, derived
 from hivemind.model.session import Observation, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """Whose step it was, when and where, before it is said what."""
+class StepContext:
+    """The session, time and directory of a step."""
 
     agent: str
     session: str
@@ -27,85 +27,89 @@ class Step:
     model: str = ""
     subagent: str = ""
 
-    def then(self, stamp: Any, **more: str) -> Self:
-        """The same at another moment, where one is told."""
-        return replace(self, at=moment(stamp, self.at), **more)
+    def with_time(self, stamp: Any, **changes: str) -> Self:
+        """Return a copy with the time of this timestamp, if it is valid, and with these changes."""
+        return replace(self, at=parse_timestamp(stamp, self.at), **changes)
 
 
 @dataclass(slots=True, kw_only=True)
-class Reading:
-    """What has been read of a transcript so far."""
+class TranscriptState:
+    """What the reader of a transcript remembers from one line to the next."""
 
-    step: Step
-    """Whose it is and where; what tells no time has that of this step."""
+    step: StepContext
+    """The context of the session; a line without a time has the time of this one."""
     turn: str = ""
-    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Calls that did not come back yet, by their ids."""
-    told: Counter[str] = field(default_factory=Counter)
-    """What was told in one way and will be told in another."""
+    open_calls: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Tool calls without a result yet, by id."""
+    recorded_counts: Counter[str] = field(default_factory=Counter)
+    """Prompts and calls that were already recorded from one kind of line and will come again in another."""
 
     @classmethod
-    def of(cls, agent: str, path: Path, session: str = "") -> Self:
-        """Before the first line; the file's name is the session's, unless that is said."""
-        return cls(step=Step(agent=agent, session=session or path.stem, at=written(path)))
+    def start(cls, agent: str, path: Path, session: str = "") -> Self:
+        """Return the state before the first line; the file's name is the session's id unless one is given."""
+        return cls(step=StepContext(agent=agent, session=session or path.stem, at=get_modified_time(path)))
 
-    def results(self, content: Iterable[Payload]) -> Iterator[tuple[str, Payload, Payload]]:
-        """The calls that came back among blocks of content: the id, what was asked and what came."""
+    def match_results(self, content: Iterable[Payload]) -> Iterator[tuple[str, Payload, Payload]]:
+        """Return the id, call and result of each tool call that these blocks complete."""
         for block in content:
             if block.get("type") == "tool_use":
-                self.asked[str(block.get("id"))] = dict(block)
+                self.open_calls[str(block.get("id"))] = dict(block)
             elif block.get("type") == "tool_result":
                 own_id = str(block.get("tool_use_id"))
-                yield own_id, self.asked.pop(own_id, {}), block
+                yield own_id, self.open_calls.pop(own_id, {}), block
 
 
-def observed(step: Step, seen: Seen, own_id: str, **what: Any) -> Observation:
-    """The step as an observation, under the id that follows from the agent's own ids."""
+def observe(step: StepContext, kind: Seen, own_id: str, **fields: Any) -> Observation:
+    """Return a step as an observation, with an id derived from the agent's own ids."""
     return Observation(
         agent=step.agent,
         session_id=SessionId(step.session),
-        seen=seen,
-        source_id=derived(step.agent, step.session, seen, own_id),
+        seen=kind,
+        source_id=derived(step.agent, step.session, kind, own_id),
         at=step.at,
         directory=step.directory,
         model=step.model,
         subagent=step.subagent,
-        **what,
+        **fields,
     )
 
 
-def started(step: Step, source: str) -> Observation:
-    """A session began; it begins once, but may be taken up again any number of times."""
-    begins = source in ("", "startup", "new")
-    return observed(step, Seen.STARTED, "start" if begins else f"{source} {step.at}", text="" if begins else source)
+def observe_start(step: StepContext, source: str) -> Observation:
+    """Return the start of a session; a resumed one is told apart by source and time."""
+    is_new = source in ("", "startup", "new")
+    return observe(step, Seen.STARTED, "start" if is_new else f"{source} {step.at}", text="" if is_new else source)
 
 
-def prompted(step: Step, turn: str, prompt: str) -> Iterator[Observation]:
-    """Somebody asked for something; nothing, where an agent only continues by itself."""
-    if said := clean(prompt):
-        yield observed(step, Seen.PROMPT, f"{turn} {digest(said)}", turn=turn, text=said)
+def observe_prompt(step: StepContext, turn: str, prompt: str) -> Iterator[Observation]:
+    """Yield a prompt; nothing if it is empty, as when an agent continues by itself."""
+    if text := clean(prompt):
+        yield observe(step, Seen.PROMPT, f"{turn} {digest(text)}", turn=turn, text=text)
 
 
-def replied(step: Step, turn: str, reply: str) -> Iterator[Observation]:
-    """The agent said something; a turn has several replies."""
-    if said := clean(reply):
-        yield observed(step, Seen.REPLY, f"{turn} {digest(said)}", turn=turn, text=said)
+def observe_reply(step: StepContext, turn: str, reply: str) -> Iterator[Observation]:
+    """Yield a reply of the agent; a turn can have several."""
+    if text := clean(reply):
+        yield observe(step, Seen.REPLY, f"{turn} {digest(text)}", turn=turn, text=text)
 
 
-def without_secrets(one: Observation, redact: Callable[[str], str]) -> Observation:
-    """What was said, under the id its hook gave it, which never saw the secrets."""
-    said = redact(one.text) if one.seen in (Seen.PROMPT, Seen.REPLY) else one.text
-    if said == one.text:
-        return one
-    own_id = derived(one.agent, one.session_id, one.seen, f"{one.turn} {digest(said)}")
-    return replace(one, text=said, source_id=own_id)
+def without_secrets(observation: Observation, redact: Callable[[str], str]) -> Observation:
+    """Return the observation with redacted text and the id that its hook gave it.
+
+    A hook redacts before it hashes the text, so the id of an unredacted transcript line would differ.
+    """
+    text = redact(observation.text) if observation.seen in (Seen.PROMPT, Seen.REPLY) else observation.text
+    if text == observation.text:
+        return observation
+    own_id = derived(observation.agent, observation.session_id, observation.seen, f"{observation.turn} {digest(text)}")
+    return replace(observation, text=text, source_id=own_id)
 
 
-def called(
-    step: Step, call: str, tool: str, given: Any, came_back: Any, *, failed: bool = False
+def observe_call(
+    step: StepContext, call_id: str, tool: str, arguments: Any, result: Any, *, is_error: bool = False
 ) -> Iterator[Observation]:
-    """A tool was called and came back."""
-    for index, what in enumerate(described(tool, given, came_back, failed=failed)):
-        if what.get("file"):
-            what["file"] = str(PurePath(step.directory, what["file"]))
-        yield observed(step, Seen.TOOL, f"{call} {what['file']}" if index else call, **what)
+    """Yield a completed tool call, and one more observation for each further file it changed."""
+    for index, fields in enumerate(describe_call(tool, arguments, result, is_error=is_error)):
+        if fields.get("file"):
+            fields["file"] = str(PurePath(step.directory, fields["file"]))
+        # The first file has the id of the call; further files of a patch need ids of their own.
+        yield observe(step, Seen.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)

@@ -1,10 +1,20 @@
-"""Windsurf, now Devin Desktop: its hooks are told all and cannot answer; transcripts are encrypted."""
+"""Windsurf, now Devin Desktop: hooks cannot give the model context, and transcripts are encrypted."""
 
 import json
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, digest, member, moment, named, unreadable, words
-from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, Server
+from hivemind.agents.base import (
+    Observations,
+    Payload,
+    digest,
+    get_object,
+    get_text,
+    make_reply,
+    parse_timestamp,
+    skip_transcript,
+    split_names,
+)
+from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, ServerEntry
 
 NAME = "windsurf"
 TITLE = "Windsurf"
@@ -21,21 +31,21 @@ EVENTS = {
     "post_mcp_tool_use": "PostToolUse",
     "post_cascade_response": "Stop",
 }
-UNUSED = words(
+UNUSED = split_names(
     "pre_read_code pre_write_code pre_run_command pre_mcp_tool_use post_cascade_response_with_transcript "
     "post_setup_worktree"
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """What a hook payload says happened."""
-    name = named(payload, "agent_action_name") or event
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Read the observations of a hook payload."""
+    name = get_text(payload, "agent_action_name") or event
     if name in UNUSED:
         return iter(())
-    info = member(payload, "tool_info")
-    turn = f"{payload.get('execution_id')} {moment(payload.get('timestamp'), at)}"
-    told = {
-        # A payload without a step is reported as one without a session is.
+    info = get_object(payload, "tool_info")
+    turn = f"{payload.get('execution_id')} {parse_timestamp(payload.get('timestamp'), at)}"
+    claude_payload = {
+        # A payload without tool_info is skipped like one without a session id.
         "session_id": payload.get("trajectory_id") if info else "",
         "timestamp": payload.get("timestamp"),
         "cwd": info.get("cwd"),
@@ -49,28 +59,28 @@ def decode(event: str, payload: Payload, at: str) -> Told:
         "tool_response": info.get("mcp_result"),
     }
     if name == "post_mcp_tool_use":
-        told["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
-        told["tool_input"] = info.get("mcp_tool_arguments")
-    return claude_shape.decode(NAME, EVENTS.get(name, name), told, at)
+        claude_payload["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
+        claude_payload["tool_input"] = info.get("mcp_tool_arguments")
+    return claude_shape.decode(NAME, EVENTS.get(name, name), claude_payload, at)
 
 
-# What a hook prints is shown to the user, never to the model.
-reply = answering(ANSWERS, claude_shape.form)
+# Windsurf shows what a hook prints to the user, never to the model.
+reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """Hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
-    hooks = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
-    own = place.project / ".windsurf" if place.project else place.home / ".codeium" / "windsurf"
-    hooked = Hooks(path=own / "hooks.json", agent=NAME, entries=hooks)
-    if place.project:
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
+    entries = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
+    directory = target.project / ".windsurf" if target.project else target.home / ".codeium" / "windsurf"
+    hooks = Hooks(path=directory / "hooks.json", agent=NAME, entries=entries)
+    if target.project:
         rule = f"---\ntrigger: always_on\n---\n\n{RULE}\n"
-        return hooked, OwnFile(path=own / "rules" / "hivemind.md", text=rule)
+        return hooks, OwnFile(path=directory / "rules" / "hivemind.md", text=rule)
     return (
-        Server(path=own / "mcp_config.json", value=launch.entry()),
-        hooked,
-        Lines(path=own / "memories" / "global_rules.md", text=RULE, what="instructions"),
+        ServerEntry(path=directory / "mcp_config.json", value=launch.server_entry()),
+        hooks,
+        Lines(path=directory / "memories" / "global_rules.md", text=RULE, what="instructions"),
     )
 
 
-read_transcript = unreadable
+read_transcript = skip_transcript

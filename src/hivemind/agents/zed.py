@@ -1,8 +1,8 @@
-"""Zed: the server in its settings and a skill; it has no hooks, and its threads are not read."""
+"""Zed: the server in its settings, and a skill; it has no hooks, and its threads are not read."""
 
 from hivemind.agents import claude_shape
-from hivemind.agents.base import Payload, Told, answering, unreadable
-from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, Server
+from hivemind.agents.base import Observations, Payload, make_reply, skip_transcript
+from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, ServerEntry
 from hivemind.model.session import Skipped
 
 NAME = "zed"
@@ -22,21 +22,21 @@ SKILL = (
 )
 
 
-def decode(event: str, payload: Payload, at: str) -> Told:
-    """Nothing: Zed runs no hooks."""
+def decode(event: str, payload: Payload, at: str) -> Observations:
+    """Skip any payload: Zed has no hooks."""
     yield Skipped(reason="Zed has no hooks")
 
 
-reply = answering(ANSWERS, claude_shape.form)
+reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def pieces(place: Place, launch: Launch) -> tuple[Piece, ...]:
-    """The server, and a skill, as nothing else reminds the model of it."""
-    own = place.project / ".zed" if place.project else place.home / ".config" / "zed"
+def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+    """Return the server, and a skill, as no hook can remind the model of it."""
+    directory = target.project / ".zed" if target.project else target.home / ".config" / "zed"
     return (
-        Server(path=own / "settings.json", value=launch.entry(env={}), under="context_servers"),
-        OwnFile(path=place.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL),
+        ServerEntry(path=directory / "settings.json", value=launch.server_entry(env={}), under="context_servers"),
+        OwnFile(path=target.root / ".agents" / "skills" / "hivemind" / "SKILL.md", text=SKILL),
     )
 
 
-read_transcript = unreadable
+read_transcript = skip_transcript

@@ -1,1 +1,1 @@
-"""TEAM: what a team shares, kept in Postgres by the same log and the same statements as on a laptop."""
+"""The team hub: the same log and SQL statements as on a laptop, on Postgres."""

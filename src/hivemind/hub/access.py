@@ -1,7 +1,7 @@
-"""Who may come in: tokens of a team, how often each may ask, and a record of everyone who was turned away.
+"""Tokens, browser sessions ("visits"), request counts and refused requests of the hub.
 
-A token is 32 random bytes, so a plain hash of it is as good as a slow one; only the hash is kept. The database
-answers for one team at a time, except to the question whose token this is.
+Only hashes of tokens are stored. A token is 32 random bytes and cannot be guessed, so a fast hash is as safe as a slow
+one. Every query sees one team, except the lookup of a token's team.
 """
 
 import hashlib
@@ -17,52 +17,54 @@ from hivemind.model.text import checked_label
 from hivemind.store.database import Database
 
 PREFIX = "hm_"
-DAYS = 90
-"""How long a token is good for unless said otherwise."""
+DEFAULT_TOKEN_DAYS = 90
+"""How long a token is valid by default."""
 WINDOW_SECONDS = 60
 VISIT_DAYS = 7
-"""How long a browser stays known, if its token is good for that long."""
+"""How long a browser stays signed in, at most until its token expires."""
 
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at"
 
 
-def issue(db: Database, now: datetime, *, name: str, role: Role, is_agent: bool = False, days: int = DAYS) -> str:
-    """A new token for a member of the team; this is the only time it can be read."""
+def issue(
+    db: Database, now: datetime, *, name: str, role: Role, is_agent: bool = False, days: int = DEFAULT_TOKEN_DAYS
+) -> str:
+    """Create a token for a member of the team and return it; it cannot be read again."""
     if days < 1:
-        raise InvalidInput("a token must be good for at least a day")
+        raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
     secret = PREFIX + secrets.token_urlsafe(32)
     db.execute(
         "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _digest(secret),
+        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _hash_secret(secret),
         written(now), written(now + timedelta(days=days)),
     )  # fmt: skip
     return secret
 
 
 def tokens(db: Database) -> list[Token]:
-    """Every token of the team, newest first."""
+    """Return every token of the team, newest first."""
     rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
     return [from_row(Token, row) for row in rows]
 
 
 def revoke(db: Database, now: datetime, token: str) -> Token:
-    """Make a token worthless from the next request on; by its id or its member's name."""
-    known = _named(db, token)
-    db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", written(now), known.id)
-    return _named(db, known.id)
+    """Revoke a token, given its id or its member's name, from the next request on."""
+    existing = _find_token(db, token)
+    db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", written(now), existing.id)
+    return _find_token(db, existing.id)
 
 
-def rotate(db: Database, now: datetime, token: str, days: int = DAYS) -> str:
-    """A new token in place of an old one, which is revoked."""
-    known = _named(db, token)
-    revoke(db, now, known.id)
-    return issue(db, now, name=known.name, role=known.role, is_agent=known.is_agent, days=days)
+def rotate(db: Database, now: datetime, token: str, days: int = DEFAULT_TOKEN_DAYS) -> str:
+    """Revoke a token and return a new one for the same member."""
+    existing = _find_token(db, token)
+    revoke(db, now, existing.id)
+    return issue(db, now, name=existing.name, role=existing.role, is_agent=existing.is_agent, days=days)
 
 
 def admitted(db: Database, now: datetime, secret: str) -> Admitted | None:
-    """Whom a token belongs to and what they may do; nobody if it is unknown, expired or revoked."""
-    row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _digest(secret), written(now))
+    """Return the member a token belongs to, or None if it is unknown, expired or revoked."""
+    row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _hash_secret(secret), written(now))
     if row is None:
         return None
     team, token, name, role, is_agent = row
@@ -70,20 +72,22 @@ def admitted(db: Database, now: datetime, secret: str) -> Admitted | None:
 
 
 def begin_visit(db: Database, now: datetime, who: Admitted) -> str:
-    """Let a browser be somebody for a while; what it is to hold is not kept here."""
+    """Sign a browser in and return the secret for its cookie; only a hash of it is stored."""
     secret = secrets.token_urlsafe(32)
-    until = min(written(now + timedelta(days=VISIT_DAYS)), who.until or "9")
+    # Timestamps are compared as text: "9" is later than any of them. Only tokens of an identity provider have an
+    # ``until``; ours are looked up at each request, so that revoking one ends its visits too.
+    expires_at = min(written(now + timedelta(days=VISIT_DAYS)), who.until or "9")
     db.execute("DELETE FROM visits WHERE expires_at < ?", written(now))
     db.execute(
         "INSERT INTO visits (hash, token, name, role, expires_at) VALUES (?, ?, ?, ?, ?)",
-        _digest(secret), None if who.until else who.token, who.member.person, who.member.role.value, until,
+        _hash_secret(secret), None if who.until else who.token, who.member.person, who.member.role.value, expires_at,
     )  # fmt: skip
     return secret
 
 
 def visiting(db: Database, now: datetime, secret: str) -> Admitted | None:
-    """Whom a browser speaks for; nobody once its visit or its token ended."""
-    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _digest(secret), written(now))
+    """Return the member a browser is signed in as, or None once its visit or token has ended."""
+    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _hash_secret(secret), written(now))
     if row is None:
         return None
     team, token, name, role = row
@@ -91,46 +95,51 @@ def visiting(db: Database, now: datetime, secret: str) -> Admitted | None:
 
 
 def end_visit(db: Database, secret: str) -> None:
-    """Know a browser no longer."""
-    db.execute("DELETE FROM visits WHERE hash = ?", _digest(secret))
+    """Sign a browser out."""
+    db.execute("DELETE FROM visits WHERE hash = ?", _hash_secret(secret))
 
 
 def team_named(db: Database, name: str) -> str | None:
-    """The id of the team of that name."""
-    found = db.value("SELECT team_named(?)", name)
-    return None if found is None else str(found)
+    """Return the id of the team of that name, or None."""
+    team = db.value("SELECT team_named(?)", name)
+    return None if team is None else str(team)
 
 
 def has_teams(db: Database) -> bool:
-    """Whether anybody began a team here."""
+    """Return whether the hub has any team."""
     return bool(db.value("SELECT has_teams()"))
 
 
 def count(db: Database, now: datetime, who: str) -> int:
-    """How many requests somebody has made in this minute, this one included; all hubs count together."""
+    """Count this request and return how many there were in this minute, on all hubs of the database together."""
     window = int(now.timestamp()) // WINDOW_SECONDS
     return int(db.value("SELECT count_request(?, ?)", who, window))
 
 
 def note_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:
-    """Leave a record of having said no."""
+    """Record a refused request."""
+    # Clients without a token can cause this, so what they can store is bounded.
     db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, written(now), who[:200], what[:200], why[:200])
 
 
 def refusals(db: Database, limit: int) -> list[Refusal]:
-    """Who was turned away from the team, newest first."""
+    """Return refused requests to the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
     return [from_row(Refusal, row) for row in rows]
 
 
-def _named(db: Database, token: str) -> Token:
-    fitting = [one for one in tokens(db) if one.id == token or (one.name == token and not one.revoked_at)]
-    if not fitting:
-        raise NotFound(f"there is no token {token!r}; 'hivemind hub token list' shows them")
-    if len(fitting) > 1:
-        raise InvalidInput(f"{token!r} has {len(fitting)} tokens; name one by its id")
-    return fitting[0]
+def _find_token(db: Database, token: str) -> Token:
+    matches = [
+        candidate
+        for candidate in tokens(db)
+        if candidate.id == token or (candidate.name == token and not candidate.revoked_at)
+    ]
+    if not matches:
+        raise NotFound(f"no token {token!r}; 'hivemind hub token list' lists them")
+    if len(matches) > 1:
+        raise InvalidInput(f"{token!r} has {len(matches)} tokens; give the id of one of them")
+    return matches[0]
 
 
-def _digest(secret: str) -> str:
+def _hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

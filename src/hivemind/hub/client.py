@@ -1,4 +1,4 @@
-"""A device's way to its hub over HTTP."""
+"""The HTTP client by which a device reaches its hub."""
 
 import json
 import urllib.parse
@@ -14,39 +14,40 @@ from hivemind.model.wire import Entry, packed, unpacked
 if TYPE_CHECKING:
     from urllib.error import HTTPError
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-MEANING: dict[int, type[HivemindError]] = {
+ERROR_BY_STATUS: dict[int, type[HivemindError]] = {
     401: Unknown, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 429: TooOften,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A hub, and the token it knows us by."""
+    """A hub's URL and our token for it."""
 
     url: str
     token: str
 
     def hello(self, device: str) -> Welcome:
-        """Say who asks, and learn what the hub has of it."""
-        told = self.ask("POST", "/v1/hello", {"device": device})
-        return Welcome(**told | {"key": bytes.fromhex(told["key"]), "role": Role(told["role"])})
+        """Identify this device and return how many of its entries the hub has."""
+        welcome = self.ask("POST", "/v1/hello", {"device": device})
+        return Welcome(**welcome | {"key": bytes.fromhex(welcome["key"]), "role": Role(welcome["role"])})
 
     def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
-        """Bring entries of the device's own chain."""
-        told = self.ask("POST", "/v1/push", {"device": device, "entries": [packed(entry) for entry in entries]})
-        return Pushed(has=told["has"], refused=tuple((one, why) for one, why in told["refused"]))
+        """Send entries of the device's own chain."""
+        answer = self.ask("POST", "/v1/push", {"device": device, "entries": [packed(entry) for entry in entries]})
+        return Pushed(has=answer["has"], refused=tuple((entry_id, reason) for entry_id, reason in answer["refused"]))
 
     def pull(self, device: str, after: int, limit: int) -> Page:
-        """Ask for what comes after a position."""
-        asked = urllib.parse.urlencode({"device": device, "after": after, "limit": limit})
-        told = self.ask("GET", f"/v1/pull?{asked}")
-        return Page(**told | {"entries": tuple(unpacked(one) for one in told["entries"])})
+        """Return the entries after a position of the team's log."""
+        query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit})
+        page = self.ask("GET", f"/v1/pull?{query}")
+        return Page(**page | {"entries": tuple(unpacked(entry) for entry in page["entries"])})
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """One request and its answer; what goes wrong is one of our errors."""
-        # Every command loads this module, and few speak to a hub; HTTP costs four times what bare Python does.
+        """Send a request and return its parsed answer; every failure is raised as a HivemindError."""
+        # Imported here because every command loads this module and few use it: importing HTTP takes four times as long
+        # as starting Python.
         from urllib.error import HTTPError
         from urllib.request import Request, urlopen
 
@@ -61,27 +62,28 @@ class Client:
             },
         )
         try:
-            with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return parse_json(answer.read())
         except HTTPError as error:
-            raise MEANING.get(error.code, Unavailable)(f"the hub said: {_said(error)}") from None
+            raise ERROR_BY_STATUS.get(error.code, Unavailable)(f"the hub answered: {_get_error_text(error)}") from None
         except (OSError, ValueError) as error:
-            raise Unavailable(f"the hub at {self.url} does not answer: {getattr(error, 'reason', error)}") from error
+            reason = getattr(error, "reason", error)
+            raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
 
 
-def address(written: str, *, insecure: bool = False) -> str:
-    """The address of a hub as a person wrote it; over an open network only if they insist."""
-    parts = urllib.parse.urlsplit(written.strip().rstrip("/"))
+def address(url: str, *, insecure: bool = False) -> str:
+    """Check and normalise the URL of a hub; plain HTTP beyond this machine needs ``insecure``."""
+    parts = urllib.parse.urlsplit(url.strip().rstrip("/"))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
-        raise InvalidInput(f"{written!r} is not the address of a hub; write it like https://hub.example")
+        raise InvalidInput(f"{url!r} is not the URL of a hub; write it like https://hub.example")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
-        raise InvalidInput("without TLS anybody on the way can read the token; use https, or --insecure if you must")
+        raise InvalidInput("without TLS anybody on the network can read the token; use https, or --insecure")
     return parts.geturl()
 
 
-def _said(error: "HTTPError") -> str:
+def _get_error_text(error: "HTTPError") -> str:
     try:
-        told = parse_json(error.read())
-        return str(told.get("error") or told.get("detail") or error.reason)
+        answer = parse_json(error.read())
+        return str(answer.get("error") or answer.get("detail") or error.reason)
     except (ValueError, AttributeError):
         return str(error.reason)

@@ -1,7 +1,7 @@
-"""The hub's side of an exchange: it orders what devices bring, says what counts, and gives it to the others.
+"""The hub's side of a sync: order the entries of all devices, check who may write what, and serve the log.
 
-Everything may be asked twice. The hub keeps what it refused as a bare header, so that the device's chain goes on, and
-tells of it in a fact of its own, by which every device lets go of it too.
+Every request may be repeated. A refused entry is stored without content, so that the device's chain has no gap. An
+``entries.refused`` fact in the hub's own chain makes every device drop that content as well.
 """
 
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ from hivemind.model.wire import Entry
 from hivemind.store import Store, log, shared
 from hivemind.store.projections import memories, tombstones
 
-VERDICTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
-LARGEST_PAGE = 1_000
-READS_ONLY = "{} may read the team's memories, not add to them; ask an admin for another role"
+REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
+MAX_PAGE_ENTRIES = 1_000
+READ_ONLY_ERROR = "{} may read the team's memories, not add to them; ask an admin for another role"
 
 
 def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAYS) -> Welcome:
-    """What a device must know before it begins, and how much of its chain is here."""
-    _must_be_theirs(store, device, member)
+    """Return team, role and lease for a device, and how many of its entries the hub has."""
+    _check_owner(store, device, member)
     return Welcome(
         team=store.chain, key=store.secret, person=member.person, role=member.role,
         has=shared.length(store.db, device), lease_days=lease_days,
@@ -48,107 +48,115 @@ def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAY
 
 
 def push(store: Store, device: str, entries: Sequence[Entry], member: Member, now: str) -> Pushed:
-    """Take in what a device wrote, in the order of its chain; what comes after a gap is left for another time."""
+    """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
     if not member.may_write:
-        raise Refused(READS_ONLY.format(member.person))
-    refused: list[tuple[str, str]] = []
+        raise Refused(READ_ONLY_ERROR.format(member.person))
+    refusals: list[tuple[str, str]] = []
     with store.db.transaction():
-        _meet(store, device, member, now)
-        others = shared.people(store.db) - {member.person}
-        known = log.known(store.db, [entry.header.id for entry in entries])
+        _register_device(store, device, member, now)
+        other_people = shared.people(store.db) - {member.person}
+        known_ids = log.known(store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
-                raise Refused(f"entry {entry.header.id} is not of this device, or not for the team")
-            if entry.header.id in known:
+                raise Refused(
+                    f"entry {entry.header.id} is from another device or not of scope team; nothing was stored"
+                )
+            if entry.header.id in known_ids:
                 continue
-            reason = _reason_against(store, member, others, entry)
+            reason = _find_refusal(store, member, other_people, entry)
             try:
                 store.take_in([replace(entry, salt=b"", content=None) if reason else entry])
             except OutOfStep:
                 break
             if reason:
-                refused.append((entry.header.id, reason))
-        if refused:
-            store.record([_refusal(refused, now)])
+                refusals.append((entry.header.id, reason))
+        if refusals:
+            store.record([_make_refusal(refusals, now)])
         has = shared.length(store.db, device)
+    # After the commit, because VACUUM cannot run in a transaction.
     if any(entry.header.fact == "memory.erased" for entry in entries):
         store.fold_in_log()
-    return Pushed(has=has, refused=tuple(refused))
+    return Pushed(has=has, refused=tuple(refusals))
 
 
-def pull(store: Store, device: str, after: int, member: Member, now: str, limit: int = LARGEST_PAGE) -> Page:
-    """What comes after a position in the team's log; to ask for it acknowledges everything before."""
+def pull(store: Store, device: str, after: int, member: Member, now: str, limit: int = MAX_PAGE_ENTRIES) -> Page:
+    """Return the entries after a position of the team's log.
+
+    The request also acknowledges everything before that position: a device asks only for what follows the entries it
+    has stored. Receipts of erasures rely on this.
+    """
     with store.db.transaction():
-        _meet(store, device, member, now)
+        _register_device(store, device, member, now)
         shared.acknowledge(store.db, device, after)
-        found = shared.page(store.db, after, min(limit, LARGEST_PAGE))
+        rows = shared.page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
         end = shared.end(store.db)
-    cursor = found[-1][0] if found else after
-    return Page(after=after, entries=tuple(entry for _, entry in found), cursor=cursor, end=end)
+    cursor = rows[-1][0] if rows else after
+    return Page(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
 
 
-def _meet(store: Store, device: str, member: Member, now: str) -> None:
-    _must_be_theirs(store, device, member)
+def _register_device(store: Store, device: str, member: Member, now: str) -> None:
+    _check_owner(store, device, member)
     shared.meet(store.db, device, member.person, now)
 
 
-def _must_be_theirs(store: Store, device: str, member: Member) -> None:
-    known = shared.person_of(store.db, device)
-    if device == store.chain or known not in ("", member.person):
-        raise Refused("this device belongs to somebody else; log in with a store of your own")
+def _check_owner(store: Store, device: str, member: Member) -> None:
+    owner = shared.person_of(store.db, device)
+    if device == store.chain or owner not in ("", member.person):
+        raise Refused("this device belongs to another member; log in with a store of your own")
 
 
-def _refusal(refused: Sequence[tuple[str, str]], now: str) -> Event:
-    ids = tuple(EventId(one) for one, _ in refused)
-    reason = "; ".join(dict.fromkeys(why for _, why in refused))
+def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
+    ids = tuple(EventId(entry_id) for entry_id, _ in refusals)
+    reason = "; ".join(dict.fromkeys(reason_text for _, reason_text in refusals))
     return Event(
         id=EventId(derived("refused", *ids)), at=now, actor="hub", channel=Channel.DERIVED, scope=Scope.TEAM, repo="",
         fact=EntriesRefused(bodies=ids, reason=reason),
     )  # fmt: skip
 
 
-def _reason_against(store: Store, member: Member, others: set[str], entry: Entry) -> str:
-    """Why what an entry says does not count; nothing if it does, or says nothing any more."""
+def _find_refusal(store: Store, member: Member, other_people: set[str], entry: Entry) -> str:
+    """Return why the hub refuses an entry; empty if it accepts it, or if the entry has no content any more."""
     event = entry.event
     if event is None:
         return ""
+    # Raised, not refused: a refusal is final, and an upgraded hub can take the entry.
     if isinstance(event.fact, UnknownFact):
         raise Refused(f"this hub does not know {event.fact.name}; upgrade it with 'pip install -U hivemind-memory'")
     if not hasattr(event.fact, "memory_id") or isinstance(event.fact, MemoryPublished):
-        return "only what is about the team's memories is shared"
+        return "only entries about the team's memories are shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
-        return "an agent's token cannot speak as a person"
-    if not member.is_agent and _names(event) & others:
-        return "nobody speaks in another member's name"
-    return beyond_rights(store, member, event) or _stays_out(store, event)
+        return "an agent's token may not write as a person"
+    if not member.is_agent and _get_claimed_names(event) & other_people:
+        return "nobody may write in another member's name"
+    return beyond_rights(store, member, event) or _find_exclusion(store, event)
 
 
-def _names(event: Event) -> set[str]:
-    """Whose word an entry claims to be."""
+def _get_claimed_names(event: Event) -> set[str]:
+    """Return the people an entry claims to be from."""
     owner = event.fact.owner if isinstance(event.fact, MemoryRemembered) else ""
     return {owner, event.actor if event.channel.trust is Trust.HIGH else ""}
 
 
 def beyond_rights(store: Store, member: Member, event: Event) -> str:
-    """Why somebody may not say this; nothing if they may, or if it is their own and not the team's."""
+    """Return why a member may not record an event; empty if they may, or if it is not of scope team."""
     if event.scope is not Scope.TEAM:
         return ""
     if not member.may_write:
-        return READS_ONLY.format(member.person)
-    if isinstance(event.fact, VERDICTS):
+        return READ_ONLY_ERROR.format(member.person)
+    if isinstance(event.fact, REVIEWER_FACTS):
         return "" if member.may_review else "only a reviewer may decide about the team's memories"
     match event.fact:
         case MemoryErased() if not member.may_review:
             is_author = not member.is_agent and shared.author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
-            known = memories.get_all(store.db, [event.about])
-            return "it is of higher trust than an agent has" if known and known[0].trust > event.channel.trust else ""
+            is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))
+            return "it is of higher trust than an agent has" if is_above else ""
         case _:
             return ""
 
 
-def _stays_out(store: Store, event: Event) -> str:
+def _find_exclusion(store: Store, event: Event) -> str:
     if not isinstance(event.fact, MemoryRemembered | MemoryRevised):
         return ""
     by_person = event.channel is Channel.PERSON

@@ -1,7 +1,8 @@
-"""Search in Postgres: words by a GIN index over stems, meaning by an HNSW graph over half-precision vectors.
+"""Search in Postgres: words with a GIN index over stems, vectors with an HNSW index in half precision.
 
-What matches is asked of three functions that see only the stems and vectors (see ``migrations/0003_search.sql``) and
-name the team; who may see what they found is asked here, below row-level security, in the same statement that reads it.
+Below row-level security Postgres does not use a GIN index, because its operator is not leakproof. So three functions
+(see ``migrations/0003_search.sql``) run as a role that sees only stems and vectors and filter by team themselves. The
+statements here then apply visibility and row-level security to the keys they return.
 """
 
 import json
@@ -30,17 +31,18 @@ STEMS = (
     " || setweight(to_tsvector('hivemind.words', :context), 'C')"
     " || setweight(to_tsvector('hivemind.words', :around), 'D') || array_to_tsvector(ARRAY[team()::text])"
 )
-COUNTED = (
+"""The team is a lexeme of every passage, so that the GIN index finds only passages of the team."""
+COUNT_STEMS = (
     "INSERT INTO word_counts (term, doc)"
     " SELECT lexeme, 1 FROM words, unnest(stems) WHERE rowid = ? ORDER BY lexeme"
     " ON CONFLICT (team_id, term) DO UPDATE SET doc = word_counts.doc + 1"
 )
-UNCOUNTED = (
+UNCOUNT_STEMS = (
     "UPDATE word_counts SET doc = doc - 1 WHERE term IN (SELECT lexeme FROM words, unnest(stems) WHERE rowid = ?)"
 )
 SEARCH = (
     "WITH best AS MATERIALIZED ("
-    "SELECT key, score FROM matching(:asked::tsquery, :terms::tsquery[], :weights::real[], :looked_at)),"
+    "SELECT key, score FROM matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, m.id FROM best JOIN passages p ON p.key = best.key"
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
@@ -48,18 +50,19 @@ SEARCH = (
     f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
-COUNTS = (
+STEM_COUNTS = (
     "SELECT s.stem, coalesce(c.doc, 0), coalesce(t.doc, 0) FROM ("
     "SELECT DISTINCT (ts_lexize('hivemind.stem', word))[1] AS stem FROM unnest(?::text[]) AS w (word)) s"
     " LEFT JOIN word_counts c ON c.term = s.stem LEFT JOIN word_counts t ON t.term = team()::text ORDER BY s.stem"
 )
-LOOKED_AT = 4
+CANDIDATES_PER_RESULT = 4
+"""Best matches to read per result, as some are not visible; if too few are, the search runs again without a limit."""
 WORD = re.compile(r"[^\W_]{1,500}")
-"""Postgres indexes no word of more than 2,046 bytes."""
+"""At most 500 characters, because Postgres indexes no word of more than 2,046 bytes."""
 
 
-class Search:
-    """The index of one team."""
+class PostgresIndex:
+    """The search index of one team."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -67,79 +70,92 @@ class Search:
 
     @property
     def size(self) -> int:
-        """How many passages the team had when it was last searched."""
+        """Number of passages the team had at the last search, plus one."""
         return self._size + 1
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
-        """Let a passage be found by its words."""
-        cut = {"text": _cut(text), "parts": _cut(parts), "context": _cut(context), "around": _cut(around)}
+        """Index the words of a passage."""
+        word_texts = {
+            "text": _extract_words(text),
+            "parts": _extract_words(parts),
+            "context": _extract_words(context),
+            "around": _extract_words(around),
+        }
         self._db.execute(
             "INSERT INTO words (rowid, text, context, around, stems)"
-            f" VALUES (:passage, :said, :known, :beside, {STEMS})",
-            cut | {"passage": passage, "said": text, "known": context, "beside": around},
+            f" VALUES (:passage, :raw_text, :raw_context, :raw_around, {STEMS})",
+            word_texts | {"passage": passage, "raw_text": text, "raw_context": context, "raw_around": around},
         )
-        self._db.execute(COUNTED, passage)
+        self._db.execute(COUNT_STEMS, passage)
 
     def surround(self, passage: int, context: str, around: str) -> None:
-        """Change what is known around a passage."""
+        """Replace the indexed context of a passage."""
         self._uncount(passage)
         self._db.execute(
-            "UPDATE words SET context = :known, around = :beside, stems = ts_filter(stems, '{a,b}')"
+            "UPDATE words SET context = :raw_context, around = :raw_around, stems = ts_filter(stems, '{a,b}')"
             " || setweight(to_tsvector('hivemind.words', :context), 'C')"
             " || setweight(to_tsvector('hivemind.words', :around), 'D') || array_to_tsvector(ARRAY[team()::text])"
             " WHERE rowid = :passage",
-            {"context": _cut(context), "around": _cut(around), "passage": passage, "known": context, "beside": around},
+            {
+                "context": _extract_words(context),
+                "around": _extract_words(around),
+                "passage": passage,
+                "raw_context": context,
+                "raw_around": around,
+            },
         )
-        self._db.execute(COUNTED, passage)
+        self._db.execute(COUNT_STEMS, passage)
 
     def remove(self, passage: int) -> None:
-        """Take a passage out for good, its vector with it."""
+        """Remove a passage and its vector."""
         self._uncount(passage)
         self._db.execute("DELETE FROM words WHERE rowid = ?", passage)
         self._db.execute("DELETE FROM vectors WHERE passage = ?", passage)
 
     def search(self, query: Query, limit: int) -> list[Found]:
-        """Passages in sight that were believed at the query's moment, the best fitting first."""
-        weights = self._telling(terms(query.text))
-        together = [_phrase(self._stems(WORD.findall(_plain(phrase)))) for phrase in phrases(query.text)]
-        if not weights and not together:
+        """Return visible passages that were valid at the query's time, best match first."""
+        weights = self._weigh_terms(terms(query.text))
+        quoted_phrases = [
+            _format_phrase(self._stem_words(WORD.findall(_fold_text(phrase)))) for phrase in phrases(query.text)
+        ]
+        if not weights and not quoted_phrases:
             return []
         any_word = " | ".join(weights)
-        asked = " & ".join([*together, f"({any_word})"] if any_word else together)
-        scored = weights or dict.fromkeys(together, 1.0)
+        tsquery = " & ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
+        term_weights = weights or dict.fromkeys(quoted_phrases, 1.0)
         values = bound(query) | {
-            "asked": asked,
-            "terms": list(scored),
-            "weights": list(scored.values()),
+            "tsquery": tsquery,
+            "terms": list(term_weights),
+            "weights": list(term_weights.values()),
             "limit": limit,
         }
-        rows = self._db.execute(SEARCH, values | {"looked_at": LOOKED_AT * limit})
+        rows = self._db.execute(SEARCH, values | {"candidates": CANDIDATES_PER_RESULT * limit})
         if len(rows) < limit:
-            rows = self._db.execute(SEARCH, values | {"looked_at": None})
+            rows = self._db.execute(SEARCH, values | {"candidates": None})
         return [Found(*row) for row in rows]
 
     def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
-        """Keys of the newest memories of a repository, or of the user, whose text today has all words of a group."""
+        """Return keys of the newest memories of a repository or the user whose text now has all words of a group."""
         words = list(dict.fromkeys(word for group in any_of for word in group))
-        cut = {word: WORD.findall(_plain(word)) for word in words}
-        stems = iter(self._stems([part for parts in cut.values() for part in parts]))
-        phrases = {word: _phrase([next(stems) for _ in parts], "A") for word, parts in cut.items()}
+        parts_by_word = {word: WORD.findall(_fold_text(word)) for word in words}
+        stems = iter(self._stem_words([part for parts in parts_by_word.values() for part in parts]))
+        phrases = {word: _format_phrase([next(stems) for _ in parts], "A") for word, parts in parts_by_word.items()}
         groups = [" & ".join(filter(None, (phrases[word] for word in group))) for group in any_of]
-        asked = " | ".join(f"({group})" for group in groups if group)
-        if not asked:
+        tsquery = " | ".join(f"({group})" for group in groups if group)
+        if not tsquery:
             return []
         rows = self._db.execute(
-            "SELECT m.key FROM saying(:asked::tsquery, NULL) AS found (key) JOIN passages p USING (key)"
+            "SELECT m.key FROM saying(:tsquery::tsquery, NULL) AS found (key) JOIN passages p USING (key)"
             " JOIN memories m ON m.key = p.memory WHERE p.until = '' AND m.repo IN ('', :repo)"
             " GROUP BY m.key ORDER BY max(p.key) DESC LIMIT :limit",
-            {"asked": asked, "repo": repo, "limit": limit},
+            {"tsquery": tsquery, "repo": repo, "limit": limit},
         )
         return [row[0] for row in rows]
 
     def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
-        """Whether any memory but these has a word in one of its texts."""
-        asked = _phrase(self._stems(WORD.findall(_plain(word))), "A")
-        own = {
+        """Return whether any memory except these has a word in one of its texts."""
+        tsquery = _format_phrase(self._stem_words(WORD.findall(_fold_text(word))), "A")
+        own_keys = {
             row[0]
             for row in self._db.execute(
                 "SELECT p.key FROM passages p JOIN memories m ON m.key = p.memory"
@@ -147,31 +163,31 @@ class Search:
                 json.dumps(list(except_in)),
             )
         }
-        # Of one more than there are of its own, one at least is another's.
-        found = self._db.execute("SELECT saying(?::tsquery, ?)", asked, len(own) + 1) if asked else []
-        return any(row[0] not in own for row in found)
+        # One more than its own passages is enough: if that many match, at least one belongs to another memory.
+        rows = self._db.execute("SELECT saying(?::tsquery, ?)", tsquery, len(own_keys) + 1) if tsquery else []
+        return any(row[0] not in own_keys for row in rows)
 
     def keep(self, model: str, vectors: Iterable[Vector]) -> None:
-        """Let passages that still exist be found by their meaning."""
+        """Store the vectors of passages that still exist."""
         with self._db.transaction():
             for vector in vectors:
                 self._db.execute("DELETE FROM vectors WHERE passage = ?", vector.passage)
-                held = self._db.one(
+                row = self._db.one(
                     "SELECT m.scope, m.repo FROM passages p JOIN memories m ON m.key = p.memory WHERE p.key = ?",
                     vector.passage,
                 )
-                if held:
+                if row:
                     self._db.execute(
                         "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
-                        vector.passage, model, vector.scale, vector.numbers, place(*held), _written(vector),
+                        vector.passage, model, vector.scale, vector.numbers, place(*row), _format_vector(vector),
                     )  # fmt: skip
 
     def forget_vectors(self) -> None:
-        """Let go of every vector."""
+        """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
     def likely(self, asked: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
-        """The passages in sight nearest to the question, most of them at least."""
+        """Return most of the visible passages nearest to the query vector; the HNSW index is approximate."""
         places = [place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
         rows = self._db.execute(
             "SELECT near(:asked::halfvec, :places::bigint[], :everywhere, :limit)",
@@ -180,48 +196,50 @@ class Search:
         return [row[0] for row in rows]
 
     def _uncount(self, passage: int) -> None:
-        self._db.execute(UNCOUNTED, passage)
+        self._db.execute(UNCOUNT_STEMS, passage)
         self._db.execute("DELETE FROM word_counts WHERE doc = 0")
 
-    def _stems(self, words: Sequence[str]) -> list[str]:
-        """Words as the index keeps them."""
-        cut = (
+    def _stem_words(self, words: Sequence[str]) -> list[str]:
+        """Return the stems of words, in the same order."""
+        statement = (
             "SELECT (ts_lexize('hivemind.stem', word))[1]"
             " FROM unnest(?::text[]) WITH ORDINALITY AS w (word, place) ORDER BY place"
         )
-        return [row[0] for row in self._db.execute(cut, list(words))] if words else []
+        return [row[0] for row in self._db.execute(statement, list(words))] if words else []
 
-    def _telling(self, asked: list[str]) -> dict[str, float]:
-        """The rarest of the words, each with how much it tells."""
-        cut = [word for one in asked for word in WORD.findall(_plain(one))]
-        rows = self._db.execute(COUNTS, cut) if cut else []
+    def _weigh_terms(self, words: list[str]) -> dict[str, float]:
+        """Return the rarest words as lexemes, with their inverse document frequency."""
+        parts = [part for word in words for part in WORD.findall(_fold_text(word))]
+        rows = self._db.execute(STEM_COUNTS, parts) if parts else []
+        # The count of the team's own lexeme is the number of its passages.
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
-        kept = telling(list(counts), list(counts.values()))
-        return {_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in kept}
+        stems = telling(list(counts), list(counts.values()))
+        # ts_rank alone treats rare and common words alike.
+        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems}
 
 
-def _plain(text: str) -> str:
-    """Without case and accents."""
+def _fold_text(text: str) -> str:
+    """Return the text in lower case and without accents, as SQLite's tokenizer folds it."""
     if text.isascii():
         return text.lower()
     letters = unicodedata.normalize("NFKD", text).lower()
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
-def _cut(text: str) -> str:
-    """Words and nothing between them that Postgres could read something into."""
-    return " ".join(WORD.findall(_plain(text)))
+def _extract_words(text: str) -> str:
+    """Return the words separated by spaces, without punctuation that Postgres would parse as URLs, hosts or numbers."""
+    return " ".join(WORD.findall(_fold_text(text)))
 
 
-def _lexeme(stem: str, weight: str = "") -> str:
+def _format_lexeme(stem: str, weight: str = "") -> str:
     return f"'{stem}'" + (f":{weight}" if weight else "")
 
 
-def _phrase(stems: Sequence[str], weight: str = "") -> str:
-    """Words that stand one after the other."""
-    return " <-> ".join(_lexeme(stem, weight) for stem in stems)
+def _format_phrase(stems: Sequence[str], weight: str = "") -> str:
+    """Return a tsquery for words that follow each other."""
+    return " <-> ".join(_format_lexeme(stem, weight) for stem in stems)
 
 
-def _written(vector: Vector) -> str:
+def _format_vector(vector: Vector) -> str:
     return "[" + ",".join(f"{number * vector.scale:.5g}" for number in array("b", vector.numbers)) + "]"

@@ -1,4 +1,4 @@
-"""One team's memory, open on the hub; what runs on a store runs on this."""
+"""The hub's database, and the store of one team in it, which is used like a store on a laptop."""
 
 import secrets
 import uuid
@@ -19,16 +19,18 @@ from hivemind.model.team import Member
 from hivemind.store import Store, projector, shared
 from hivemind.store.database import Held
 
-CLEARED = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
-"""Tables that hold what was said, or something of it."""
-NOT_VACUUMED = "its rows are deleted, but another transaction still sees them; Postgres clears their pages after it"
-PATIENCE_SECONDS = 30
+CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
+"""Tables that hold content of memories; they are vacuumed after an erasure."""
+NOT_VACUUMED_DETAIL = (
+    "its rows are deleted, but another transaction still sees them; Postgres removes them after it ends"
+)
+POOL_TIMEOUT_SECONDS = 30
 BACKUP_DAYS = 30
-"""How long write-ahead log and backups are kept, unless the operator says otherwise."""
+"""How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
 
 
 class Hub(Held):
-    """A database that keeps the memories of teams."""
+    """A database with the memories of teams."""
 
     def __init__(self, pool: "ConnectionPool[Connection]", backup_days: int) -> None:
         self.pool = pool
@@ -36,7 +38,7 @@ class Hub(Held):
 
     @classmethod
     def open(cls, address: str, *, connections: int = 8, backup_days: int = BACKUP_DAYS) -> "Hub":
-        """Bring the database up to date and open it."""
+        """Migrate the database and open it."""
         migrate(address)
         pool: ConnectionPool[Connection] = ConnectionPool(
             address,
@@ -44,46 +46,46 @@ class Hub(Held):
             kwargs={"autocommit": True, "cursor_factory": psycopg.RawCursor},
             min_size=1,
             max_size=connections,
-            timeout=PATIENCE_SECONDS,
+            timeout=POOL_TIMEOUT_SECONDS,
             open=True,
         )
         return cls(pool, backup_days)
 
     def found(self, name: str) -> str:
-        """Begin a team; return its id."""
+        """Create a team and return its id."""
         team = str(uuid.uuid4())
         with self.pool.connection() as connection:
             db = Postgres(connection, team)
             with db.transaction():
-                who = (name, secrets.token_hex(16), secrets.token_bytes(32))
-                db.execute("INSERT INTO teams VALUES (?, ?, ?)", *who)
+                row = (name, secrets.token_hex(16), secrets.token_bytes(32))
+                db.execute("INSERT INTO teams VALUES (?, ?, ?)", *row)
                 projector.create_tables(db)
         return team
 
     def team(self, team: str, member: Member | None = None) -> "HubStore":
-        """Open the memory of a team, until it is closed; for a member, as far as they may change it."""
+        """Open the store of a team; if a member is given, their role limits what can be recorded."""
         return HubStore(self, team, member)
 
     @contextmanager
     def door(self) -> Iterator[Postgres]:
-        """A connection for what is asked before there is a team; it sees the rows of none."""
+        """Lend a connection without a team, for requests before authentication; it sees no team's rows."""
         with self.lent() as connection:
             yield Postgres(connection, "")
 
     @contextmanager
     def lent(self) -> Iterator[Connection]:
-        """A connection, for a while."""
+        """Lend a connection from the pool."""
         try:
             connection = self.pool.getconn()
         except PoolTimeout as error:
-            raise Unavailable("the hub's database has no connection to spare; try again") from error
+            raise Unavailable("all connections to the hub's database are in use; try again") from error
         try:
             yield connection
         finally:
             self.pool.putconn(connection)
 
     def close(self) -> None:
-        """Give every connection back."""
+        """Close every connection."""
         self.pool.close()
 
 
@@ -95,17 +97,18 @@ class HubStore(Store):
     def __init__(self, hub: Hub, team: str, member: Member | None = None) -> None:
         self._hub = hub
         self.member = member
-        self._held = ExitStack()
+        self._resources = ExitStack()
         try:
-            db = Postgres(self._held.enter_context(hub.lent()), str(uuid.UUID(team)))
-            super().__init__(db, None, *_identity(db))
-            self._derive_again_if_older()
+            db = Postgres(self._resources.enter_context(hub.lent()), str(uuid.UUID(team)))
+            super().__init__(db, None, *_load_identity(db))
+            self._rebuild_if_outdated()
         except BaseException:
+            # Nobody else would return the connection to the pool.
             self.close()
             raise
 
     def record(self, events: Iterable[Event]) -> list[Event]:
-        """Append what is new, as far as the member may."""
+        """Append new events; refuse all of them if the member may not record one."""
         events = list(events)
         if self.member:
             for event in events:
@@ -115,50 +118,51 @@ class HubStore(Store):
 
     @property
     def membership(self) -> None:
-        """None: this is the team."""
+        """None, as the hub is not a member of a team."""
         return
 
     def fold_in_log(self) -> bool:
-        """Vacuum what held content that is gone; false if another transaction still sees it."""
-        return self.db.vacuum(*CLEARED)
+        """Vacuum tables after an erasure; return False if another transaction still sees deleted rows."""
+        return self.db.vacuum(*CONTENT_TABLES)
 
     def sweep(self, at: str) -> list[Place]:
-        """Vacuum what held the content, and say who may hold it still: log and backups until when, which devices."""
+        """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
         is_cleared = self.fold_in_log()
         gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
         return [
             Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
             if is_cleared
-            else Place(name="hub", state="pending", detail=NOT_VACUUMED),
+            else Place(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
             Place(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
             *(
-                Place(name=f"device of {one.person}", state="pending", detail=f"last heard of {one.last_seen_at}")
-                for one in shared.devices(self.db)
-                if one.erasures
+                Place(name=f"device of {device.person}", state="pending", detail=f"last heard of {device.last_seen_at}")
+                for device in shared.devices(self.db)
+                if device.erasures
             ),
         ]
 
     @property
     def bytes(self) -> int:
-        """How much text the team's log holds."""
+        """Size of the content in the team's log."""
         return int(self.db.value("SELECT coalesce(sum(octet_length(content)), 0) FROM bodies"))
 
     def close(self) -> None:
-        """Give the connection back."""
-        self._held.close()
+        """Return the connection to the pool."""
+        self._resources.close()
 
-    def _derive_again_if_older(self) -> None:
-        derived_by = projector.version(self.db)
-        if derived_by > projector.VERSION:
-            raise StoreTooNew("a newer hivemind derived this team's tables; upgrade this hub")
-        if derived_by < projector.VERSION:
+    def _rebuild_if_outdated(self) -> None:
+        version = projector.version(self.db)
+        if version > projector.VERSION:
+            raise StoreTooNew("a newer hivemind wrote this team's tables; upgrade this hub")
+        # Checked again inside the transaction: another hub may have rebuilt the tables while this one waited.
+        if version < projector.VERSION:
             with self.db.transaction():
                 if projector.version(self.db) < projector.VERSION:
                     self.rebuild()
 
 
-def _identity(db: Postgres) -> tuple[str, bytes]:
+def _load_identity(db: Postgres) -> tuple[str, bytes]:
     row = db.one("SELECT device, secret FROM teams")
     if row is None:
-        raise NotFound(f"there is no team {db.team}")
+        raise NotFound(f"no team {db.team} on this hub; check the id")
     return row[0], row[1]

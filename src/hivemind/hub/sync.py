@@ -1,7 +1,7 @@
-"""A device's side of an exchange: it brings its own entries in order, then reads what the others wrote.
+"""The device's side of a sync: push its own entries in order, then pull the entries of the others.
 
-A page and the cursor behind it are noted in one transaction, so that nothing is lost or counted twice wherever it
-breaks off; clocks decide nothing but when a lease ends.
+A page and the cursor after it are stored in one transaction, so that an interrupted sync loses and repeats nothing.
+Clocks only decide when a lease ends.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,24 +20,24 @@ from hivemind.model.wire import Entry
 from hivemind.store import Store, shared
 from hivemind.store.projections import tombstones
 
-PAGE = 200
+PAGE_ENTRIES = 200
 
 
 class Transport(Protocol):
-    """How a device reaches its hub; whoever it is, the hub knows from the token."""
+    """How a device reaches its hub; the hub identifies the member by the token."""
 
     def hello(self, device: str) -> Welcome:
-        """Say who asks, and learn what the hub has of it."""
+        """Identify this device and return how many of its entries the hub has."""
 
     def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
-        """Bring entries of the device's own chain."""
+        """Send entries of the device's own chain."""
 
     def pull(self, device: str, after: int, limit: int) -> Page:
-        """Ask for what comes after a position."""
+        """Return the entries after a position of the team's log."""
 
 
 Follow = Callable[[list[str]], list[Event]]
-"""What else has to go from here with memories that others erased."""
+"""Returns the events that erase local copies and quotes of memories that others erased."""
 
 
 def synchronise(
@@ -46,33 +46,35 @@ def synchronise(
     *,
     now: str,
     follow: Follow,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda position, end: None,
 ) -> Synchronised:
-    """Bring what is ours, read what is new, and say how far we have read."""
+    """Push this device's entries, pull new ones, and return how many of each."""
     let_lapse(store, now)
-    before = _joined(store, transport.hello(store.chain))
-    refused = _push(store, transport, before)
-    pulled, erased = 0, 0
-    while page := _next_page(store, transport):
-        taken, gone = _take_in(store, page, follow)
-        pulled, erased = pulled + taken, erased + gone
+    before = _join(store, transport.hello(store.chain))
+    refusals = _push(store, transport, before)
+    pulled_count, erased_count = 0, 0
+    while page := _pull_page(store, transport):
+        page_pulled, page_erased = _take_in(store, page, follow)
+        pulled_count, erased_count = pulled_count + page_pulled, erased_count + page_erased
         progress(page.cursor, page.end)
-    if erased:
+    if erased_count:
         store.fold_in_log()
-    done = _now(store)
-    shared.note(store.db, replace(done, synchronised_at=now))
-    return Synchronised(pushed=done.pushed - before.pushed, pulled=pulled, erased=erased, refused=tuple(refused))
+    current = _load_membership(store)
+    shared.note(store.db, replace(current, synchronised_at=now))
+    return Synchronised(
+        pushed=current.pushed - before.pushed, pulled=pulled_count, erased=erased_count, refused=tuple(refusals)
+    )
 
 
 def lease_ends(member: Membership) -> str:
-    """Until when this store may serve the team's memories without asking; empty where it holds none."""
+    """Return until when this store may serve the team's memories without a sync; empty if it has none."""
     if not member.synchronised_at:
         return ""
     return moments.written(moments.read(member.synchronised_at) + timedelta(days=member.lease_days))
 
 
 def let_lapse(store: Store, now: str) -> bool:
-    """Drop the team's memories if the hub was not asked for longer than the lease; true if that was so."""
+    """Drop the team's memories if the last sync is older than the lease; return whether it was."""
     member = store.membership
     if member is None or not lease_ends(member) or now <= lease_ends(member):
         return False
@@ -84,7 +86,7 @@ def let_lapse(store: Store, now: str) -> bool:
 
 
 def leave(store: Store) -> None:
-    """Drop the team's memories and forget that there was a team; what it never got stays."""
+    """Leave the team and drop its memories; entries that were never pushed stay."""
     member = store.membership
     if member is None:
         return
@@ -94,69 +96,78 @@ def leave(store: Store) -> None:
     store.fold_in_log()
 
 
-def _joined(store: Store, welcome: Welcome) -> Membership:
-    known = store.membership
-    if known and known.team != welcome.team:
-        raise Refused("this store belongs to another team; open a store of another name for this one")
+def _join(store: Store, welcome: Welcome) -> Membership:
+    current = store.membership
+    if current and current.team != welcome.team:
+        raise Refused("this store belongs to another team; use a separate store for this one")
     member = Membership(
         team=welcome.team, key=welcome.key, person=welcome.person, role=welcome.role, lease_days=welcome.lease_days,
-        cursor=known.cursor if known else 0, pushed=welcome.has, synchronised_at=known.synchronised_at if known else "",
+        cursor=current.cursor if current else 0, pushed=welcome.has,
+        synchronised_at=current.synchronised_at if current else "",
     )  # fmt: skip
     shared.note(store.db, member)
     return member
 
 
 def _push(store: Store, transport: Transport, member: Membership) -> list[tuple[str, str]]:
-    """Bring what the hub does not have; somebody who may only read keeps it here."""
-    refused: list[tuple[str, str]] = []
+    """Push entries that the hub does not have; return the refused ones. A reader's entries stay here."""
+    refusals: list[tuple[str, str]] = []
     has = member.pushed
-    while member.role is not Role.READER and (entries := shared.of_chain(store.db, store.chain, has, PAGE)):
-        done = transport.push(store.chain, entries)
-        if done.has <= has:
-            raise Unavailable(f"the hub did not take entry {has + 1} of this device; try again")
-        has = done.has
-        refused += done.refused
-        shared.note(store.db, replace(_now(store), pushed=has))
-    return refused
+    while member.role is not Role.READER and (entries := shared.of_chain(store.db, store.chain, has, PAGE_ENTRIES)):
+        answer = transport.push(store.chain, entries)
+        # Without progress the loop would push the same entries for ever.
+        if answer.has <= has:
+            raise Unavailable(f"the hub did not store entry {has + 1} of this device; try again")
+        has = answer.has
+        refusals += answer.refused
+        shared.note(store.db, replace(_load_membership(store), pushed=has))
+    return refusals
 
 
-def _next_page(store: Store, transport: Transport) -> Page | None:
-    """What is new; that nothing is, the hub has to say, because asking is what tells it how far we are."""
-    cursor = _now(store).cursor
-    page = transport.pull(store.chain, cursor, PAGE)
+def _pull_page(store: Store, transport: Transport) -> Page | None:
+    """Return the next page, or None after the last one.
+
+    The request for the empty last page is needed too: by its position the hub learns how far this device has read.
+    """
+    cursor = _load_membership(store).cursor
+    page = transport.pull(store.chain, cursor, PAGE_ENTRIES)
     if page.after != cursor:
-        raise Unavailable("the hub answered another question; try again")
+        raise Unavailable("the hub's answer belongs to another request; try again")
     return page if page.entries else None
 
 
 def _take_in(store: Store, page: Page, follow: Follow) -> tuple[int, int]:
-    """Apply a page with its consequences and move the cursor behind it, all at once."""
-    erased = [entry.header.about for entry in page.entries if entry.header.fact == "memory.erased" and entry.content]
+    """Apply a page and move the cursor in one transaction; return how many entries and erasures were new."""
+    erased_ids = [
+        entry.header.about for entry in page.entries if entry.header.fact == "memory.erased" and entry.content
+    ]
     with store.db.transaction():
-        consequences = follow(erased) if erased else []
-        taken = store.take_in([_without_what_stays_out(store, entry) for entry in page.entries])
+        consequences = follow(erased_ids) if erased_ids else []
+        events = store.take_in([_strip_excluded(store, entry) for entry in page.entries])
         store.record(consequences)
-        refused = [one for event in taken if isinstance(event.fact, EntriesRefused) for one in event.fact.bodies]
-        # What an erasure of ours had taken, and should not have, comes again from the beginning.
-        again = bool(refused) and shared.has_erasure(store.db, store.chain, refused)
-        shared.note(store.db, replace(_now(store), cursor=0 if again else page.cursor))
-    return len(taken), sum(event.about in erased for event in taken)
+        refused_ids = [
+            entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies
+        ]
+        # The hub refused an erasure of ours: read the log again from the start to get back what it deleted here.
+        must_restart = bool(refused_ids) and shared.has_erasure(store.db, store.chain, refused_ids)
+        shared.note(store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor))
+    return len(events), sum(event.about in erased_ids for event in events)
 
 
-def _without_what_stays_out(store: Store, entry: Entry) -> Entry:
-    """An entry without its content where it says what this person rejected or erased; the hub asks for the team."""
+def _strip_excluded(store: Store, entry: Entry) -> Entry:
+    """Return an entry without content if this person rejected or erased that value; the hub checks for the team."""
     event = entry.event
     if event is None or not isinstance(event.fact, MemoryRemembered | MemoryRevised):
         return entry
     text = event.fact.text
-    is_out = tombstones.refusal(
+    is_excluded = tombstones.refusal(
         store.db, [value(text, store.secret)], event.repo, by_person=event.channel is Channel.PERSON,
         besides=event.about,
     ) or tombstones.watch(store.db, dict.fromkeys((Scope.USER, Scope.PROJECT), store.secret)).holds(text)  # fmt: skip
-    return replace(entry, salt=b"", content=None) if is_out else entry
+    return replace(entry, salt=b"", content=None) if is_excluded else entry
 
 
-def _now(store: Store) -> Membership:
+def _load_membership(store: Store) -> Membership:
     member = store.membership
     assert member is not None
     return member
