@@ -27,7 +27,7 @@ NAMED: dict[str, tuple[list[str], list[str]]] = {
     "ACME Corp": (
         ["ACME Corp", "acme-corp", "ACME_Corp", "AcmeCorp", "Acme Corp's deal", "the acme corps", "acme.corp.example",
          "AcmeCorpClient", "ACME\n   Corp", "ACMECORP", "Äcmé Corp", "аcme соrp", "get_acme_corp_invoice",
-         "jane@acmecorp.de", '{"who":"ACME\\nCorp"}', "ACME\u200b Corp"],
+         "jane@acmecorp.de", '{"who":"ACME\\nCorp"}', "ACME\u200b Corp", "11→for ACME\n12→Corp"],
         ["acme corporation", "corp acme", "acme and corp", "macmecorp", "acme is a corp"],
     ),
     "REQ-12": (

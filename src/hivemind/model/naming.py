@@ -135,7 +135,7 @@ def _strip_accents(word: str) -> str:
 
 
 def _squeeze(text: str) -> str:
-    if "\\" in text or "\t" in text:
+    if any(mark in text for mark in "\\\t→"):
         text = SEPARATOR.sub(" ", text)
     if text.isascii():
         return text.lower().translate(ASCII_PUNCTUATION)
