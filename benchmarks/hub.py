@@ -22,10 +22,12 @@ from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
 from benchmarks.recall import Drawn
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.hub.postgres import connected
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
+from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
@@ -87,7 +89,7 @@ def main() -> None:
                 for _ in range(0, size, PAGE):
                     said = sentences(chance, min(PAGE, size))
                     mind.remember_all(Claim(text=text, scope=Scope.TEAM) for text in said)
-                mind.catch_up()
+                mind.maintenance.catch_up()
                 measure("sqlite", size, mind)
                 mind.close()
 
@@ -95,8 +97,9 @@ def main() -> None:
 def minded(store: Store, folder: str) -> Hivemind:
     """A team's memory with made-up vectors."""
     settings = Settings(home=Path(folder), person="ada")
-    mind = Hivemind.at_hub(store, HERE, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON))
-    mind._model.meaning = Meaning(Drawn())
+    writer = Writer(actor="ada", channel=Channel.PERSON)
+    mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), writer))
+    mind._context.embedder.meaning = Meaning(Drawn())
     return mind
 
 
@@ -146,7 +149,7 @@ def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
     for what, works in (
         ("recall", [partial(mind.recall, question) for question in asked]),
         ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in said]),
-        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
+        ("embed", [partial(mind._context.embedder.meaning.embedder.embed, [question]) for question in asked]),  # type: ignore[union-attr]
     ):
         before = cpu(server)
         walls = []

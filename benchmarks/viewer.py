@@ -50,7 +50,7 @@ def main() -> None:
         home = Path(directory)
         with opened(home, "here") as here, opened(home, "there") as there:
             for mind in (here, there):
-                mind._model.meaning = Meaning(model)
+                mind._context.embedder.meaning = Meaning(model)
             fill(here, there, chance, wanted)
             asked = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
             for question in asked:
@@ -58,7 +58,7 @@ def main() -> None:
 
         def fresh() -> Hivemind:
             mind = opened(home, "here")
-            mind._model.meaning = Meaning(model)
+            mind._context.embedder.meaning = Meaning(model)
             return mind
 
         paths = {name: [path] * ROUNDS for name, path in PAGES.items()}

@@ -83,8 +83,8 @@ class Product:
         if elsewhere := [(number, text) for number, text in enumerate(texts) if text.hidden == "elsewhere"]:
             with _opened(home, "elsewhere") as other:
                 self._fill(elsewhere, other)
-        self.mind.catch_up()
-        self.bytes = self.mind.stats().bytes
+        self.mind.maintenance.catch_up()
+        self.bytes = self.mind.maintenance.stats().bytes
         """Before questions are asked, which leave receipts."""
         finalize(self, _discard, self.mind, home)
 
@@ -95,7 +95,7 @@ class Product:
         )
         for memory, (_, text) in zip(kept, numbered, strict=True):
             if text.hidden == "retracted":
-                mind.retract(memory.id)
+                mind.forget(memory.id)
 
     def __call__(self, question: str) -> list[str]:
         """As deep as the measures look."""
@@ -113,7 +113,7 @@ class Product:
         found = self.mind.recall(text)
         spent = 1000 * (time.perf_counter() - start)
         assert kept.id in [hit.memory.id for hit in found.hits], "what was written was not readable at once"
-        self.mind.retract(kept.id)
+        self.mind.forget(kept.id)
         return spent
 
     def _ids(self, found: Recall) -> list[str]:
@@ -202,7 +202,7 @@ def _opened(home: Path, name: str) -> Hivemind:
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind._model.meaning = Meaning(model())
+    mind._context.embedder.meaning = Meaning(model())
     return mind
 
 

@@ -111,7 +111,7 @@ class World:
     def _revise(self, machine: Machine) -> None:
         memory = self._some(machine)
         word = self.word()
-        revised = machine.mind.revise(memory.id, f"{word} holds instead")
+        revised = machine.mind.edit(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.said.setdefault(memory.id, {})[word] = revised.text
             written = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
@@ -132,17 +132,17 @@ class World:
             case "reject":
                 mind.reject(memory.id)
             case "retract":
-                mind.retract(memory.id)
+                mind.forget(memory.id)
             case "restore":
                 mind.restore(memory.id)
             case _:
-                mind.dispute(memory.id, self._some(machine).id)
+                mind.review.dispute(memory.id, self._some(machine).id)
 
     def _erase(self, machine: Machine) -> None:
         memory = self._some(machine)
         if memory.scope is Scope.TEAM and self.chance.random() < 0.5:
             # A store that has not heard of its member's new role lets it pass, and the hub has to refuse.
-            erase.erase(machine.store, machine.mind._pen, erase.Targets(memories=(memory,)))
+            erase.erase(machine.store, machine.mind._context.pen, erase.Targets(memories=(memory,)))
         else:
             machine.mind.erase(memory.id)
 
@@ -150,7 +150,7 @@ class World:
         own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
         if own and not machine.member.is_agent:
             memory = memories.get(machine.store.db, self.chance.choice(own)[0])
-            (published,) = machine.mind.publish([memory.id])
+            (published,) = machine.mind.team.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
             machine.published_tokens.add(word)
@@ -166,7 +166,7 @@ class World:
         fact = ObservationMade(
             agent="codex", session_id=f"{word}session", seen=Seen.REPLY, text=f"{word}: {self._some(machine).text}"
         )
-        machine.store.record([machine.mind._pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
+        machine.store.record([machine.mind._context.pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
     def _say_again(self, machine: Machine) -> None:
         """What was erased, and known here to be, stays out."""
@@ -200,7 +200,7 @@ class World:
                 return
         self.crash_odds = self.chance.choice((0, 0, 0.02, 0.1))
         try:
-            machine.mind.sync(Line(self.network, machine, hub))
+            machine.mind.team.sync(Line(self.network, machine, hub))
         except (Unavailable, Refused, InvalidInput, Crash) as error:
             # The next time will do.
             self.happened[f"broken off: {type(error).__name__}"] += 1
@@ -219,7 +219,7 @@ class World:
 
     def _open(self, machine: Machine) -> None:
         """What happens whenever the program is started."""
-        if machine.mind.let_lease_lapse():
+        if machine.mind.team.let_lease_lapse():
             self.happened["leases over"] += 1
             machine.has_lapsed = True
         member = shared.membership(machine.store.db)
@@ -245,7 +245,7 @@ class World:
             for machine in self.machines:
                 machine.is_partitioned = False
                 self._open(machine)
-                machine.mind.sync(Line(self.network, machine, self.hubs[machine.team]))
+                machine.mind.team.sync(Line(self.network, machine, self.hubs[machine.team]))
 
 
 def simulate(seed: int) -> tuple[str, Counter[str]]:

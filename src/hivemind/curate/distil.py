@@ -1,15 +1,15 @@
-"""From what was observed to what is proposed: detectors look, and what they find is recorded once."""
+"""From what detectors find to the events that propose it."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import NamedTuple
 
 from hivemind.curate.exclusion import stays_out
 from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
-from hivemind.model.events import MemoryApproved, MemoryRemembered
+from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
@@ -21,53 +21,52 @@ LONGEST = 2000
 NEVER = 2.0
 """A confidence that nothing has."""
 EVERYTHING_WAITS: Mapping[str, float] = {}
-ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What became of proposals."""
+class Fate(Enum):
+    """What becomes of a proposal."""
 
-    proposed: Counter[str] = field(default_factory=Counter)
-    """How many are new, by detector."""
-    known: int = 0
-    refused: int = 0
+    NEW = auto()
+    KNOWN = auto()
+    """It was proposed before, or a memory says the same."""
+    REFUSED = auto()
+    """Its value was rejected, erased or taken back before."""
+
+
+class Proposed(NamedTuple):
+    """What becomes of a proposal, and the events that make it so."""
+
+    fate: Fate
+    events: list[Event]
 
 
 def propose(
     store: Store,
     pen: Pen,
-    found: Iterable[Proposal],
+    proposal: Proposal,
     *,
     owner: str,
     repo: str,
-    outcome: Outcome,
     believed: Mapping[str, float] = EVERYTHING_WAITS,
-    about: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
-) -> None:
-    """Record proposals as what they are: derived, of low trust, waiting for a person. Twice changes nothing.
+    anchors: tuple[Anchor, ...] = (),
+) -> Proposed:
+    """The events of a proposal: derived, of low trust, waiting for a person; none if it was proposed before.
 
-    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust. The code that
-    each is ``about`` is given by the id of the memory.
+    What a detector in ``believed`` finds with that confidence becomes active, and stays of low trust.
     """
-    for proposal in found:
-        fact = _stated(proposal, owner)
-        if log.ids_about(store.db, [fact.memory_id]):
-            outcome.known += 1
-        elif stays_out(store, fact.text, repo):
-            outcome.refused += 1
-        else:
-            born = EventId(derived("proposed", fact.memory_id))
-            said_by = learn(
-                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born,
-                anchors=about.get(fact.memory_id, ()),
-            )  # fmt: skip
-            outcome.known += said_by != fact.memory_id
-            outcome.proposed[proposal.detector] += said_by == fact.memory_id
-            if said_by == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, NEVER):
-                reason = f"the settings believe {proposal.detector}"
-                approved = MemoryApproved(memory_id=fact.memory_id, reason=reason)
-                store.record([pen.event(approved, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+    fact = _stated(proposal, owner)
+    if log.ids_about(store.db, [fact.memory_id]):
+        return Proposed(Fate.KNOWN, [])
+    if stays_out(store, fact.text, repo):
+        return Proposed(Fate.REFUSED, [])
+    born = EventId(derived("proposed", fact.memory_id))
+    learned = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=born, anchors=anchors)
+    if learned.memory_id != fact.memory_id:
+        return Proposed(Fate.KNOWN, learned.events)
+    if proposal.confidence < believed.get(proposal.detector, NEVER):
+        return Proposed(Fate.NEW, learned.events)
+    approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
+    return Proposed(Fate.NEW, [*learned.events, pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
 def believed_from(written: str) -> dict[str, float]:

@@ -1,11 +1,12 @@
-"""From a claim to what is recorded about it: refused, counted for what is known, or kept beside its conflicts."""
+"""From a claim to the events to record: refused, counted for what is known, or kept beside its conflicts."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from hivemind.curate.exclusion import stays_out, watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import Conflict, reconcile
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
@@ -28,6 +29,15 @@ ENOUGH = 20
 """What so many sessions taught is no better founded by one more."""
 
 
+class Learned(NamedTuple):
+    """The memory that says what a claim says, and the events that make it so."""
+
+    memory_id: MemoryId
+    events: list[Event]
+    refused: str = ""
+    """Why the claim was refused, if it was; then the events are the record of that."""
+
+
 def learn(
     store: Store,
     pen: Pen,
@@ -39,9 +49,12 @@ def learn(
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
-) -> MemoryId:
-    """Record a claim and all that follows from it; return the memory that now says it."""
-    refuse_what_stays_out(store, pen, fact.text, repo, said_by_person=said_by_person)
+) -> Learned:
+    """The events of a claim and all that follows from it; the caller records them."""
+    if rule := why_refused(store, fact.text, repo, said_by_person=said_by_person):
+        # That it was refused is this person's business, also where it was meant for the team.
+        refusal = pen.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
+        return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
     fact = _without_erased_quotes(store, fact)
     replaced = memories.get_all(store.db, fact.supersedes)
     fact = fit_to_leave(fact, replaced) if scope is Scope.TEAM else fact
@@ -52,23 +65,20 @@ def learn(
     if verdict.same:
         # To repeat a memory is not to have looked at its code again: what it is tied to already stays.
         tie = () if verdict.same.anchors else _tied(pen, verdict.same.id, anchors, born)
-        store.record([*_said_again(pen, verdict.same, fact, born.channel), *tie, *_annotated(pen, verdict.same, born)])
-        return verdict.same.id
+        again = _said_again(pen, verdict.same, fact, born.channel)
+        return Learned(verdict.same.id, [*again, *tie, *_annotated(pen, verdict.same, born)])
     events = [born, *_tied(pen, fact.memory_id, anchors, born)]
     events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in replaced]
     is_proposal = born.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _disputed(pen, born, conflict, both=not is_proposal)
-    store.record(events)
-    return fact.memory_id
+    return Learned(fact.memory_id, events)
 
 
-def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str, *, said_by_person: bool) -> None:
-    """A value that was rejected or erased is refused on every way in, and the refusal is on record."""
+def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:
+    """The rule that keeps a text out because its value was rejected or erased; empty if none does."""
     reason = stays_out(store, text, repo, said_by_person=said_by_person)
-    if reason:
-        # That it was refused is this person's business, also where it was meant for the team.
-        refuse(store, pen, "a memory", f"its value was {reason} before", Scope.PROJECT if repo else Scope.USER, repo)
+    return f"its value was {reason} before" if reason else ""
 
 
 def may_name(about: Scope, other: Scope) -> bool:
@@ -84,12 +94,6 @@ def fit_to_leave(fact: MemoryRemembered, replaced: list[Memory]) -> MemoryRememb
         supersedes=tuple(old.id for old in replaced if may_name(Scope.TEAM, old.scope)),
         derived_from=(),
     )
-
-
-def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> None:
-    """Say no, and leave a record of having said it."""
-    store.record([pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
-    raise Refused(f"{what} was refused: {rule}")
 
 
 def _without_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:

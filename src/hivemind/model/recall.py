@@ -78,6 +78,8 @@ class Hit:
     tokens: int = 0
     is_sure: bool = True
     """Whether it answers the question, or is only among the closest there are."""
+    is_in_doubt: bool = False
+    """Whether the code at hand asks for a look before acting on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,15 +72,6 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A memory that waits for a person, with what it rests on and what it conflicts with."""
-
-    memory: Memory
-    why: str
-    against: tuple[Memory, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
     """Which model searches by meaning, and how far it has come."""
 

@@ -35,12 +35,7 @@ def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
     """The same hits, in the same order; those that the code at hand puts in doubt say so, the others nothing new."""
     known = list(hits)
     judged = doubted(known, query, judge)
-    return [new if is_in_doubt(new) else old for old, new in zip(known, judged, strict=True)]
-
-
-def is_in_doubt(hit: Hit) -> bool:
-    """Whether the code at hand asks for a look before acting on it."""
-    return any(label.endswith(TO_VERIFY) for label in hit.labels)
+    return [new if new.is_in_doubt else old for old, new in zip(known, judged, strict=True)]
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -80,6 +75,7 @@ def _weighed(hit: Hit, one: Staleness) -> Hit:
         score=round(hit.score * share, 4) if hit.score > 0 else hit.score,
         signals=(*hit.signals, Signal(name="code", score=share, why=next(iter(_label(one)), told(one)))),
         labels=(*hit.labels, *_label(one)),
+        is_in_doubt=hit.is_in_doubt or one.must_verify,
     )
 
 

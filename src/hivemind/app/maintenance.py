@@ -1,4 +1,4 @@
-"""The verbs that look after the store, and say where a person stands and what to do next."""
+"""Looking after the store: its health, its backups, the embedding model, and what to do next."""
 
 import importlib
 import sys
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.connecting import Connecting
-from hivemind.app.core import Model, Progress, quietly
-from hivemind.app.judging import Judging
+from hivemind.app.agent_setup import Agents
+from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
+from hivemind.app.staleness import stale_memories
 from hivemind.capture import quarantine
 from hivemind.curate import unfinished
 from hivemind.errors import HivemindError, InvalidInput
@@ -27,28 +27,31 @@ MANY = 1000
 TO_DECIDE = (Status.PROPOSED, Status.DISPUTED)
 
 
-class Caring(Judging, Connecting):
+class Maintenance:
     """What keeps the store well, and how all of it stands."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def stats(self) -> Stats:
         """How much there is."""
-        seen_sessions, seen_observations = sessions.count(self._store.db)
+        seen_sessions, seen_observations = sessions.count(self._context.store.db)
         return Stats(
-            memories=tuple(memories.counts(self._store.db)),
+            memories=tuple(memories.counts(self._context.store.db)),
             sessions=seen_sessions,
             observations=seen_observations,
-            events=log.count(self._store.db),
-            bytes=self._store.bytes,
+            events=log.count(self._context.store.db),
+            bytes=self._context.store.bytes,
         )
 
     def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
         """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
-        return *checkup.examine(self._store, quick=quick), *self._unfinished_erasures()
+        return *checkup.examine(self._context.store, quick=quick), *self._unfinished_erasures()
 
     def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
         """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
-        if self._store.directory:
-            left = unfinished.count(self._store.directory)
+        if self._context.store.directory:
+            left = unfinished.count(self._context.store.directory)
             detail = (
                 f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
             )
@@ -57,75 +60,79 @@ class Caring(Judging, Connecting):
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._settled() / FOLDER / f"{moments.stamp(self._clock())}.db"
-        return copies.create(self._store, Path(file).absolute() if file else beside)
+        beside = self._settled() / FOLDER / f"{moments.stamp(self._context.clock())}.db"
+        return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
         """The copies that lie beside the store."""
         return tuple(copies.listed(self._settled()))
 
     def _settled(self) -> Path:
-        if self._store.directory is None:
+        if self._context.store.directory is None:
             raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
-        return self._store.directory
+        return self._context.store.directory
 
     def audit(self) -> tuple[log.Broken, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""
-        return tuple(log.verify(self._store.db))
+        return tuple(log.verify(self._context.store.db))
 
     def model(self) -> ModelState:
         """Which model searches by meaning, and how many passages it has read."""
-        loaded = self._model.meaning.embedder if self._model.meaning else None
-        embedded, waiting = vectors.count(self._store.db)
+        loaded = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
+        embedded, waiting = vectors.count(self._context.store.db)
         return ModelState(
             name=loaded.name if loaded else "",
             dimension=loaded.dimension if loaded else 0,
             embedded=embedded,
             waiting=waiting,
-            without=self._model.without,
+            without=self._context.embedder.missing_because,
         )
 
     def use_model(self, named: str) -> ModelState:
         """Search by another model from now on; its vectors are made as recall goes on."""
         if named and named != "none":
             importlib.import_module("hivemind.recall.models").load(named)
-        write(self._settings.home, "model", named)
-        self._settings = replace(self._settings, model=named)
-        self._model = Model(named)
+        write(self._context.settings.home, "model", named)
+        self._context.settings = replace(self._context.settings, model=named)
+        self._context.embedder = LazyEmbedder(named)
         return self.model()
 
     def compare_models(self, named: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
         """How well models find the memories at hand by their first halves, and how long they take."""
-        texts = [memory.text for memory in memories.listed(self._store.db, self._query(limit=sample))]
+        texts = [memory.text for memory in memories.listed(self._context.store.db, self._context.query(limit=sample))]
         compare = importlib.import_module("hivemind.recall.comparison").compare
         return tuple(compare(name, texts) for name in named)
 
     def catch_up(self, progress: Progress = quietly) -> int:
         """Let everything recorded be found by meaning too; recall does a little of this by itself."""
-        return self._model.meaning.catch_up(self._store.db, sys.maxsize, progress) if self._model.meaning else 0
+        return (
+            self._context.embedder.meaning.catch_up(self._context.store.db, sys.maxsize, progress)
+            if self._context.embedder.meaning
+            else 0
+        )
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Derive everything from the log again; no answer changes."""
-        self._store.rebuild(progress)
+        self._context.store.rebuild(progress)
         self.catch_up(progress)
 
-    def standing(self) -> Standing:
+    def status(self) -> Standing:
         """What is remembered here, who is connected, what waits, and what is worth doing now."""
-        db, here = self._store.db, Sight.of(self.repository)
+        db, here = self._context.store.db, Sight.of(self._context.repository)
         stats = self.stats()
         counted = {Status(status): int(count) for status, count in memories.statuses(db, here)}
-        connected, found = self.connected_agents()
+        connected, found = Agents(self._context).connected()
         doubted = self._doubted()
         # As `review` counts: each memory once, whatever it waits for.
-        aside = {one.id: one.status for one in (*memories.overdue(db, self._query(limit=MANY)), *doubted)}
+        aside = {one.id: one.status for one in (*memories.overdue(db, self._context.query(limit=MANY)), *doubted)}
         waiting = sum(counted.get(status, 0) for status in TO_DECIDE)
         waiting += sum(status not in TO_DECIDE for status in aside.values())
         last = next(iter(sessions.listed(db, here, limit=1)), None)
-        quarantined = quarantine.count(self._settings.home)
+        quarantined = quarantine.count(self._context.settings.home)
         return Standing(
-            store=str(self._store.directory),
+            store=str(self._context.store.directory),
             bytes=stats.bytes,
-            repository=self.repository.id,
+            repository=self._context.repository.id,
             memories=tuple((status.value, count) for status, count in counted.items()),
             elsewhere=sum(row[3] for row in stats.memories) - sum(counted.values()),
             last_session=last,
@@ -138,7 +145,7 @@ class Caring(Judging, Connecting):
 
     def _doubted(self) -> list[Memory]:
         try:
-            return [one.memory for one in self.stale()]
+            return [doubt.memory for doubt in stale_memories(self._context)]
         except HivemindError:
             # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
             return []
