@@ -82,31 +82,32 @@ class Agents:
         """The changes that would remove all we added, for these agents or for every one; ``apply`` makes them."""
         place, view = _place(project), View()
         plans = {name: view.seen(connection.uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES}
-        planned = [_connection(name, plan) for name, plan in plans.items()]
-        return tuple(one for one in planned if names or one.plan.changes)
+        return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
 
     def apply(self, planned: Iterable[Connection]) -> None:
         """Make the changes, unless a file is no longer what the plan was made for."""
-        for one in planned:
-            changes.apply(one.plan.changes)
+        for planned_connection in planned:
+            changes.apply(planned_connection.plan.changes)
 
     def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The agents on this machine: those that are connected, and those that are not."""
-        stand = [connection.health(name, _place(None)) for name in agents.NAMES]
-        connected = tuple(one.agent for one in stand if one.server or one.hooks)
-        return connected, tuple(one.agent for one in stand if one.present and one.agent not in connected)
+        every = [connection.health(name, _place(None)) for name in agents.NAMES]
+        connected = tuple(health.agent for health in every if health.server or health.hooks)
+        return connected, tuple(health.agent for health in every if health.present and health.agent not in connected)
 
     def health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
         place, launch = _place(None), _launch(self._context.settings.home)
-        stand = [connection.health(name, place) for name in agents.NAMES]
-        heard = sessions.last_seen(self._context.store.db)
-        found = [
-            _finding(one, launch, heard.get(one.agent, "")) for one in stand if one.present or one.server or one.hooks
+        every = [connection.health(name, place) for name in agents.NAMES]
+        last_seen = sessions.last_seen(self._context.store.db)
+        findings = [
+            _finding(health, launch, last_seen.get(health.agent, ""))
+            for health in every
+            if health.present or health.server or health.hooks
         ]
-        if any(one.server for one in stand):
-            found.append(_server(launch))
-        return (*found, *self._spool(), self._quarantine())
+        if any(health.server for health in every):
+            findings.append(_server(launch))
+        return (*findings, *self._spool(), self._quarantine())
 
     def _spool(self) -> Iterator[Finding]:
         """What hooks left and could not be taken in when the store was opened."""

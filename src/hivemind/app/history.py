@@ -10,8 +10,8 @@ from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
 from hivemind.model.ids import MemoryId
 from hivemind.model.life import Step, steps
 from hivemind.model.memory import Memory, Status
-from hivemind.model.recall import Receipt
-from hivemind.model.reports import Day, Explanation, Spent
+from hivemind.model.recall import Receipt, Spent
+from hivemind.model.reports import Day, Explanation
 from hivemind.store import log
 from hivemind.store.log import Entry
 from hivemind.store.projections import memories, receipts

@@ -55,9 +55,9 @@ class TeamMind(Mind):
 
     def members(self) -> list[Member]:
         """Everybody whom a token lets in, people first."""
-        good = (one for one in access.tokens(self._store.db) if one.is_good(self._context.now))
-        found = {Member(person=one.name, role=one.role, is_agent=one.is_agent) for one in good}
-        return sorted(found, key=lambda one: (one.is_agent, one.person, one.role))
+        valid = (token for token in access.tokens(self._store.db) if token.is_good(self._context.now))
+        members = {Member(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
+        return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
 
     def refusals(self, limit: int = 100) -> list[Refusal]:
         """Who was turned away, newest first."""

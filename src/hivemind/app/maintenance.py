@@ -6,25 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hivemind.app.agent_setup import Agents
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
-from hivemind.app.staleness import stale_memories
-from hivemind.capture import quarantine
 from hivemind.curate import unfinished
-from hivemind.errors import HivemindError, InvalidInput
+from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.memory import Memory, Status
-from hivemind.model.reports import Compared, ModelState, NextStep, Standing, Stats
-from hivemind.model.scope import Sight
+from hivemind.model.reports import Compared, ModelState, Standing, Stats
 from hivemind.settings import write
 from hivemind.store import backup as copies
 from hivemind.store import checkup, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import FOLDER
-
-MANY = 1000
-"""More than anybody reviews in a day."""
-TO_DECIDE = (Status.PROPOSED, Status.DISPUTED)
 
 
 class Maintenance:
@@ -88,28 +79,25 @@ class Maintenance:
             without=self._context.embedder.missing_because,
         )
 
-    def use_model(self, named: str) -> ModelState:
+    def use_model(self, name: str) -> ModelState:
         """Search by another model from now on; its vectors are made as recall goes on."""
-        if named and named != "none":
-            importlib.import_module("hivemind.recall.models").load(named)
-        write(self._context.settings.home, "model", named)
-        self._context.settings = replace(self._context.settings, model=named)
-        self._context.embedder = LazyEmbedder(named)
+        if name and name != "none":
+            importlib.import_module("hivemind.recall.models").load(name)
+        write(self._context.settings.home, "model", name)
+        self._context.settings = replace(self._context.settings, model=name)
+        self._context.embedder = LazyEmbedder(name)
         return self.model()
 
-    def compare_models(self, named: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
+    def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
         """How well models find the memories at hand by their first halves, and how long they take."""
         texts = [memory.text for memory in memories.listed(self._context.store.db, self._context.query(limit=sample))]
         compare = importlib.import_module("hivemind.recall.comparison").compare
-        return tuple(compare(name, texts) for name in named)
+        return tuple(compare(name, texts) for name in names)
 
     def catch_up(self, progress: Progress = quietly) -> int:
         """Let everything recorded be found by meaning too; recall does a little of this by itself."""
-        return (
-            self._context.embedder.meaning.catch_up(self._context.store.db, sys.maxsize, progress)
-            if self._context.embedder.meaning
-            else 0
-        )
+        meaning = self._context.embedder.meaning
+        return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Derive everything from the log again; no answer changes."""
@@ -118,56 +106,7 @@ class Maintenance:
 
     def status(self) -> Standing:
         """What is remembered here, who is connected, what waits, and what is worth doing now."""
-        db, here = self._context.store.db, Sight.of(self._context.repository)
-        stats = self.stats()
-        counted = {Status(status): int(count) for status, count in memories.statuses(db, here)}
-        connected, found = Agents(self._context).connected()
-        doubted = self._doubted()
-        # As `review` counts: each memory once, whatever it waits for.
-        aside = {one.id: one.status for one in (*memories.overdue(db, self._context.query(limit=MANY)), *doubted)}
-        waiting = sum(counted.get(status, 0) for status in TO_DECIDE)
-        waiting += sum(status not in TO_DECIDE for status in aside.values())
-        last = next(iter(sessions.listed(db, here, limit=1)), None)
-        quarantined = quarantine.count(self._context.settings.home)
-        return Standing(
-            store=str(self._context.store.directory),
-            bytes=stats.bytes,
-            repository=self._context.repository.id,
-            memories=tuple((status.value, count) for status, count in counted.items()),
-            elsewhere=sum(row[3] for row in stats.memories) - sum(counted.values()),
-            last_session=last,
-            connected=connected,
-            waiting=waiting,
-            doubted=len(doubted),
-            quarantined=quarantined,
-            next=tuple(_next(bool(counted), last is not None, connected, found, waiting, len(doubted), quarantined)),
-        )
+        # The health of agents takes modules that nothing else here needs.
+        from hivemind.app.status import status
 
-    def _doubted(self) -> list[Memory]:
-        try:
-            return [doubt.memory for doubt in stale_memories(self._context)]
-        except HivemindError:
-            # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
-            return []
-
-
-def _next(
-    known: bool, seen: bool, connected: tuple[str, ...], found: tuple[str, ...], waiting: int, doubted: int,
-    quarantined: int,
-) -> Iterator[NextStep]:  # fmt: skip
-    if found:
-        yield NextStep(command="hivemind install", why=f"connects {', '.join(found)}")
-    elif not connected:
-        yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
-    if not seen:
-        yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
-    if waiting:
-        yield NextStep(command="hivemind review", why="decide, one by one")
-    if doubted:
-        yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
-    if quarantined:
-        yield NextStep(command="hivemind quarantine", why="what could not be read, and why")
-    if known:
-        yield NextStep(command='hivemind recall "…"', why="ask")
-    else:
-        yield NextStep(command='hivemind remember "…"', why="keep something worth knowing next time")
+        return status(self._context, self.stats())

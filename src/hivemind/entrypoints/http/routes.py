@@ -198,7 +198,14 @@ def judge(
 ) -> Json:  # fmt: skip
     """Decide about a memory."""
     with host.mind(who) as mind:
-        return _object(getattr(mind, verdict)(memory, reason=asked.reason))
+        decide = {
+            "approve": mind.approve,
+            "reject": mind.reject,
+            "retract": mind.forget,
+            "restore": mind.restore,
+            "verify": mind.review.verify,
+        }[verdict]
+        return _object(decide(memory, reason=asked.reason))
 
 
 @router.delete("/memories/{memory}")

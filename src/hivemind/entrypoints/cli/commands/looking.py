@@ -40,8 +40,8 @@ from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step
 from hivemind.model.moments import minute
 from hivemind.model.plain import plain
-from hivemind.model.recall import Receipt
-from hivemind.model.reports import Behind, Explanation, Spent
+from hivemind.model.recall import Receipt, Spent
+from hivemind.model.reports import Behind, Explanation
 from hivemind.model.scope import elsewhere as from_elsewhere
 from hivemind.model.text import first_line, neutral
 
