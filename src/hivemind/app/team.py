@@ -39,7 +39,7 @@ class Team:
     def publish(self, ids: Iterable[str], *, dry_run: bool = False) -> tuple[Publication, ...]:
         """Give the team a copy of memories; a dry run shows what would leave, and what would not."""
         self._context.require_person("publishing a memory")
-        planned = [self._publication(self._context.memory(written)) for written in ids]
+        planned = [self._publication(self._context.memory(memory_id)) for memory_id in ids]
         if dry_run:
             return tuple(planned)
         with self._context.store.db.transaction():
@@ -86,7 +86,7 @@ class Team:
             return receipt
         try:
             done = self.sync(hub)
-            behind = [one for one in hub.ask("GET", "/v1/devices") if one["erasures"]]
+            behind = [device for device in hub.ask("GET", "/v1/devices") if device["erasures"]]
         except Unavailable as error:
             detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
             places = [Place(name="hub", state="pending", detail=detail)]
@@ -95,8 +95,10 @@ class Team:
             if receipt.batch in batches:
                 return erase.receipt_of(self._context.store.db, receipt.batch) or receipt
             places = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
-                Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
-                for one in behind
+                Place(
+                    name=f"device of {device['person']}", state="pending", detail=f"last seen {device['last_seen_at']}"
+                )
+                for device in behind
             ]
         carried = replace(receipt, places=(*receipt.places, *places))
         erase.note_receipt(self._context.store, self._context.pen, carried)
@@ -160,7 +162,7 @@ class Team:
         """Record the copy and where it came from; the second stays here. What was published before is left as it is."""
         original = planned.memory
         before = memories.get_all(self._context.store.db, log.published(self._context.store.db, original.id))
-        standing = [one.id for one in before if one.text == planned.text and one.status is not Status.RETRACTED]
+        standing = [copy.id for copy in before if copy.text == planned.text and copy.status is not Status.RETRACTED]
         if standing:
             return replace(planned, copy=standing[0])
         fact = _copy(original, planned.text)
