@@ -32,8 +32,8 @@ def main() -> None:
             work = {
                 "json.loads": lambda: parse(transcripts),
                 "read": lambda: sum(1 for _ in backfill.observations(transcripts, lambda session: False)),
-                "backfill": lambda: mind.backfill(home=home),
-                "again": lambda: mind.backfill(home=home),
+                "backfill": lambda: mind.sessions.import_transcripts(home=home),
+                "again": lambda: mind.sessions.import_transcripts(home=home),
             }
             print(f"{len(transcripts)} transcripts, {megabytes:.1f} MB")
             print(f"{'':12} {'CPU s':>8} {'MB/s':>8} {'× json':>8}")
@@ -42,7 +42,8 @@ def main() -> None:
                 cpu, _ = cpu_and_wall(call)
                 anchor = anchor or cpu
                 print(f"{name:12} {cpu / 1000:8.2f} {megabytes / (cpu / 1000):8.1f} {cpu / anchor:8.1f}")
-            print(f"{mind.stats().observations:,} observations, store {mind.stats().bytes / 1e6:.1f} MB")
+            stats = mind.maintenance.stats()
+            print(f"{stats.observations:,} observations, store {stats.bytes / 1e6:.1f} MB")
 
 
 def parse(transcripts: list[backfill.Transcript]) -> int:

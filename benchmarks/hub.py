@@ -22,10 +22,12 @@ from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
 from benchmarks.recall import RandomVectors
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.hub.postgres import connected
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
+from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.recall.meaning import Meaning
 from hivemind.settings import Settings
@@ -87,7 +89,7 @@ def main() -> None:
                 for _ in range(0, size, PAGE):
                     texts = sentences(chance, min(PAGE, size))
                     mind.remember_all(Claim(text=text, scope=Scope.TEAM) for text in texts)
-                mind.catch_up()
+                mind.maintenance.catch_up()
                 measure("sqlite", size, mind)
                 mind.close()
 
@@ -95,8 +97,9 @@ def main() -> None:
 def open_memory(store: Store, folder: str) -> Hivemind:
     """Open a team's memory with random vectors."""
     settings = Settings(home=Path(folder), person="ada")
-    mind = Hivemind.at_hub(store, HERE, settings=settings, writer=Writer(actor="ada", channel=Channel.PERSON))
-    mind._model.meaning = Meaning(RandomVectors())
+    writer = Writer(actor="ada", channel=Channel.PERSON)
+    mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), writer))
+    mind._context.embedder.meaning = Meaning(RandomVectors())
     return mind
 
 
@@ -148,7 +151,7 @@ def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
     for what, works in (
         ("recall", [partial(mind.recall, question) for question in questions]),
         ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in texts]),
-        ("embed", [partial(mind._model.meaning.embedder.embed, [question]) for question in questions]),  # type: ignore[union-attr]
+        ("embed", [partial(mind._context.embedder.meaning.embedder.embed, [question]) for question in questions]),  # type: ignore[union-attr]
     ):
         before = cpu(server)
         walls = []

@@ -87,7 +87,7 @@ def main() -> None:
         home = Path(directory)
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
-                mind._model.meaning = Meaning(model)
+                mind._context.embedder.meaning = Meaning(model)
             size = 0
             for goal in (goal for goal in SIZES if goal <= options.largest):
                 fill(here, there, chance, goal - size)
@@ -107,7 +107,7 @@ def fill(here: Hivemind, there: Hivemind, chance: random.Random, count: int) -> 
         split = len(texts) * 9 // 10
         here.remember_all(Claim(text=text) for text in texts[:split])
         there.remember_all(Claim(text=text) for text in texts[split:])
-        here.catch_up()
+        here.maintenance.catch_up()
 
 
 def ask(mind: Hivemind, home: Path, model: RandomVectors, size: int) -> dict[str, float]:
@@ -123,7 +123,7 @@ def ask(mind: Hivemind, home: Path, model: RandomVectors, size: int) -> dict[str
     writer.wait()
     p50, p95 = quantiles([wall for _, wall in costs])
     cpu, _ = quantiles([cpu for cpu, _ in costs])
-    megabytes = mind.stats().bytes / 1e6
+    megabytes = mind.maintenance.stats().bytes / 1e6
     budget = BUDGETS.get(size, "")
     print(
         f"{size:>10,}{p50:>9.1f}{p95:>9.1f}{cpu:>9.1f}{cpu - anchor:>16.1f}{budget:>8}{megabytes:>8.0f}"

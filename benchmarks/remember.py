@@ -48,7 +48,7 @@ def main() -> None:
                 costs = [cpu_and_wall(partial(mind.remember, text)) for text in texts[size : size + SAMPLE]]
                 p50, p95 = quantiles([wall for _, wall in costs])
                 cpu, _ = quantiles([cpu for cpu, _ in costs])
-                each = mind.stats().bytes / (size + SAMPLE)
+                each = mind.maintenance.stats().bytes / (size + SAMPLE)
                 print(f"{size:>10,}{p50:>9.2f}{p95:>9.2f}{cpu:>9.2f}{p50 / anchor[0]:>15.1f}{each:>12,.0f}")
                 figures[f"{size:,}"] = {
                     "p50 ms": p50, "p95 ms": p95, "CPU ms": cpu, "x bare insert": p50 / anchor[0], "bytes each": each

@@ -79,7 +79,7 @@ def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[f
     _commit(root, "init", "-q")
     settings = Settings(home=home, person="ada")
     with Hivemind.open(directory=root, settings=settings) as mind:
-        mind.index()
+        mind.code.index()
         for number in range(100):
             text = f"Rule {number}: rows of {number * number} are counted {'abcdefghij'[number % 10] * 6}"
             mind.remember(text, kind=Kind.CONVENTION, links=[f"m{number}.py::count_{number}"])

@@ -50,7 +50,7 @@ def main() -> None:
         home = Path(directory)
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
-                mind._model.meaning = Meaning(model)
+                mind._context.embedder.meaning = Meaning(model)
             fill(here, there, chance, memory_count)
             questions = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
             for question in questions:
@@ -58,7 +58,7 @@ def main() -> None:
 
         def fresh() -> Hivemind:
             mind = open_memory(home, "here")
-            mind._model.meaning = Meaning(model)
+            mind._context.embedder.meaning = Meaning(model)
             return mind
 
         paths = {name: [path] * ROUNDS for name, path in PAGES.items()}

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from hivemind import Hivemind
+from hivemind.app.observations import observation_event
 from hivemind.capture import intake
 from hivemind.model.ids import SessionId, derived
 from hivemind.model.imprint import Watch
@@ -252,8 +253,8 @@ class Told:
             agent=self.agent, session_id=SessionId(self.session), seen=seen, source_id=own, directory=self.directory,
             at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **held,  # type: ignore[arg-type]
         )  # fmt: skip
-        arrived = intake.arrival(told, str)
-        self.mind._store.record([self.mind._observed(self.mind._pen, arrived, self.mind.repository.id, Watch({}))])
+        context, arrived = self.mind._context, intake.arrival(told, str)
+        context.store.record([observation_event(context.pen, arrived, self.mind.repository.id, Watch({}))])
         return own
 
 
@@ -278,7 +279,7 @@ def fill(folder: Path, now: datetime | None = None) -> SimpleNamespace:
 
     made: dict[str, Memory] = {}
     with opened() as mind:
-        mind.sync_files()
+        mind.files.sync_instructions()
         for text, more in MEMORIES:
             clock.go(hours=13)
             made[text[:20]] = mind.remember(text, **more)  # type: ignore[arg-type]
@@ -291,7 +292,7 @@ def fill(folder: Path, now: datetime | None = None) -> SimpleNamespace:
     with opened() as mind:
         clock.now = now - timedelta(minutes=30)
         hostile = mind.remember(HOSTILE, tags=["untrusted"], propose=True)
-        mind.catch_up()
+        mind.maintenance.catch_up()
         return SimpleNamespace(root=root, home=settings.home, hostile=hostile.id, made=made, clock=clock, opened=opened)
 
 
@@ -453,7 +454,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
         third.step(Seen.PROMPT, 3, text="Write the tracking page's empty state.")
         third.step(Seen.REPLY, 30, text="The page now says where the parcel was last seen, and when.")
         clock.now = now - timedelta(days=2)
-        mind.distil()
+        mind.sessions.learn()
     with opened("claude-code", Channel.AGENT, "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa") as agent:
         clock.now = now - timedelta(days=6) + timedelta(seconds=20)
         agent.brief()
@@ -498,7 +499,7 @@ def _judgements(mind: Hivemind, made: dict[str, Memory], clock: Clock) -> None:
     """What people decided."""
     first = {name: memory.id for name, memory in made.items()}
     clock.go(hours=1)
-    mind.revise(
+    mind.edit(
         first["The staging database"],
         "The staging database is restored from production every night at 03:30 UTC, with addresses and names scrambled.",
         reason="moved after the backup window changed",
@@ -511,16 +512,16 @@ def _judgements(mind: Hivemind, made: dict[str, Memory], clock: Clock) -> None:
         subject="deploy-days",
     )
     clock.go(hours=3)
-    mind.retract(mind.remember("The API answers on port 9090.", tags=["setup"]).id, reason="never did")
+    mind.forget(mind.remember("The API answers on port 9090.", tags=["setup"]).id, reason="never did")
     wrong = mind.remember("Use tabs in YAML files.", kind=Kind.CONVENTION, propose=True)
     mind.reject(wrong.id, reason="YAML forbids tabs")
-    with mind.together("import") as batch:
+    with mind.review.batch("import") as batch:
         for text in ("The carrier's sandbox is down on Sundays.", "Labels are A6, 300 dpi."):
             clock.go(minutes=5)
             mind.remember(text, tags=["carrier"], propose=True)
         mind.remember("Every endpoint is rate limited at 5 requests a second.", propose=True)
-    name, _ = mind.rollback(Selection(batch=batch), reason="imported from the wrong wiki")
-    mind.undo_rollback(name)
+    name, _ = mind.review.rollback(Selection(batch=batch), reason="imported from the wrong wiki")
+    mind.review.undo_rollback(name)
 
 
 def _code_moves_on(root: Path) -> None:

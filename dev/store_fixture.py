@@ -27,9 +27,9 @@ def lived_in(home: Path, directory: Path) -> None:
     with Hivemind.open(directory=directory, settings=Settings(home=home, person="ada")) as mind:
         mind.remember("Deploys run from main only", kind=Kind.CONVENTION, tags=["deploy"])
         port = mind.remember("API port is 8080", subject="api-port")
-        mind.revise(port.id, "API port is 9090", reason="moved")
+        mind.edit(port.id, "API port is 9090", reason="moved")
         mind.remember("Prefers short answers", scope=Scope.USER, kind=Kind.PREFERENCE)
-        mind.retract(mind.remember("Builds need Java 8").id, reason="no longer")
+        mind.forget(mind.remember("Builds need Java 8").id, reason="no longer")
         mind.erase(mind.remember("The customer is called Globex").id)
         mind.remember("Perhaps the cache is too small", propose=True)
         mind.store_trace(agent="codex", action="fixed the redirect loop", result="success")

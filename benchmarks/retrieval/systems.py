@@ -83,8 +83,8 @@ class Product:
         if elsewhere := [(number, text) for number, text in enumerate(texts) if text.hidden == "elsewhere"]:
             with _open_memory(home, "elsewhere") as other:
                 self._fill(elsewhere, other)
-        self.mind.catch_up()
-        self.bytes = self.mind.stats().bytes
+        self.mind.maintenance.catch_up()
+        self.bytes = self.mind.maintenance.stats().bytes
         """Taken before questions are asked, because each recall stores a receipt."""
         finalize(self, _discard, self.mind, home)
 
@@ -95,7 +95,7 @@ class Product:
         )
         for memory, (_, text) in zip(memories, texts, strict=True):
             if text.hidden == "retracted":
-                mind.retract(memory.id)
+                mind.forget(memory.id)
 
     def __call__(self, question: str) -> list[str]:
         """Return as many ids as the measures look at."""
@@ -115,7 +115,7 @@ class Product:
         assert memory.id in [hit.memory.id for hit in recall.hits], (
             "a memory was not readable right after it was written"
         )
-        self.mind.retract(memory.id)
+        self.mind.forget(memory.id)
         return milliseconds
 
     def _ids(self, recall: Recall) -> list[str]:
@@ -206,7 +206,7 @@ def _open_memory(home: Path, name: str) -> Hivemind:
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind._model.meaning = Meaning(load_model())
+    mind._context.embedder.meaning = Meaning(load_model())
     return mind
 
 

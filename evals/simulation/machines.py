@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 
 from hivemind import Hivemind
+from hivemind.app.context import Context
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Repository
 from hivemind.model.team import Member
@@ -92,7 +93,7 @@ class Machine:
         channel = Channel.AGENT if member.is_agent else Channel.PERSON
         settings = Settings(home=room, person=member.person, agents_may_review=True, model="none")
         writer = Writer(actor=member.person, channel=channel, session_id=f"sess-{name}" if member.is_agent else "")
-        self.mind = Hivemind(self.store, settings, REPOSITORY, writer, self.clock)
+        self.mind = Hivemind(Context(self.store, settings, REPOSITORY, writer, self.clock))
         self.is_partitioned = False
         self.has_lapsed = False
         self.published_tokens: set[str] = set()

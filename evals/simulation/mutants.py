@@ -62,7 +62,9 @@ def last_writer_wins() -> list[Change]:
 
 def approval_settles_all() -> list[Change]:
     """To approve is to decide also about edits that the reviewer never saw."""
-    return [(life, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))]
+    return [
+        (life, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))
+    ]
 
 
 def cursor_skips() -> list[Change]:

@@ -111,7 +111,7 @@ class World:
     def _revise(self, machine: Machine) -> None:
         memory = self._pick_memory(machine)
         word = self.word()
-        edited_memory = machine.mind.revise(memory.id, f"{word} holds instead")
+        edited_memory = machine.mind.edit(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.words.setdefault(memory.id, {})[word] = edited_memory.text
             entries = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
@@ -132,17 +132,17 @@ class World:
             case "reject":
                 mind.reject(memory.id)
             case "retract":
-                mind.retract(memory.id)
+                mind.forget(memory.id)
             case "restore":
                 mind.restore(memory.id)
             case _:
-                mind.dispute(memory.id, self._pick_memory(machine).id)
+                mind.review.dispute(memory.id, self._pick_memory(machine).id)
 
     def _erase(self, machine: Machine) -> None:
         memory = self._pick_memory(machine)
         if memory.scope is Scope.TEAM and self.chance.random() < 0.5:
             # Bypass the device's own check, as with an outdated role: the hub has to refuse.
-            erase.erase(machine.store, machine.mind._pen, erase.Targets(memories=(memory,)))
+            erase.erase(machine.store, machine.mind._context.pen, erase.Targets(memories=(memory,)))
         else:
             machine.mind.erase(memory.id)
 
@@ -150,7 +150,7 @@ class World:
         own = machine.store.db.execute("SELECT id FROM memories WHERE scope = 'project' ORDER BY id")
         if own and not machine.member.is_agent:
             memory = memories.get(machine.store.db, self.chance.choice(own)[0])
-            (publication,) = machine.mind.publish([memory.id])
+            (publication,) = machine.mind.team.publish([memory.id])
             word = memory.text.split()[0]
             self.private.discard(word)
             machine.published_tokens.add(word)
@@ -169,7 +169,7 @@ class World:
             seen=Seen.REPLY,
             text=f"{word}: {self._pick_memory(machine).text}",
         )
-        machine.store.record([machine.mind._pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
+        machine.store.record([machine.mind._context.pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
     def _say_again(self, machine: Machine) -> None:
         """Try to store an erased value again, which must be refused where the erasure is known."""
@@ -203,7 +203,7 @@ class World:
                 return
         self.crash_odds = self.chance.choice((0, 0, 0.02, 0.1))
         try:
-            machine.mind.sync(Line(self.network, machine, hub))
+            machine.mind.team.sync(Line(self.network, machine, hub))
         except (Unavailable, Refused, InvalidInput, Crash) as error:
             # The next synchronisation continues.
             self.counts[f"broken off: {type(error).__name__}"] += 1
@@ -222,7 +222,7 @@ class World:
 
     def _open(self, machine: Machine) -> None:
         """Do what the program does at each start."""
-        if machine.mind.let_lease_lapse():
+        if machine.mind.team.let_lease_lapse():
             self.counts["leases over"] += 1
             machine.has_lapsed = True
         member = shared.membership(machine.store.db)
@@ -248,7 +248,7 @@ class World:
             for machine in self.machines:
                 machine.is_partitioned = False
                 self._open(machine)
-                machine.mind.sync(Line(self.network, machine, self.hubs[machine.team]))
+                machine.mind.team.sync(Line(self.network, machine, self.hubs[machine.team]))
 
 
 def simulate(seed: int) -> tuple[str, Counter[str]]:
@@ -258,7 +258,11 @@ def simulate(seed: int) -> tuple[str, Counter[str]]:
         randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
     )
     # The same ids for the same seed; small pages, so that a pull takes several.
-    changes: list[tuple[object, str, object]] = [(ids, "secrets", dice), (log, "secrets", dice), (sync, "PAGE_ENTRIES", 4)]
+    changes: list[tuple[object, str, object]] = [
+        (ids, "secrets", dice),
+        (log, "secrets", dice),
+        (sync, "PAGE_ENTRIES", 4),
+    ]
     with patch(changes), TemporaryDirectory() as room:
         world = World(seed, Path(room))
         try:

@@ -38,9 +38,9 @@ def lived_in(home: Path, memories: int, seed: int = 1) -> None:
     with opened(home) as mind:
         kept = [mind.remember(said(chance.randint(6, 40))).id for _ in range(memories)]
         for one in kept[::10]:
-            mind.revise(one, said(20))
+            mind.edit(one, said(20))
         for _ in kept[::25]:
             mind.recall(said(4))
         for one in kept[1::40]:
             mind.erase(one)
-        mind.catch_up()
+        mind.maintenance.catch_up()

@@ -188,7 +188,7 @@ def test_a_backup_of_another_store_is_refused_where_something_was_erased(
 ) -> None:
     other = open_mind(home=tmp_path / "other")
     other.remember("Said elsewhere")
-    made = other.backup(str(tmp_path / "other.db"))
+    made = other.maintenance.backup(str(tmp_path / "other.db"))
     mind.erase(mind.remember(f"The code word is {MARK}").id)
 
     refused = run("backup", "restore", made.file, "--yes")

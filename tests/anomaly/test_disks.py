@@ -30,7 +30,7 @@ def do_something(home: Path, number: int, acknowledged: set[str], erased: set[st
         kept = mind.remember(f"Service {number} listens on port {9000 + number}")
         acknowledged.add(kept.text)
         secret = mind.remember(f"The code word is {MARK}-{number}")
-        revised = mind.revise(kept.id, f"Service {number} moved to port {7000 + number}")
+        revised = mind.edit(kept.id, f"Service {number} moved to port {7000 + number}")
         acknowledged ^= {kept.text, revised.text}
         mind.erase(secret.id)
         erased.add(secret.text)
@@ -39,7 +39,7 @@ def do_something(home: Path, number: int, acknowledged: set[str], erased: set[st
 def kept_its_word(home: Path, acknowledged: set[str], erased: set[str]) -> bool:
     """Opens, is well, holds what was promised and nothing that was erased."""
     with opened(home) as mind:
-        held = {step.after.text for memory in mind.list(limit=1000) for step in mind.history(memory.id)}
+        held = {step.after.text for memory in mind.list(limit=1000) for step in mind.history.steps(memory.id)}
     store = Store.open(home)
     try:
         is_well = all(finding.is_well for finding in checkup.examine(store))
@@ -88,7 +88,7 @@ def rename_at(tmp_path: Path, at: int, patch: pytest.MonkeyPatch, act: Callable[
 def test_any_rename_may_fail(tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
     def act(home: Path) -> None:
         with opened(home) as mind:
-            mind.backup()
+            mind.maintenance.backup()
         shutil.copy(home / FILE, home / "spool")
         opened(home).close()
 

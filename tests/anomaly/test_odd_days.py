@@ -62,7 +62,7 @@ def test_a_torn_line_of_the_spool_costs_that_line_alone(open_mind: Open, home: P
 
 
 def mind_commands(mind: Hivemind) -> list[dict[str, str]]:
-    _, trace = mind.session("s1", everywhere=True)
+    _, trace = mind.sessions.show("s1", everywhere=True)
     return [{"command": one.command} for one in trace]
 
 
@@ -89,16 +89,16 @@ def test_a_clock_that_jumps_changes_no_answer(
     memory = mind.remember("The port is 8080")
 
     clock.advance(days=days)
-    mind.revise(memory.id, "The port is 9090")
+    mind.edit(memory.id, "The port is 9090")
     clock.advance(days=-days, hours=-1)
-    last = mind.revise(memory.id, "The port is 7070")
+    last = mind.edit(memory.id, "The port is 7070")
 
     assert last.text == "The port is 7070"
     assert mind.show(memory.id).text == "The port is 7070"
-    assert [step.after.text for step in mind.history(memory.id)][-1] == "The port is 7070"
-    mind.retract(memory.id)
+    assert [step.after.text for step in mind.history.steps(memory.id)][-1] == "The port is 7070"
+    mind.forget(memory.id)
     taken_back = mind.show(memory.id)
-    mind.rebuild()
+    mind.maintenance.rebuild()
     assert taken_back.status is Status.RETRACTED
     assert mind.show(memory.id) == taken_back
     assert is_well(home)

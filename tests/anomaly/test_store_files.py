@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
@@ -96,16 +97,16 @@ def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_
     repository = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
     settings = Settings(home=tmp_path, person="ada")
 
-    mind = Hivemind(Store.open(tmp_path), settings, repository, PERSON, Clock())
-    store = mind._store
+    mind = Hivemind(Context(Store.open(tmp_path), settings, repository, PERSON, Clock()))
+    store = mind._context.store
     team = next(memory for memory in mind.list() if memory.scope is Scope.TEAM)
     mind.tag(team.id, ["old"])
 
-    assert (team.text, mind.audit()) == ("Deploys run on Thursdays", ())
+    assert (team.text, mind.maintenance.audit()) == ("Deploys run on Thursdays", ())
     assert len(mind.list()) == 2
     assert shared.of_chain(store.db, store.chain, 0, 10) == []
-    (published,) = mind.publish([team.id])
+    (published,) = mind.team.publish([team.id])
     assert [entry.header.about for entry in shared.of_chain(store.db, store.chain, 0, 10)] == [published.copy]
     assert mind.show(team.id).superseded_by == published.copy
-    assert mind.audit() == ()
+    assert mind.maintenance.audit() == ()
     mind.close()

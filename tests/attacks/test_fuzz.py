@@ -164,7 +164,7 @@ def test_whatever_hooks_leave_the_store_still_opens(open_mind: Open, home: Path,
 
     with open_mind() as mind:
         kept = mind.remember("The store is open")
-        mind.distil()
+        mind.sessions.learn()
 
         assert mind.show(kept.id).text == "The store is open"
     assert not (home / spool.FILE).exists()
@@ -279,12 +279,12 @@ def test_an_import_that_is_taken_can_be_shown(open_mind: Open, sources: list[Any
     line = {"hivemind": 1, "kind": "fact", "text": "Deploys run from main", "owner": "ada", "scope": "user"}
     held = line | {"id": "a" * 32, "sources": sources} | more
     try:
-        is_taken = mind.import_lines([json.dumps(held)]).refused == 0
+        is_taken = mind.files.import_lines([json.dumps(held)]).refused == 0
     except InvalidInput:
         is_taken = False
 
     shown = [mind.explain(mind.show(one.id).id).memory.text for one in mind.list(everywhere=True)]
-    mind.doctor(quick=True)
+    mind.maintenance.doctor(quick=True)
     mind.close()
 
     assert shown == ["Deploys run from main"] or (shown == [] and not is_taken)

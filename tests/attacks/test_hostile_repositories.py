@@ -96,15 +96,15 @@ def hostile(make_repository: Callable[..., Path], trap: tuple[Path, Path]) -> Pa
 def work(mind: Hivemind) -> None:
     """Everything that looks at a repository."""
     mind.remember("login answers 1", links=["app.py::login"])
-    mind.index()
-    mind.sync_files()
-    mind.backfill_git()
+    mind.code.index()
+    mind.files.sync_instructions()
+    mind.sessions.import_git()
     mind.brief()
     mind.recall("what does login answer?")
-    mind.stale()
-    mind.related("app.py::login")
+    mind.code.stale()
+    mind.code.related("app.py::login")
     for memory in mind.list():
-        mind.verify(memory.id)
+        mind.review.verify(memory.id)
 
 
 def test_a_hostile_repository_runs_and_configures_nothing(
@@ -177,8 +177,8 @@ def test_nothing_outside_is_read_through_links_and_sources(
         mind.remember(f"something about {name}", links=[name], sources=[f"{name}:1-3"])
     for source in ("../outside/secret.py:1-2", "/etc/passwd:1-2"):
         with_source(mind, source)
-    mind.sync_files()
-    mind.index()
+    mind.files.sync_instructions()
+    mind.code.index()
     mind.brief()
 
     held = b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
@@ -203,7 +203,7 @@ def test_promoting_does_not_write_through_a_link(open_mind: Open, hostile: Path,
     memory = mind.remember("Deploys run from main")
 
     with pytest.raises(InvalidInput, match="does not lie in the repository"):
-        mind.promote(memory.id, "AGENTS.md")
+        mind.review.promote(memory.id, "AGENTS.md")
     assert target.read_text() == "mine\n"
 
 
@@ -217,8 +217,8 @@ def test_huge_and_odd_files_cost_bounded_time(open_mind: Open, make_repository: 
     mind = open_mind(root)
 
     began = time.process_time()
-    mind.index()
-    mind.sync_files()
+    mind.code.index()
+    mind.files.sync_instructions()
     mind.brief()
 
     assert time.process_time() - began < 60

@@ -52,7 +52,7 @@ def by_transcript(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
         session = told(repo, f"past-{number}", user=repo.parent / "past")
         session.asked("Build it").ran("make", text, failed=True).edited("a.py", "x", text).ran("make", text)
         session.said(text).keep()
-    mind.backfill(["claude-code"], home=repo.parent / "past")
+    mind.sessions.import_transcripts(["claude-code"], home=repo.parent / "past")
 
 
 def by_import(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ def by_import(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
         })
         for number, text in enumerate(texts) if text.isprintable() or "\n" in text
     ]  # fmt: skip
-    mind.import_lines(lines)
+    mind.files.import_lines(lines)
 
 
 def by_commits(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ def by_commits(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
         (repo / "a.py").write_text(f"x = {number}\n")
         git(repo, "add", "a.py")
         git(repo, "commit", "-m", f"fix: {text.strip().splitlines()[0]}\n\nWe decided this because {text}")
-    mind.backfill_git()
+    mind.sessions.import_git()
 
 
 UNTRUSTED: dict[str, Way] = {
@@ -101,9 +101,9 @@ def test_nothing_from_an_untrusted_way_is_believed(
     mind = open_mind(repo)
     told_by_a_person = mind.remember("Deploys run from main", kind=Kind.CONVENTION)
     UNTRUSTED[way](mind, repo, texts)
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
     clock.advance(hours=1)
-    mind.distil()
+    mind.sessions.learn()
 
     brief = mind.brief().text
     asked = [mind.recall(text[:500]).text for text in texts[:40] if text.strip()]
@@ -127,7 +127,7 @@ def test_a_person_who_corrects_an_agent_is_still_only_quoted(
     session = told(repo, "past", user=repo.parent / "past")
     session.asked("Build it").said("Done.").asked("No, always use pnpm instead of npm here.").keep()
 
-    mind.backfill(["claude-code"], home=repo.parent / "past")
+    mind.sessions.import_transcripts(["claude-code"], home=repo.parent / "past")
 
     found = everything(mind)
     assert [one.status for one in found] == [Status.PROPOSED]
@@ -161,7 +161,7 @@ def test_an_instruction_file_speaks_for_its_repository_alone(
     lines = ["- " + " ".join(text.split()) for text in texts]
     (repo / "AGENTS.md").write_text("# Rules\n\n" + "\n".join(lines) + "\n")
     here = open_mind(repo)
-    here.sync_files()
+    here.files.sync_instructions()
 
     elsewhere = open_mind(other)
 

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
+from hivemind.app.context import Context
 from hivemind.hub.postgres import ENTER
 from hivemind.hub.store import Hub, HubStore
+from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -54,7 +56,7 @@ def mind_on(store: Store, tmp_path: Path, clock: Clock) -> MindOn:
 
     def mind(writer: Writer = PERSON, *, repo: str = HERE, model: str = "none", on: Store = store) -> Hivemind:
         settings = Settings(home=tmp_path, person="ada", model=model)
-        return Hivemind.at_hub(on, repo, settings=settings, writer=writer, clock=clock)
+        return Hivemind(Context(on, settings, Repository(id=repo, root=""), writer, clock))
 
     return mind
 

@@ -15,6 +15,20 @@ SEARCHED = {"words", "word_counts", "vectors", "vector_blocks"}
 SEARCHES = {SOURCE / "store/search.py", SOURCE / "hub/search.py"}
 FOREIGN = {"opencode.py"}
 """Reads, and only reads, a database that is not ours."""
+COMPONENTS = {
+    "agent_setup",
+    "answers",
+    "browse",
+    "code",
+    "erasures",
+    "files",
+    "history",
+    "maintenance",
+    "memories",
+    "review",
+    "sessions",
+    "team",
+}
 LIGHT = {
     "hivemind",
     "hivemind.agents",
@@ -60,6 +74,36 @@ def test_the_server_for_agents_is_ready_before_the_store_is_loaded() -> None:
 
     assert "hivemind.entrypoints.mcp.tools" in loaded
     assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
+
+
+def test_a_component_is_loaded_when_it_is_first_used() -> None:
+    loaded = modules_after("import hivemind.app")
+
+    assert "hivemind.app.context" in loaded
+    assert {f"hivemind.app.{name}" for name in COMPONENTS}.isdisjoint(loaded)
+    assert {"hivemind.recall", "hivemind.hub", "hivemind.curate.detectors", "hivemind.codebase.index"}.isdisjoint(
+        loaded
+    )
+
+
+def test_hivemind_has_twenty_verbs_and_the_rest_lies_in_components() -> None:
+    from hivemind.app import Hivemind
+
+    verbs = {name for name in dir(Hivemind) if not name.startswith("_") and callable(getattr(Hivemind, name))}
+    files = {path.stem for path in (SOURCE / "app").glob("*.py")}
+
+    assert "remember" in verbs
+    assert len(verbs) <= 20
+    assert files >= COMPONENTS
+
+
+def test_the_hub_has_nothing_that_only_a_machine_can_do() -> None:
+    from hivemind.app import Hivemind
+    from hivemind.app.hosting import TeamMind
+
+    assert not issubclass(TeamMind, Hivemind)
+    assert [hasattr(Hivemind, name) for name in ("agents", "files", "team")] == [True, True, True]
+    assert [hasattr(TeamMind, name) for name in ("agents", "files", "team")] == [False, False, False]
 
 
 def test_each_table_is_written_by_its_owner_alone() -> None:

@@ -12,13 +12,14 @@ import psycopg
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hub import access
 from hivemind.hub.postgres import Postgres, connected, migrate, translated
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
+from hivemind.model.scope import Repository, Sight
 from hivemind.model.team import Admitted, Member, Role
 from hivemind.settings import Settings
 from hivemind.store import log
@@ -101,11 +102,11 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
     said = "The car was fixed at the garage"
     with hub.team(new_team(hub)) as ours, hub.team(new_team(hub)) as theirs:
         for store in (ours, theirs):
-            mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
+            mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
             text = said if store is ours else "Nothing of interest"
             mind.remember(text, scope=Scope.TEAM)
-            mind.catch_up()
-            asked = mind._model.meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
+            mind.maintenance.catch_up()
+            asked = mind._context.embedder.meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
 
             near = store.db.index.likely(asked, Sight(repos=(), everywhere=True), 200)
 
@@ -318,7 +319,7 @@ def test_rows_that_an_older_transaction_still_sees_are_said_to_be_pending(
 ) -> None:
     settings = Settings(home=tmp_path, person="ada", model="none")
     with Hub.open(empty_database) as hub, hub.team(new_team(hub)) as store:
-        mind = Hivemind.at_hub(store, HERE, settings=settings, writer=PERSON, clock=clock)
+        mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
         seen, unseen = (mind.remember(f"The launch word is {word}", scope=Scope.TEAM) for word in ("opal", "jade"))
         with psycopg.connect(empty_database) as older:
             older.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")

@@ -115,11 +115,11 @@ def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_li
         signature="", before="", after="", fingerprint="",
     )  # fmt: skip
     memory = mind.remember("Logins are slow", scope=TEAM, links=["auth.service.login"])
-    mind._record([mind._pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
-    query = mind._query(limit=5)
+    mind._context.record([mind._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    query = mind._context.query(limit=5)
 
     places = ["auth/service.py", "auth/service.py::login", "auth.service.login", "auth/service.py::logout", "auth"]
-    found = {place: len(memories.linked(mind._store.db, query, [place])) for place in places}
+    found = {place: len(memories.linked(mind._context.store.db, query, [place])) for place in places}
 
     assert [*found.values()] == [1, 1, 1, 0, 0]
 
@@ -193,8 +193,8 @@ def test_the_log_is_listed_page_by_page(mind: Hivemind) -> None:
     for number in range(5):
         mind.remember(f"thing number {number}", scope=TEAM)
 
-    first = mind.log(limit=3)
-    rest = mind.log(before=first[-1].position, limit=10)
+    first = mind.history.log(limit=3)
+    rest = mind.history.log(before=first[-1].position, limit=10)
 
     assert len(first) == 3
     assert [entry.position for entry in (*first, *rest)] == sorted(
@@ -323,7 +323,7 @@ def test_a_filter_on_metadata_holds_before_ranking_and_compares_types(mind: Hive
 def test_metadata_set_later_is_filtered_by_and_survives_a_rebuild(mind: Hivemind, store: Store) -> None:
     memory = mind.remember("Deploys happen on Fridays", scope=TEAM, metadata={"language": "Python", "size": 3})
 
-    mind.revise(memory.id, metadata={"language": "Go", "size": None})
+    mind.edit(memory.id, metadata={"language": "Go", "size": None})
     before = picture(store)
     store.rebuild()
 
@@ -387,20 +387,23 @@ def test_what_was_believed_then_is_answered_as_of_then(mind: Hivemind, clock: Cl
     memory = mind.remember("the api port is 8080", scope=TEAM)
     then = clock.now.date().isoformat()
     clock.advance(days=3)
-    mind.revise(memory.id, "the api port is 9090")
+    mind.edit(memory.id, "the api port is 9090")
 
     assert [hit.passage for hit in mind.recall("api port", as_of=then).hits] == ["the api port is 8080"]
     assert [hit.passage for hit in mind.recall("api port").hits] == ["the api port is 9090"]
-    assert [step.after.text for step in mind.history(memory.id)] == ["the api port is 8080", "the api port is 9090"]
+    assert [step.after.text for step in mind.history.steps(memory.id)] == [
+        "the api port is 8080",
+        "the api port is 9090",
+    ]
 
 
 def test_what_is_tied_to_code_is_found_by_its_place(mind: Hivemind) -> None:
     tied = mind.remember("this module owns the tokens", scope=TEAM, links=["auth/service.py::login"])
     mind.remember("something else entirely", scope=TEAM)
-    query = mind._query()
+    query = mind._context.query()
 
-    assert [one.id for one in memories.linked(mind._store.db, query, ["auth/service.py"])] == [tied.id]
-    assert memories.linked(mind._store.db, query, ["auth/service"]) == []
+    assert [one.id for one in memories.linked(mind._context.store.db, query, ["auth/service.py"])] == [tied.id]
+    assert memories.linked(mind._context.store.db, query, ["auth/service"]) == []
 
 
 def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
@@ -409,10 +412,10 @@ def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
 
     found = agent.recall("when do deploys happen")
 
-    (line,) = agent.receipts("s1")
+    (line,) = agent.history.receipts("s1")
     assert (line.id, line.memory_id, line.query) == (found.receipt, memory.id, "when do deploys happen")
     assert person.explain(memory.id).receipts == (line,)
-    assert [one.actor for one in person.tokens_spent()] == ["claude-code"]
+    assert [one.actor for one in person.history.tokens_spent()] == ["claude-code"]
 
 
 # -- governance ------------------------------------------------------------------------------------
@@ -423,12 +426,12 @@ def test_two_values_are_disputed_until_a_person_settles_it(mind_on: MindOn) -> N
     old = mind.remember("API port is 8080", scope=TEAM)
     new = mind.remember("API port is 9090", scope=TEAM)
     assert new.contradicts == (old.id,)
-    assert {one.memory.id for one in mind.review()} == {old.id, new.id}
+    assert {one.memory.id for one in mind.review.queue()} == {old.id, new.id}
 
     mind.approve(new.id, over=True)
 
     assert texts(mind.recall("API port")) == ["API port is 9090"]
-    assert mind.review() == ()
+    assert mind.review.queue() == ()
     with pytest.raises(Refused):
         mind_on(AGENT).approve(old.id)
 
@@ -449,7 +452,7 @@ def test_every_value_of_a_subject_is_kept(mind: Hivemind) -> None:
     first = mind.remember("uploads up to 5 MB", scope=TEAM, subject="REQ-12")
     mind.remember("uploads up to 1 GB", scope=TEAM, subject="REQ-12", replaces=[first.id])
 
-    assert [(one.text, one.status) for one in mind.history_of_subject("REQ-12")] == [
+    assert [(one.text, one.status) for one in mind.history.of_subject("REQ-12")] == [
         ("uploads up to 5 MB", Status.SUPERSEDED),
         ("uploads up to 1 GB", Status.ACTIVE),
     ]
@@ -468,8 +471,8 @@ def test_memories_are_listed_page_by_page(mind: Hivemind) -> None:
 def test_a_session_is_told_by_what_was_observed_in_it(mind: Hivemind, store: Store) -> None:
     store.record([observed(2, "then that"), observed(1, "first this")])
 
-    (session,) = mind.sessions()
-    _, seen = mind.session("s")
+    (session,) = mind.sessions.list()
+    _, seen = mind.sessions.show("s")
 
     assert (session.task, session.observations) == ("first this", 2)
     assert [one.text for one in seen] == ["first this", "then that"]
@@ -480,11 +483,11 @@ def test_what_a_session_taught_is_rolled_back_and_can_come_again(mind_on: MindOn
     agent.remember("the tests need a running redis", scope=TEAM)
     kept = person.remember("deploys happen on fridays", scope=TEAM)
 
-    name, changes = person.rollback(Selection(session="s1"))
+    name, changes = person.review.rollback(Selection(session="s1"))
 
     assert len(changes) == 1
     assert [one.id for one in person.list()] == [kept.id]
-    assert person.undo_rollback(name) == 1
+    assert person.review.undo_rollback(name) == 1
     assert len(person.list()) == 2
 
 
@@ -510,15 +513,15 @@ def test_what_is_erased_leaves_no_body_no_index_row_and_stays_out(mind_on: MindO
         mind.remember("The vault code is XYZZY 4711", scope=TEAM)
     with pytest.raises(NotFound, match="erased"):
         mind.show(secret.id)
-    assert mind.audit() == ()
+    assert mind.maintenance.audit() == ()
 
 
 def test_everything_is_exported_and_counted(mind: Hivemind, store: Store) -> None:
     for number in range(3):
         mind.remember(f"thing number {number} is so", scope=TEAM)
 
-    assert len(list(mind.export_lines())) == 3
-    assert mind.stats().memories == (("team", "fact", "active", 3),)
-    assert mind.stats().bytes > 0
+    assert len(list(mind.files.export_lines())) == 3
+    assert mind.maintenance.stats().memories == (("team", "fact", "active", 3),)
+    assert mind.maintenance.stats().bytes > 0
     assert len(list(memories.each(store.db, Sight.of(Repository(id=HERE, root=""))))) == 3
-    assert all(finding.is_well for finding in mind.doctor())
+    assert all(finding.is_well for finding in mind.maintenance.doctor())

@@ -28,20 +28,20 @@ def test_a_store_of_an_earlier_version_is_as_good_as_new(
 
     mind = open_mind(shop)
 
-    assert mind.audit() == ()
-    assert [finding.what for finding in mind.doctor() if not finding.is_well] == []
+    assert mind.maintenance.audit() == ()
+    assert [finding.what for finding in mind.maintenance.doctor() if not finding.is_well] == []
     assert mind.recall("where do deploys run from?").hits[0].memory.text == "Deploys run from main only"
     port = mind.recall("which port has the API?").hits[0].memory
     assert (port.text, port.version) == ("API port is 9090", 2)
-    assert mind.history(port.id)[0].after.text == "API port is 8080"
+    assert mind.history.steps(port.id)[0].after.text == "API port is 8080"
     assert {(one.status.value, one.text) for one in mind.list()} >= {
         ("active", "Prefers short answers"),
         ("proposed", "Perhaps the cache is too small"),
         ("retracted", "Builds need Java 8"),
     }
     assert mind.search_traces("redirect loop").hits != ()
-    assert mind.receipts() != ()
+    assert mind.history.receipts() != ()
     assert b"Globex" not in (home / "memory.db").read_bytes()
     assert mind.remember("Written by the new version").version == 1
-    mind.rebuild()
+    mind.maintenance.rebuild()
     assert mind.recall("which port has the API?").hits[0].memory == port

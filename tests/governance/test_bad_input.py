@@ -14,7 +14,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.app import quarantine as verbs
-from hivemind.app.observing import isolate_failures
+from hivemind.app.observations import isolate_failures
 from hivemind.capture import quarantine, shorten, spool
 from hivemind.capture.quarantine import Door
 from hivemind.entrypoints import hook as hook_file
@@ -224,22 +224,22 @@ def test_bent_transcripts_stop_no_backfill_and_good_ones_are_taken_in(
             bent.write_text("\n".join(json.dumps(line) for line in changed))
             fed += 1
 
-    done = mind.backfill(home=user)
+    done = mind.sessions.import_transcripts(home=user)
 
     tally("bent transcripts in one backfill", fed, done.transcripts - len(names))
     assert done.transcripts == fed + len(names)
-    assert {session.agent for session in mind.sessions(limit=10_000, everywhere=True)} == set(names)
+    assert {session.agent for session in mind.sessions.list(limit=10_000, everywhere=True)} == set(names)
 
 
 @pytest.mark.parametrize("what", sorted({*UNREADABLE} - {"nothing", "no session"}))
 def test_one_bad_line_of_a_transcript_costs_no_other(home: Path, tmp_path: Path, mind: Hivemind, what: str) -> None:
     path = KEEPERS["claude-code"](tmp_path / "user")
-    whole = mind.backfill(home=tmp_path / "user", dry_run=True).observations
+    whole = mind.sessions.import_transcripts(home=tmp_path / "user", dry_run=True).observations
     first, rest = path.read_text().split("\n", 1)
     path.write_text(f"{first}\n{UNREADABLE[what]} {SECRET}\n{rest}")
 
-    done = mind.backfill(home=tmp_path / "user")
-    again = mind.backfill(home=tmp_path / "user")
+    done = mind.sessions.import_transcripts(home=tmp_path / "user")
+    again = mind.sessions.import_transcripts(home=tmp_path / "user")
 
     assert (done.observations, done.quarantined, again.quarantined) == (whole, 1, 1)
     (item,) = quarantine.items(home)
@@ -249,11 +249,11 @@ def test_one_bad_line_of_a_transcript_costs_no_other(home: Path, tmp_path: Path,
 
 def test_a_line_of_fifty_megabytes_in_a_transcript_is_left_out(home: Path, tmp_path: Path, mind: Hivemind) -> None:
     path = KEEPERS["claude-code"](tmp_path / "user")
-    whole = mind.backfill(home=tmp_path / "user", dry_run=True).observations
+    whole = mind.sessions.import_transcripts(home=tmp_path / "user", dry_run=True).observations
     with path.open("a") as file:
         file.write('{"type": "user", "text": "' + "x" * 50_000_000 + '"}\n')
 
-    assert mind.backfill(home=tmp_path / "user").observations == whole
+    assert mind.sessions.import_transcripts(home=tmp_path / "user").observations == whole
     (item,) = quarantine.items(home)
     assert item.is_cut
     assert "line too long" in item.reason
@@ -263,7 +263,7 @@ def test_a_line_of_fifty_megabytes_in_a_transcript_is_left_out(home: Path, tmp_p
 def exported(mind: Hivemind) -> list[str]:
     mind.remember("Deploys run from main only")
     mind.remember("Tests run on every push")
-    return list(mind.export_lines())
+    return list(mind.files.export_lines())
 
 
 BAD_LINES = {
@@ -313,7 +313,7 @@ def test_an_import_takes_the_good_lines_and_names_the_bad_one(
 
 def test_a_file_of_which_no_line_can_be_read_is_refused_and_not_kept(home: Path, mind: Hivemind) -> None:
     with pytest.raises(InvalidInput, match="line 1 is not an exported memory: not JSON"):
-        mind.import_lines(["not json", "neither"])
+        mind.files.import_lines(["not json", "neither"])
 
     assert quarantine.count(home) == 0
 
@@ -403,7 +403,7 @@ def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -
     mind = open_mind(Path.cwd())
     memory = mind.remember('The customer "Blue  Heron" pays in May').id
     leave(home, 'not json: the CUSTOMER \\"blue heron\\"\\npays in \\u004day', "not json: the customer pays")
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
 
     receipt = mind.erase(memory)
 

@@ -47,7 +47,7 @@ def try_pairs(mind: Hivemind, pairs: list[dict[str, Any]]) -> Iterator[Outcome]:
             )
             for side in ("older", "newer")
         )
-        possible = [other.id for other in mind.possible_conflicts(newer)]
+        possible = [other.id for other in mind.review.possible_conflicts(newer)]
         assert {*newer.contradicts, *possible} <= {older.id}
         yield Outcome(
             kind=pair["kind"],
@@ -55,8 +55,8 @@ def try_pairs(mind: Hivemind, pairs: list[dict[str, Any]]) -> Iterator[Outcome]:
             is_disputed=bool(newer.contradicts),
             is_noticed=bool(newer.contradicts or possible),
         )
-        mind.retract(newer.id)
-        mind.retract(older.id)
+        mind.forget(newer.id)
+        mind.forget(older.id)
 
 
 def test_unseen_contradictions_are_noticed_and_unseen_look_alikes_are_left_alone(

@@ -35,13 +35,13 @@ PADDING = " and then the build went on and printed line after line of its log" *
 
 def observe(mind: Hivemind, said: str, output: str = "") -> EventId:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=Seen.PROMPT, text=said, output=output)
-    event = mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
-    mind._store.record([event])
+    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    mind._context.store.record([event])
     return event.id
 
 
 def is_there(mind: Hivemind, entry: EventId) -> bool:
-    return any(row[0] == entry for row in mind._store.db.execute("SELECT id FROM observations"))
+    return any(row[0] == entry for row in mind._context.store.db.execute("SELECT id FROM observations"))
 
 
 def states(receipt: Erasure) -> dict[str, str]:
@@ -78,7 +78,7 @@ def test_an_observation_that_quotes_it_goes_from_the_store_and_its_backup(
 ) -> None:
     memory = mind.remember(TEXT)
     quoting = observe(mind, "look", output=said)
-    mind.backup()
+    mind.maintenance.backup()
 
     receipt = mind.erase(memory.id)
 
@@ -159,11 +159,11 @@ def test_memories_that_contain_it_are_erased_with_it_under_one_receipt(mind: Hiv
 
 def test_a_reason_that_quotes_it_is_named_by_its_log_entry(mind: Hivemind) -> None:
     memory, other = mind.remember(TEXT), mind.remember("The tin can is blue")
-    mind.retract(other.id, reason=f"no: {TEXT}")
+    mind.forget(other.id, reason=f"no: {TEXT}")
 
     receipt = mind.erase(memory.id)
 
-    (entry,) = [one for one in mind.log() if one.fact == "memory.retracted"]
+    (entry,) = [one for one in mind.history.log() if one.fact == "memory.retracted"]
     assert entry.event is not None
     assert f"log entry {entry.event.id}" in [place.name for place in remaining(receipt)]
 
@@ -217,7 +217,7 @@ def test_targets_can_be_entries_and_texts_without_a_memory(mind: Hivemind, home:
     named, quoting = observe(mind, "a ticket nobody wants"), observe(mind, TEXT.upper())
     kept = observe(mind, "The lamp is by the window")
 
-    receipt = erase_targets(mind._store, mind._pen, Targets(entries=(named,), texts=(TEXT,)))
+    receipt = erase_targets(mind._context.store, mind._context.pen, Targets(entries=(named,), texts=(TEXT,)))
 
     assert receipt.is_complete
     assert [is_there(mind, one) for one in (named, quoting, kept)] == [False, False, True]
@@ -269,7 +269,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
     memory = mind.remember(TEXT)
     mind.remember("The lamp is by the window")
     observe(mind, "look", output=PADDING + TEXT.upper() + PADDING)
-    mind.backup()
+    mind.maintenance.backup()
     mind.close()
     (full / "spool").write_text(f"a\tb\t2026\t{json.dumps({'text': TEXT})}\n")
     shutil.copytree(full, tmp_path / "whole")
@@ -290,8 +290,8 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
             receipt = again.erase(memory.id)
             assert receipt.is_complete, (step, receipt)
             assert [one.text for one in again.list()] == ["The lamp is by the window"]
-            assert again.audit() == ()
-            assert [one.detail for one in again.doctor(quick=True) if not one.is_well] == []
+            assert again.maintenance.audit() == ()
+            assert [one.detail for one in again.maintenance.doctor(quick=True) if not one.is_well] == []
         assert left(home, TEXT) == [], step
         assert unfinished.count(home) == 0
         killed, clean = killed + 1, clean + 1
@@ -309,7 +309,9 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
         memories=(memory.id,), entries=(), texts=(TEXT,), places=(),
     )  # fmt: skip
     with unfinished.noted(home, plan):
-        assert "not finished" in next(one.detail for one in mind.doctor(quick=True) if one.what == "erasures")
+        assert "not finished" in next(
+            one.detail for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"
+        )
         # Somebody is still at it.
         assert [one.id for one in open_mind().list()] == [memory.id]
 
@@ -326,9 +328,9 @@ def test_a_note_that_cannot_be_carried_out_does_not_keep_the_store_shut(open_min
     mind = open_mind()
 
     assert [one.id for one in mind.list()] == [memory.id]
-    assert [one.is_well for one in mind.doctor(quick=True) if one.what == "erasures"] == [False]
+    assert [one.is_well for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"] == [False]
     note.write_text('{"batch": "torn')
-    assert [one.is_well for one in open_mind().doctor(quick=True) if one.what == "erasures"] == [True]
+    assert [one.is_well for one in open_mind().maintenance.doctor(quick=True) if one.what == "erasures"] == [True]
 
 
 def test_a_damaged_backup_is_named_and_stops_nothing(mind: Hivemind, home: Path) -> None:
@@ -345,17 +347,17 @@ def test_a_damaged_backup_is_named_and_stops_nothing(mind: Hivemind, home: Path)
 def test_an_erasure_that_a_reader_holds_up_is_finished_later(open_mind: Open, home: Path) -> None:
     mind, reader = open_mind(), open_mind()
     memory = mind.remember(TEXT)
-    with reader._store.db.reading():
-        reader._store.db.execute("SELECT count(*) FROM memories")
+    with reader._context.store.db.reading():
+        reader._context.store.db.execute("SELECT count(*) FROM memories")
         receipt = mind.erase(memory.id)
         assert not receipt.is_complete
-        assert [one.is_well for one in mind.doctor(quick=True) if one.what == "erasures"] == [False]
+        assert [one.is_well for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"] == [False]
 
     again = open_mind()
 
     assert again.erase(memory.id).is_complete
     assert left(home, TEXT) == []
-    assert [one.is_well for one in again.doctor(quick=True) if one.what == "erasures"] == [True]
+    assert [one.is_well for one in again.maintenance.doctor(quick=True) if one.what == "erasures"] == [True]
 
 
 # -- many --------------------------------------------------------------------------------------------
@@ -396,7 +398,7 @@ def plant(chance: random.Random, mind: Hivemind, home: Path, text: str) -> Memor
     if chance.random() < 0.3:
         mind.recall(text if chance.random() < 0.5 else text.upper())
     if chance.random() < 0.3:
-        mind.backup()
+        mind.maintenance.backup()
     if chance.random() < 0.3:
         (home / "quarantine").mkdir(exist_ok=True)
         (home / "quarantine" / f"{chance.random()}.json").write_text(json.dumps({"bad": quoted(chance, text)}))
@@ -417,9 +419,9 @@ def test_random_erasures_leave_nothing_where_the_receipt_says_done(open_mind: Op
         text = made_up(chance)
         memory = mind.remember(text)
         if chance.random() < 0.3:
-            mind.revise(memory.id, f"{text} since {trial}")
+            mind.edit(memory.id, f"{text} since {trial}")
         if chance.random() < 0.3:
-            mind._store.fold_in_log()
+            mind._context.store.fold_in_log()
         other = plant(chance, mind, home, text)
         words = text.split()
         share = " ".join(words[: max(2, len(words) * 4 // 10)])
@@ -440,6 +442,6 @@ def test_random_erasures_leave_nothing_where_the_receipt_says_done(open_mind: Op
             assert mind.erase(other.id).is_complete
             assert left(home, text) == [], trial
     assert residue(home, b"neighbour 0 has") != []
-    assert mind.audit() == ()
+    assert mind.maintenance.audit() == ()
     tally("erasures, nothing left where the receipt says done", TRIALS, clean + named)
     tally("observations beside them that share words", TRIALS, kept)

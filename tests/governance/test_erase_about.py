@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.memory import Channel
@@ -59,7 +60,7 @@ def test_a_name_is_found_however_it_is_written_and_nothing_else_is(name: str, ta
 @pytest.mark.parametrize("bad", ["", " ", "x", "-", "a\nb"])
 def test_what_is_no_name_gets_a_clear_error(mind: Hivemind, bad: str) -> None:
     with pytest.raises(InvalidInput):
-        mind.find_about(bad)
+        mind.erasures.find_mentions(bad)
 
 
 def hook(home: Path, directory: Path, event: str, **told: object) -> None:
@@ -81,13 +82,13 @@ def fill(open_mind: Open, make_repository: Make, home: Path) -> tuple[Hivemind, 
         "reason": mind.remember("The till closes at six").id,
         "control": mind.remember("Invoices for Quillfeather go out on Mondays").id,
     }
-    mind.retract(ids["retracted"])
-    mind.verify(ids["reason"], reason="Zabro Nordic said so")
+    mind.forget(ids["retracted"])
+    mind.review.verify(ids["reason"], reason="Zabro Nordic said so")
     version = mind.remember("Exports are sent to zabro.nordic by mail")
-    ids["version"] = mind.revise(version.id, "Exports are sent by mail").id
-    with mind.together("viewer") as batch:
+    ids["version"] = mind.edit(version.id, "Exports are sent by mail").id
+    with mind.review.batch("viewer") as batch:
         ids["rolled back"] = mind.remember("Zabro Nordic likes green").id
-    mind.rollback(Selection(batch=batch))
+    mind.review.rollback(Selection(batch=batch))
     mind.recall("what about Zabro Nordics invoices?")
     mind.recall("what about Quillfeather invoices?")
     hook(home, root, "UserPromptSubmit", prompt="fix the import for Zabro Nordic")
@@ -95,8 +96,8 @@ def fill(open_mind: Open, make_repository: Make, home: Path) -> tuple[Hivemind, 
          tool_response={"stdout": "zabro_nordic: 17\nquillfeather: 18", "stderr": ""})  # fmt: skip
     hook(home, root, "PostToolUse", tool_use_id="t2", tool_name="Bash", tool_input={"command": "ls"},
          tool_response={"stdout": "Quillfeather", "stderr": ""})  # fmt: skip
-    mind.take_in_spool()
-    mind.backup()
+    mind.sessions.take_in_spool()
+    mind.maintenance.backup()
     (home / "quarantine").mkdir()
     (home / "quarantine" / "aaa").write_text('{"bent": "Zabro Nordic')
     (home / "quarantine" / "bbb").write_text('{"bent": "Quillfeather')
@@ -112,7 +113,7 @@ def test_everything_that_names_a_customer_is_found_in_every_sort_of_place(
 ) -> None:
     mind, ids = fill(open_mind, make_repository, home)
 
-    mentions = mind.find_about("zabro nordic")
+    mentions = mind.erasures.find_mentions("zabro nordic")
 
     found = by_sort(mentions)
     assert found[Sort.MEMORY] == {
@@ -134,21 +135,21 @@ def test_what_is_confirmed_is_erased_everywhere_with_one_receipt(
     open_mind: Open, make_repository: Make, home: Path, tally: Tally
 ) -> None:
     mind, ids = fill(open_mind, make_repository, home)
-    before = mind.find_about("zabro nordic")
+    before = mind.erasures.find_mentions("zabro nordic")
 
-    receipt = mind.erase_about("Zabro Nordic", reason="they asked us to")
+    receipt = mind.erasures.erase_mentions("Zabro Nordic", reason="they asked us to")
 
     assert set(ids.values()) - set(receipt.memories) == {ids["control"]}
     assert receipt.places[-1].name == "second search"
     assert receipt.places[-1].state == "done"
-    assert mind.find_about("zabro nordic").found == ()
+    assert mind.erasures.find_mentions("zabro nordic").found == ()
     left = {name for form in ("Zabro", "zabro", "ZABRO") for name in residue(home, form.encode())}
     assert not left
-    assert mind.audit() == ()
+    assert mind.maintenance.audit() == ()
     assert mind.show(ids["control"])
-    _, steps = mind.session()
+    _, steps = mind.sessions.show()
     assert [step.output for step in steps if step.output] == ["Quillfeather"]
-    assert mind.receipts()[0].query == "what about Quillfeather invoices?"
+    assert mind.history.receipts()[0].query == "what about Quillfeather invoices?"
     assert (home / "quarantine" / "bbb").exists()
     tally("things that name a customer, erased by description", len(before.found), len(before.found))
 
@@ -156,31 +157,31 @@ def test_what_is_confirmed_is_erased_everywhere_with_one_receipt(
 def test_what_is_left_out_stays_and_the_receipt_says_so(open_mind: Open, make_repository: Make, home: Path) -> None:
     mind, ids = fill(open_mind, make_repository, home)
 
-    receipt = mind.erase_about("Zabro Nordic", left_out=[ids["user"][:8], "s1"])
+    receipt = mind.erasures.erase_mentions("Zabro Nordic", left_out=[ids["user"][:8], "s1"])
 
     assert mind.show(ids["user"]).text == "zabro-nordic pays late"
-    assert by_sort(mind.find_about("zabro nordic")).keys() >= {Sort.MEMORY, Sort.OBSERVATION, Sort.SESSION}
+    assert by_sort(mind.erasures.find_mentions("zabro nordic")).keys() >= {Sort.MEMORY, Sort.OBSERVATION, Sort.SESSION}
     assert ids["memory"] in receipt.memories
     assert "left as you chose" in receipt.places[-1].detail
     assert receipt.places[-1].state != "pending"
     with pytest.raises(InvalidInput, match="nothing in the list"):
-        mind.erase_about("Zabro Nordic", left_out=["ffffffff"])
+        mind.erasures.erase_mentions("Zabro Nordic", left_out=["ffffffff"])
 
 
 def test_what_only_a_backup_still_has_is_erased_there(open_mind: Open, home: Path) -> None:
     mind = open_mind()
     memory = mind.remember("Zabro Nordic pays in krona")
     mind.remember("Quillfeather pays in pounds")
-    mind.backup()
+    mind.maintenance.backup()
     hook(home, home, "PostToolUse", tool_use_id="t1", tool_name="Bash", tool_input={"command": "ls"},
          tool_response={"stdout": "zabro_nordic", "stderr": ""})  # fmt: skip
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
     (home / "backups").rename(home / "aside")
     mind.erase(memory.id)
     (home / "aside").rename(home / "backups")
-    assert [one.sort for one in mind.find_about("Zabro Nordic").found].count(Sort.BACKUP) == 1
+    assert [one.sort for one in mind.erasures.find_mentions("Zabro Nordic").found].count(Sort.BACKUP) == 1
 
-    mind.erase_about("Zabro Nordic")
+    mind.erasures.erase_mentions("Zabro Nordic")
 
     assert not residue(home, b"Zabro")
     assert residue(home / "backups", b"Quillfeather")
@@ -190,16 +191,16 @@ def test_only_a_person_may_look_for_or_erase_by_description(open_mind: Open) -> 
     agent, person = open_mind(writer=AGENT), open_mind()
     person.remember("Zabro Nordic pays in krona")
 
-    for ask in (agent.find_about, agent.erase_about):
+    for ask in (agent.erasures.find_mentions, agent.erasures.erase_mentions):
         with pytest.raises(Refused, match="only a person"):
             ask("Zabro Nordic")
-    assert len(person.find_about("Zabro Nordic").found) == 1
+    assert len(person.erasures.find_mentions("Zabro Nordic").found) == 1
 
 
 def test_what_was_erased_by_description_stays_out(open_mind: Open) -> None:
     mind = open_mind()
     mind.remember("Zabro Nordic pays in krona")
-    mind.erase_about("zabro nordic")
+    mind.erasures.erase_mentions("zabro nordic")
 
     with pytest.raises(Refused):
         mind.remember("zabro nordic pays in krona!", scope=Scope.USER)
@@ -211,10 +212,10 @@ def test_the_folder_an_agent_worked_in_is_not_what_it_said(open_mind: Open, make
     mind = open_mind(root)
     hook(home, root, "PostToolUse", tool_use_id="t1", tool_name="Read", tool_input={"file_path": f"{root}/a.py"},
          tool_response={"stdout": "x = 1", "stderr": ""})  # fmt: skip
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
     mind.remember("Nothing in particular")
 
-    found = mind.find_about("Zabro Nordic").found
+    found = mind.erasures.find_mentions("Zabro Nordic").found
 
     assert [(one.sort, "name of a repository" in one.stays) for one in found] == [(Sort.RECORD, True)]
 
@@ -225,23 +226,24 @@ def test_a_teammates_memories_are_listed_and_left(tmp_path: Path, clock: Clock) 
 
     def member(person: str) -> Hivemind:
         settings = Settings(home=tmp_path / person, person=person)
-        return Hivemind(
-            Store.open(tmp_path / person), settings, where, Writer(actor=person, channel=Channel.PERSON), clock
-        )
+        who = Writer(actor=person, channel=Channel.PERSON)
+        return Hivemind(Context(Store.open(tmp_path / person), settings, where, who, clock))
 
     alice, bob, carol = member("alice"), member("bob"), member("carol")
     hers = alice.remember("Zabro Nordic is Alice's customer", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
-    carol.sync(Line(team, reviewer("carol")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
+    carol.team.sync(Line(team, reviewer("carol")))
     his = bob.remember("Zabro Nordic calls Bob", scope=Scope.TEAM)
 
-    receipt = bob.erase_about("Zabro Nordic")
+    receipt = bob.erasures.erase_mentions("Zabro Nordic")
 
     assert receipt.memories == (his.id,)
-    assert [one.stays for one in bob.find_about("Zabro Nordic").found] == ["not yours: ask alice or a reviewer"]
+    assert [one.stays for one in bob.erasures.find_mentions("Zabro Nordic").found] == [
+        "not yours: ask alice or a reviewer"
+    ]
     assert bob.show(hers.id)
-    assert carol.erase_about("Zabro Nordic").memories == (hers.id,)
+    assert carol.erasures.erase_mentions("Zabro Nordic").memories == (hers.id,)
 
 
 # -- the command line ----------------------------------------------------------------------------------
@@ -302,7 +304,7 @@ def test_a_memory_that_only_contradicts_what_is_named_stays(open_mind: Open) -> 
     newer = mind.remember("deploys moved to Coolify")
     assert newer.contradicts == (older.id,)
 
-    receipt = mind.erase_about("Coolify")
+    receipt = mind.erasures.erase_mentions("Coolify")
 
     assert receipt.memories == (newer.id,)
     assert mind.show(older.id).text == "deploys use Vercel"

@@ -31,10 +31,10 @@ def test_an_export_prints_no_character_that_hides_or_reorders_text(
 
 def test_what_was_exported_is_imported_byte_for_byte(mind: Hivemind, open_mind: Open, tmp_path: Path) -> None:
     mind.remember(BENT)
-    lines = list(mind.export_lines())
+    lines = list(mind.files.export_lines())
     assert json.loads(lines[0])["text"] == BENT
 
     other = open_mind(home=tmp_path / "other")
-    other.import_lines(lines, approve=True)
+    other.files.import_lines(lines, approve=True)
 
     assert [one.text for one in other.list()] == [BENT]

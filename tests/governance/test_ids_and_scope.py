@@ -28,31 +28,31 @@ UNKNOWN = "0" * 32
 BY_ID: dict[str, Callable[..., Any]] = {
     "show": Hivemind.show,
     "explain": Hivemind.explain,
-    "history": Hivemind.history,
-    "log": Hivemind.log,
-    "revise": lambda mind, one, **more: mind.revise(one, "Changed from elsewhere", **more),
+    "history": lambda mind, one, **more: mind.history.steps(one, **more),
+    "log": lambda mind, one, **more: mind.history.log(one, **more),
+    "revise": lambda mind, one, **more: mind.edit(one, "Changed from elsewhere", **more),
     "tag": lambda mind, one, **more: mind.tag(one, ["changed"], **more),
     "approve": Hivemind.approve,
     "reject": Hivemind.reject,
-    "retract": Hivemind.retract,
+    "retract": Hivemind.forget,
     "restore": Hivemind.restore,
-    "verify": Hivemind.verify,
-    "dispute": lambda mind, one, **more: mind.dispute(one, one, **more),
+    "verify": lambda mind, one, **more: mind.review.verify(one, **more),
+    "dispute": lambda mind, one, **more: mind.review.dispute(one, one, **more),
     "erase": Hivemind.erase,
 }
 """Verbs that take an id and may be asked to look everywhere."""
 READS = ("show", "explain", "history", "log")
 HERE_ALONE: dict[str, Callable[..., Any]] = {
-    "promote": lambda mind, one: mind.promote(one, "AGENTS.md"),
-    "publish": lambda mind, one: mind.publish([one]),
-    "link": lambda mind, one: mind.link(one, ["README.md"]),
+    "promote": lambda mind, one: mind.review.promote(one, "AGENTS.md"),
+    "publish": lambda mind, one: mind.team.publish([one]),
+    "link": lambda mind, one: mind.code.link(one, ["README.md"]),
     "replaces": lambda mind, one: mind.remember("Something new altogether", replaces=[one]),
     "list before": lambda mind, one: mind.list(before=one),
-    "session": lambda mind, one: mind.session("session-of-a"),
-    "session by prefix": lambda mind, one: mind.session("s"),
-    "handover": lambda mind, one: mind.handover("session-of-a"),
-    "session state": lambda mind, one: mind.session_state("session-of-a"),
-    "distil": lambda mind, one: mind.distil("session-of-a"),
+    "session": lambda mind, one: mind.sessions.show("session-of-a"),
+    "session by prefix": lambda mind, one: mind.sessions.show("s"),
+    "handover": lambda mind, one: mind.sessions.handover("session-of-a"),
+    "session state": lambda mind, one: mind.sessions.state("session-of-a"),
+    "distil": lambda mind, one: mind.sessions.learn("session-of-a"),
 }
 
 
@@ -117,9 +117,9 @@ def test_the_id_of_another_repository_answers_as_an_unknown_one(
 def test_the_same_verb_reaches_what_is_here(two: Two, open_mind: Open, verb: str) -> None:
     here = open_mind(two.a)
     if verb == "restore":
-        here.retract(two.memory.id)
+        here.forget(two.memory.id)
     if verb == "dispute":
-        assert here.dispute(two.memory.id, here.remember("Passwords never rotate").id).status is Status.DISPUTED
+        assert here.review.dispute(two.memory.id, here.remember("Passwords never rotate").id).status is Status.DISPUTED
         return
 
     assert BY_ID[verb](here, two.memory.id[:12]) is not None
@@ -129,14 +129,14 @@ def test_the_same_verb_reaches_what_is_here(two: Two, open_mind: Open, verb: str
 def test_a_person_crosses_when_they_say_so(two: Two, open_mind: Open, verb: str, tally: Tally) -> None:
     here, there = open_mind(two.b), open_mind(two.a)
     if verb == "restore":
-        there.retract(two.memory.id)
+        there.forget(two.memory.id)
     ask = BY_ID[verb]
     if verb == "dispute":
         other = there.remember("Passwords never rotate").id
-        here.dispute(two.memory.id, other, everywhere=True)
+        here.review.dispute(two.memory.id, other, everywhere=True)
     else:
         assert ask(here, two.memory.id[:12], everywhere=True) is not None
-    assert here.is_elsewhere(two.memory.repo)
+    assert here.checkout.is_elsewhere(two.memory.repo)
     tally("verbs by which a person crosses with everywhere", 1, 1)
 
 
@@ -167,13 +167,13 @@ def test_agents_may_not_look_everywhere_unless_the_users_file_says_so(
     asked: dict[str, Callable[[], Any]] = {
         "recall": lambda: agent.recall("password", everywhere=True),
         "list": lambda: agent.list(everywhere=True),
-        "sessions": lambda: agent.sessions(everywhere=True),
-        "session": lambda: agent.session("session-of-a", everywhere=True),
-        "handover": lambda: agent.handover("session-of-a", everywhere=True),
-        "distil": lambda: agent.distil("session-of-a", everywhere=True),
-        "receipts": lambda: agent.receipts(everywhere=True),
-        "log": lambda: agent.log(everywhere=True),
-        "export": lambda: list(agent.export_lines(everywhere=True)),
+        "sessions": lambda: agent.sessions.list(everywhere=True),
+        "session": lambda: agent.sessions.show("session-of-a", everywhere=True),
+        "handover": lambda: agent.sessions.handover("session-of-a", everywhere=True),
+        "distil": lambda: agent.sessions.learn("session-of-a", everywhere=True),
+        "receipts": lambda: agent.history.receipts(everywhere=True),
+        "log": lambda: agent.history.log(everywhere=True),
+        "export": lambda: list(agent.files.export_lines(everywhere=True)),
         "traces": lambda: agent.search_traces("password", everywhere=True),
     }
     for name, ask in asked.items():
@@ -187,15 +187,17 @@ def test_agents_may_not_look_everywhere_unless_the_users_file_says_so(
 
 def test_lists_and_receipts_and_the_log_speak_of_here_alone(two: Two, open_mind: Open) -> None:
     here, there = open_mind(two.b, AGENT), open_mind(two.a)
-    told = [here.list(limit=100), here.log(limit=100), here.receipts(), here.receipts("session-of-a"), here.sessions(),
-            here.review(), list(here.export_lines()), here.log_told(here.log(limit=100))]  # fmt: skip
+    history = here.history
+    told = [here.list(limit=100), history.log(limit=100), history.receipts(), history.receipts("session-of-a"),
+            here.sessions.list(), here.review.queue(), list(here.files.export_lines()),
+            history.log_texts(history.log(limit=100))]  # fmt: skip
 
     assert SECRET not in repr(told)
     assert two.memory.id not in repr(told)
     assert "password rotation Sundays" not in repr(told)
-    assert SECRET in repr([there.list(), there.log()])
-    assert there.receipts("session-of-a")
-    assert SECRET in repr(open_mind(two.b).log(everywhere=True, limit=100))
+    assert SECRET in repr([there.list(), there.history.log()])
+    assert there.history.receipts("session-of-a")
+    assert SECRET in repr(open_mind(two.b).history.log(everywhere=True, limit=100))
 
 
 def test_an_ambiguous_prefix_lists_only_what_is_here(two: Two, open_mind: Open) -> None:
@@ -232,10 +234,10 @@ def test_what_contradicts_a_memory_of_mine_elsewhere_is_not_told_here(two: Two, 
     mine = there.remember("The default shell is zsh", scope=Scope.USER, subject="shell")
     there.remember("The default shell is fish in this repository", subject="shell")
 
-    waiting = {one.memory.id: one for one in here.review()}
+    waiting = {one.memory.id: one for one in here.review.queue()}
 
     assert waiting[mine.id].against == ()
-    assert {one.memory.id: one for one in there.review()}[mine.id].against != ()
+    assert {one.memory.id: one for one in there.review.queue()}[mine.id].against != ()
 
 
 def call(tool: str, **arguments: Any) -> str:

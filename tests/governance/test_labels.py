@@ -125,7 +125,7 @@ def forger(open_mind: Open, tmp_path: Path, home: Path, monkeypatch: pytest.Monk
                "tool_input": {"command": text}, "tool_response": {"stdout": text, "stderr": text}}  # fmt: skip
         for event, payload in (("UserPromptSubmit", said), ("PostToolUse", ran), ("Stop", said)):
             spool.append(str(home), "claude-code", event, at, json.dumps(payload))
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
     return mind
 
 
@@ -289,8 +289,8 @@ def test_a_teammate_reads_no_forged_line(tmp_path: Path, clock: Clock, tally: Ta
     alice = device(tmp_path, "alice", Channel.PERSON, clock)
     for number, text in enumerate(texts()):
         robot.remember(text, kind=Kind.CONVENTION, scope=Scope.TEAM, subject=f"s{number}")
-    robot.sync(Line(hub, writer("robot")))
-    alice.sync(Line(hub, writer("alice")))
+    robot.team.sync(Line(hub, writer("robot")))
+    alice.team.sync(Line(hub, writer("alice")))
 
     said = [alice.brief().text, alice.recall("zebra note", limit=50).text, alice.context("zebra note").text]
     said += [calls.review(alice, {}), calls.explain(alice, {"id": alice.list(limit=1)[0].id})]

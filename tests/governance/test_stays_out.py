@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
@@ -48,7 +49,7 @@ def give_verdict(mind: Hivemind, verdict: str, memory_id: str) -> None:
         case "rejected":
             mind.reject(memory_id)
         case "retracted":
-            mind.retract(memory_id)
+            mind.forget(memory_id)
         case _:
             mind.erase(memory_id)
 
@@ -75,7 +76,7 @@ def hook(home: Path, directory: Path, text: str, number: int = 1, session: str =
 
 
 def observed(mind: Hivemind) -> str:
-    _, steps = mind.session(everywhere=True)
+    _, steps = mind.sessions.show(everywhere=True)
     return "\n".join(step.output + step.text + step.input for step in steps)
 
 
@@ -86,7 +87,7 @@ WAYS: dict[str, Callable[[Hivemind, str], object]] = {
     "remember for the project": lambda mind, text: mind.remember(text),
     "remember for the user": lambda mind, text: mind.remember(text, scope=Scope.USER),
     "remember for the team": lambda mind, text: mind.remember(text, scope=Scope.TEAM),
-    "revise": lambda mind, text: mind.revise(mind.remember(f"A note of {mind.speaker}").id, text),
+    "revise": lambda mind, text: mind.edit(mind.remember(f"A note of {mind.speaker}").id, text),
 }
 
 
@@ -129,7 +130,7 @@ def test_what_a_person_took_back_is_refused_from_an_agent_and_a_person_may_say_i
 
 def test_what_an_agent_took_back_may_be_said_again(open_mind: Open) -> None:
     agent = open_mind(writer=AGENT)
-    agent.retract(agent.remember(VALUE).id)
+    agent.forget(agent.remember(VALUE).id)
 
     assert agent.remember(VALUE).status is Status.ACTIVE
 
@@ -198,14 +199,14 @@ def test_an_import_brings_nothing_back(
     elsewhere = open_mind(home=tmp_path / "elsewhere")
     for spell in SPELLINGS.values():
         elsewhere.remember(spell(VALUE) + "\n", scope=scope)
-        elsewhere.retract(elsewhere.list(limit=1)[0].id)
+        elsewhere.forget(elsewhere.list(limit=1)[0].id)
         elsewhere.restore(elsewhere.list(limit=1, statuses=(Status.RETRACTED,))[0].id)
     elsewhere.remember(OTHER, scope=scope)
-    lines = list(elsewhere.export_lines())
+    lines = list(elsewhere.files.export_lines())
     mind = open_mind()
     decide(mind, verdict)
 
-    done = mind.import_lines(lines, approve=approve)
+    done = mind.files.import_lines(lines, approve=approve)
 
     assert (done.new, done.refused) == (1, len(lines) - 1)
     assert standing(mind) == [OTHER]
@@ -220,7 +221,7 @@ def test_a_quotation_that_an_import_brings_loses_what_was_erased(open_mind: Open
     }  # fmt: skip
     decide(mind, "erased")
 
-    mind.import_lines([json.dumps(line)])
+    mind.files.import_lines([json.dumps(line)])
 
     assert mind.show("a" * 32).sources[0].quote == f"He said: {MARK}. And left."
     assert not residue(home, b"Zabrowski")
@@ -241,7 +242,7 @@ def test_instruction_files_bring_nothing_back_and_the_line_is_reported(
     said = " ".join(SPELLINGS[spelling](VALUE).split())
     (root / "AGENTS.md").write_text(f"{heading}- {said}\n- {OTHER}\n")
 
-    synced = mind.sync_files()
+    synced = mind.files.sync_instructions()
 
     assert [(one.file, one.why) for one in synced.kept_out] == [("AGENTS.md", verdict)]
     assert (synced.said, synced.new) == (2, 1)
@@ -258,17 +259,17 @@ def test_a_line_of_a_file_that_a_person_decided_against_stays_out_however_often_
     mind = open_mind(root)
     file = root / "AGENTS.md"
     file.write_text(f"# Money\n\n- {VALUE}\n- {OTHER}\n")
-    mind.sync_files()
+    mind.files.sync_instructions()
     wrong = next(one for one in mind.list() if "Zabrowski" in one.text)
     give_verdict(mind, verdict, wrong.id)
 
     file.write_text(f"# Accounting\n\n- {VALUE}\n- {OTHER}\n")
     (root / "CLAUDE.md").write_text(f"{VALUE}\n")
-    under_another_heading = mind.sync_files()
+    under_another_heading = mind.files.sync_instructions()
     file.write_text("")
-    mind.sync_files()
+    mind.files.sync_instructions()
     file.write_text(f"# Money\n\n- {VALUE}\n- {OTHER}\n")
-    as_before = mind.sync_files()
+    as_before = mind.files.sync_instructions()
 
     assert [(one.file, one.why) for one in under_another_heading.kept_out] == [
         ("AGENTS.md", verdict), ("CLAUDE.md", verdict),
@@ -282,12 +283,12 @@ def test_a_line_that_only_left_its_file_comes_back_with_it(open_mind: Open, make
     root = make_repository("api")
     mind = open_mind(root)
     (root / "AGENTS.md").write_text(f"- {VALUE}\n")
-    mind.sync_files()
+    mind.files.sync_instructions()
     (root / "AGENTS.md").write_text("")
-    assert mind.sync_files().gone == 1
+    assert mind.files.sync_instructions().gone == 1
     (root / "AGENTS.md").write_text(f"- {VALUE}\n")
 
-    synced = mind.sync_files()
+    synced = mind.files.sync_instructions()
 
     assert (synced.new, synced.kept_out) == (1, ())
     assert standing(mind) == [VALUE]
@@ -318,7 +319,7 @@ def test_an_observation_is_stored_without_the_erased_text_in_it(
     said = SPELLINGS[spelling](VALUE)
 
     hook(home, tmp_path, f"$ cat notes\nFirst {OTHER}.\nThen {said}, and so on.")
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
 
     assert OTHER in observed(mind)
     assert MARK in observed(mind).partition("Then")[2]
@@ -343,9 +344,9 @@ def test_an_erased_text_is_found_as_agents_print_and_quote_files(open_mind: Open
     for number, shape in enumerate(shapes):
         hook(home, tmp_path, shape, number)
 
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
 
-    _, steps = mind.session(everywhere=True)
+    _, steps = mind.sessions.show(everywhere=True)
     assert len(steps) == len(shapes)
     assert all(MARK in step.output and "Quillfeather" in step.output for step in steps)
     assert not residue(home, b"Zabrowski")
@@ -357,7 +358,7 @@ def test_a_short_erased_text_goes_only_as_a_whole(open_mind: Open, home: Path, t
     decide(mind, "erased", "ok")
 
     hook(home, tmp_path, "ok: you should call Ms. Zabrowski or call Ms. Smith, not Zabrowski & sons")
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
 
     assert f"ok: you should {MARK} or call Ms. Smith, not Zabrowski & sons" in observed(mind)
 
@@ -366,7 +367,7 @@ def test_rejected_values_are_still_observed(open_mind: Open, home: Path, tmp_pat
     mind = open_mind()
     decide(mind, "rejected")
     hook(home, tmp_path, VALUE)
-    mind.take_in_spool()
+    mind.sessions.take_in_spool()
 
     assert VALUE in observed(mind)
 
@@ -378,7 +379,7 @@ def test_a_first_backfill_brings_no_erased_text(open_mind: Open, home: Path, mak
     told = Told(root, Path.home())
     told.asked(f"No, {VALUE}. Please use the {OTHER} rule.").said(f"You say: {VALUE}").ran("cat x", VALUE).keep()
 
-    done = mind.backfill()
+    done = mind.sessions.import_transcripts()
 
     assert done.new >= 3
     assert "Quillfeather" in observed(mind)
@@ -397,14 +398,14 @@ def test_what_is_learned_from_commits_brings_nothing_back(open_mind: Open, make_
         git(root, "commit", "-m", f"Fix the {name}\n\nWe decided to pay because {text}.")
 
     commit("invoices", VALUE)
-    assert mind.backfill_git().learned >= 1
+    assert mind.sessions.import_git().learned >= 1
     learned = [one for one in mind.list(everywhere=True) if "Zabrowski" in one.text]
     assert learned
     for one in learned:
         give_verdict(mind, verdict, one.id)
     commit("receipts", OTHER)
 
-    mind.backfill_git()
+    mind.sessions.import_git()
 
     assert not [text for text in standing(mind) if "Zabrowski" in text]
     assert [text for text in standing(mind) if "Quillfeather" in text]
@@ -417,7 +418,7 @@ def test_a_question_that_quotes_an_erased_text_leaves_a_receipt_without_it(open_
 
     assert texts(mind.recall(f"invoices Quillfeather Westbank? I heard that {VALUE}"))
 
-    assert mind.receipts()[0].query == f"invoices Quillfeather Westbank? I heard that {MARK}"
+    assert mind.history.receipts()[0].query == f"invoices Quillfeather Westbank? I heard that {MARK}"
     assert not residue(home, b"Zabrowski")
 
 
@@ -441,7 +442,7 @@ def member(tmp_path: Path, clock: Clock) -> Callable[[str], Hivemind]:
         where = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
         settings = Settings(home=tmp_path / person, person=person)
         who = Writer(actor=person, channel=Channel.PERSON)
-        return Hivemind(Store.open(tmp_path / person), settings, where, who, clock)
+        return Hivemind(Context(Store.open(tmp_path / person), settings, where, who, clock))
 
     return open_for
 
@@ -451,17 +452,17 @@ def test_a_hub_refuses_what_the_team_decided_against(
     team: Store, member: Callable[[str], Hivemind], tally: Tally, verdict: str
 ) -> None:
     alice, bob = member("alice"), member("bob")
-    alice.sync(Line(team, reviewer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, reviewer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
     decide(alice, verdict, scope=Scope.TEAM)
-    alice.sync(Line(team, reviewer("alice")))
+    alice.team.sync(Line(team, reviewer("alice")))
     # Bob has not heard of it yet, so his own machine takes it.
     for spell in SPELLINGS.values():
         bob.remember(f"{spell(VALUE)}{' ' if verdict == 'rejected' else ', he said'}", scope=Scope.TEAM)
     bob.remember(OTHER, scope=Scope.TEAM)
 
-    done = bob.sync(Line(team, writer("bob")))
-    alice.sync(Line(team, reviewer("alice")))
+    done = bob.team.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, reviewer("alice")))
 
     assert done.refused
     assert all(verdict in reason for _, reason in done.refused)
@@ -477,15 +478,15 @@ def test_what_a_person_decided_against_for_themselves_does_not_come_from_the_tea
     mine = decide(bob, verdict)
     alice.remember(VALUE.upper(), scope=Scope.TEAM)
     alice.remember(OTHER, scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
 
-    bob.sync(Line(team, writer("bob")))
+    bob.team.sync(Line(team, writer("bob")))
     assert standing(bob) == [OTHER]
-    assert bob.audit() == ()
+    assert bob.maintenance.audit() == ()
 
     if verdict == "rejected":
         bob.restore(mine)
-        bob.sync(Line(team, writer("bob")))
+        bob.team.sync(Line(team, writer("bob")))
         assert VALUE.upper() in standing(bob)
     assert sorted(standing(alice)) == sorted([VALUE.upper(), OTHER])
 
@@ -495,13 +496,13 @@ def test_a_rejected_memory_of_the_team_keeps_its_history_when_it_is_read_again(
 ) -> None:
     alice, carol = member("alice"), member("carol")
     rejected = decide(alice, "rejected", scope=Scope.TEAM)
-    alice.sync(Line(team, reviewer("alice")))
-    carol.sync(Line(team, writer("carol")))
-    carol.logout()
-    carol.sync(Line(team, writer("carol")))
+    alice.team.sync(Line(team, reviewer("alice")))
+    carol.team.sync(Line(team, writer("carol")))
+    carol.team.logout()
+    carol.team.sync(Line(team, writer("carol")))
 
     assert carol.show(rejected).status is Status.RETRACTED
-    assert [step.what for step in carol.history(rejected)] == ["remembered", "rejected"]
+    assert [step.what for step in carol.history.steps(rejected)] == ["remembered", "rejected"]
 
 
 # -- imprints ------------------------------------------------------------------------------------------
@@ -527,7 +528,7 @@ def test_an_imprint_that_is_not_well_formed_finds_nothing_and_harms_nothing(bent
 def test_stores_erased_before_there_were_imprints_still_refuse_the_value(open_mind: Open) -> None:
     mind = open_mind()
     decide(mind, "erased")
-    mind._store.db.execute("DELETE FROM erased_texts")
+    mind._context.store.db.execute("DELETE FROM erased_texts")
 
     with pytest.raises(Refused):
         mind.remember(VALUE)

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from hivemind import Hivemind, Kind, Scope
+from hivemind.app.context import Context
 from hivemind.curate import erase
 from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
 from hivemind.hub import exchange
@@ -65,7 +66,7 @@ def device(tmp_path: Path, clock: Clock) -> Iterator[Opened]:
     def open_for(person: str, channel: Channel = Channel.PERSON) -> Hivemind:
         home = tmp_path / person
         who = Writer(actor=person, channel=channel)
-        mind = Hivemind(Store.open(home), Settings(home=home, person=person), REPOSITORY, who, clock)
+        mind = Hivemind(Context(Store.open(home), Settings(home=home, person=person), REPOSITORY, who, clock))
         opened.append(mind)
         return mind
 
@@ -83,13 +84,13 @@ def test_what_one_remembers_for_the_team_another_recalls(team: Store, device: Op
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
     alice.remember("My own note about lunch")
 
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
 
     found = bob.recall("when do deploys run?").hits[0].memory
     assert (found.text, found.owner, found.trust) == ("Deploys run on Fridays", "alice", Trust.HIGH)
     assert texts(bob) == ["Deploys run on Fridays"]
-    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
+    assert (alice.maintenance.audit(), bob.maintenance.audit(), log.verify(team.db)) == ((), (), [])
 
 
 def test_nothing_private_is_on_the_wire(team: Store, device: Opened) -> None:
@@ -100,7 +101,7 @@ def test_nothing_private_is_on_the_wire(team: Store, device: Opened) -> None:
     alice.recall("zebra port")
     line = Line(team, writer("alice"))
 
-    alice.sync(line)
+    alice.team.sync(line)
 
     said = "".join(line.wire)
     assert "9090" in said
@@ -112,7 +113,7 @@ def test_nothing_private_is_on_the_wire(team: Store, device: Opened) -> None:
 def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(device: Opened) -> None:
     alice = device("alice")
     alice.remember("For all of us", scope=Scope.TEAM)
-    db = alice._store.db
+    db = alice._context.store.db
     chain = db.value("SELECT key FROM devices WHERE shared = 1")
 
     for smuggling in (
@@ -124,29 +125,29 @@ def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(devic
         with pytest.raises(apsw.ConstraintError):
             db.execute(smuggling)
 
-    assert len(shared.of_chain(db, alice._store.chain, 0, 10)) == 1
+    assert len(shared.of_chain(db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     kept = alice.remember("Standup is at ten", scope=Scope.TEAM)
     gone = alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
     bob.recall("xylophone42 vault")
     before = len(unread(team))
 
     alice.erase(gone.id)
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
     waiting = unread(team)
-    brought = bob.sync(Line(team, writer("bob")))
+    brought = bob.team.sync(Line(team, writer("bob")))
 
     assert brought.erased == 1
     assert texts(bob) == texts(alice) == [kept.text]
     assert (before, [one.person for one in waiting], unread(team)) == (0, ["bob"], [])
     assert residue(tmp_path, b"xylophone42") == []
     assert residue(tmp_path, b"Standup") != []
-    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
+    assert (alice.maintenance.audit(), bob.maintenance.audit(), log.verify(team.db)) == ((), (), [])
     with pytest.raises(Refused, match="erased before"):
         bob.remember("the VAULT code is xylophone42")
 
@@ -155,24 +156,24 @@ def test_an_edit_of_an_old_version_is_a_dispute_until_somebody_settles_it(team: 
     alice, bob = device("alice"), device("bob")
     lines = Line(team, reviewer("alice")), Line(team, writer("bob"))
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
-    alice.sync(lines[0])
-    bob.sync(lines[1])
-    alice.revise(memory.id, "Tests run with nox")
-    bob.revise(memory.id, "Tests run with pytest")
-    bob.revise(memory.id, "Tests run with pytest -n 2")
+    alice.team.sync(lines[0])
+    bob.team.sync(lines[1])
+    alice.edit(memory.id, "Tests run with nox")
+    bob.edit(memory.id, "Tests run with pytest")
+    bob.edit(memory.id, "Tests run with pytest -n 2")
 
     for mind, line in ((alice, lines[0]), (bob, lines[1]), (alice, lines[0])):
-        mind.sync(line)
+        mind.team.sync(line)
 
     for mind in (alice, bob):
         known = mind.show(memory.id)
         assert (known.text, known.status) == ("Tests run with nox", Status.DISPUTED)
         assert [(rival.by, rival.text) for rival in known.rivals] == [("bob", "Tests run with pytest -n 2")]
-        assert "pytest -n 2" in mind.review()[0].why
+        assert "pytest -n 2" in mind.review.queue()[0].why
         assert any("pytest -n 2" in step.what for step in mind.explain(memory.id).history)
-    alice.revise(memory.id, "Tests run with nox -- -n 2")
-    alice.sync(lines[0])
-    bob.sync(lines[1])
+    alice.edit(memory.id, "Tests run with nox -- -n 2")
+    alice.team.sync(lines[0])
+    bob.team.sync(lines[1])
     for mind in (alice, bob):
         known = mind.show(memory.id)
         assert (known.text, known.status, known.rivals) == ("Tests run with nox -- -n 2", Status.ACTIVE, ())
@@ -183,15 +184,15 @@ def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, d
     line = {mind: Line(team, reviewer(mind.speaker)) for mind in (alice, bob, carol)}
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     for mind in (alice, bob, carol):
-        mind.sync(line[mind])
+        mind.team.sync(line[mind])
     for mind, text in ((alice, "by nox"), (bob, "by pytest"), (carol, "by make")):
-        mind.revise(memory.id, f"Tests run {text}")
+        mind.edit(memory.id, f"Tests run {text}")
     for mind in (alice, bob, alice):
-        mind.sync(line[mind])
+        mind.team.sync(line[mind])
 
     alice.approve(memory.id)
     for mind in (alice, carol, bob, alice):
-        mind.sync(line[mind])
+        mind.team.sync(line[mind])
 
     for mind in (alice, bob, carol):
         known = mind.show(memory.id)
@@ -202,33 +203,33 @@ def test_approving_settles_the_edits_that_were_read_and_no_others(team: Store, d
 def test_what_goes_beyond_a_role_is_refused_and_undone_on_the_device(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
 
     bob.reject(memory.id)
     bob.tag(memory.id, ["testing"])
-    done = bob.sync(Line(team, writer("bob")))
+    done = bob.team.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only a reviewer may decide about the team's memories"]
     assert (bob.show(memory.id).status, bob.show(memory.id).tags) == (Status.ACTIVE, ("testing",))
-    assert (bob.audit(), log.verify(team.db)) == ((), [])
+    assert (bob.maintenance.audit(), log.verify(team.db)) == ((), [])
 
 
 def test_a_writer_cannot_erase_what_a_colleague_wrote_and_nothing_changes(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
     own = bob.remember("Linting runs with ruff", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
 
     with pytest.raises(Refused, match="only its author or a reviewer may erase it"):
         bob.erase(memory.id)
 
     assert sorted(texts(bob)) == ["Linting runs with ruff", "Tests run with tox"]
     assert bob.erase(own.id).is_complete
-    bob.sync(Line(team, reviewer("bob")))
+    bob.team.sync(Line(team, reviewer("bob")))
     assert bob.erase(memory.id).is_complete
-    assert bob.sync(Line(team, reviewer("bob"))).refused == ()
+    assert bob.team.sync(Line(team, reviewer("bob"))).refused == ()
     assert texts(bob) == []
 
 
@@ -237,36 +238,36 @@ def test_an_erasure_that_only_the_hub_refuses_comes_back_and_its_receipt_is_corr
 ) -> None:
     alice, bob = device("alice"), device("bob")
     memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, reviewer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, reviewer("bob")))
 
     # Bob is a reviewer no longer, and his store has not heard of it.
     receipt = bob.erase(memory.id)
-    done = bob.sync(Line(team, writer("bob")))
+    done = bob.team.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
-    corrected = erase.receipt_of(bob._store.db, receipt.batch)
+    corrected = erase.receipt_of(bob._context.store.db, receipt.batch)
     assert corrected is not None
     assert not corrected.is_complete
     assert [(place.name, place.state) for place in corrected.places if place.state != "outside"] == [("hub", "remains")]
     assert texts(bob) == ["Tests run with tox"]
     assert bob.remember("Tests run with tox", scope=Scope.TEAM).id == memory.id
-    assert (bob.audit(), log.verify(team.db)) == ((), [])
+    assert (bob.maintenance.audit(), log.verify(team.db)) == ((), [])
 
 
 def test_metadata_travels_and_an_agents_token_cannot_change_what_a_person_said(team: Store, device: Opened) -> None:
     person, agent = device("alice"), device("codex", Channel.AGENT)
     memory = person.remember("Tests run with tox", scope=Scope.TEAM, metadata={"language": "Python", "size": 3})
-    person.sync(Line(team, writer("alice")))
-    agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    person.team.sync(Line(team, writer("alice")))
+    agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
     assert dict(agent.show(memory.id).metadata) == {"language": "Python", "size": 3}
     annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata({"language": "Go"}))
-    agent._store.record([agent._pen.about(memory, annotation)])
+    agent._context.store.record([agent._context.pen.about(memory, annotation)])
 
-    done = agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
-    person.revise(memory.id, metadata={"size": 4})
-    person.sync(Line(team, writer("alice")))
-    agent.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    done = agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    person.edit(memory.id, metadata={"size": 4})
+    person.team.sync(Line(team, writer("alice")))
+    agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
 
     assert [reason for _, reason in done.refused] == ["it is of higher trust than an agent has"]
     for mind in (person, agent):
@@ -278,12 +279,12 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
     agent, person = device("codex", Channel.AGENT), device("alice")
     token = Member(person="codex", role=role, is_agent=True)
     memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
-    agent._store.record([agent._pen.about(memory, MemoryApproved(memory_id=memory.id))])
-    as_person = replace(agent._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
-    agent._store.record([as_person.about(memory, MemoryTagged(memory_id=memory.id, added=("mine",)))])
+    agent._context.store.record([agent._context.pen.about(memory, MemoryApproved(memory_id=memory.id))])
+    as_person = replace(agent._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    agent._context.store.record([as_person.about(memory, MemoryTagged(memory_id=memory.id, added=("mine",)))])
 
-    done = agent.sync(Line(team, token))
-    person.sync(Line(team, writer("alice")))
+    done = agent.team.sync(Line(team, token))
+    person.team.sync(Line(team, writer("alice")))
 
     assert len(done.refused) == 2
     assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
@@ -291,15 +292,15 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
 
 def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> None:
     alice, mallory = device("alice"), device("mallory")
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
     own = mallory.remember("Tests run with tox", scope=Scope.TEAM)
-    as_alice = replace(mallory._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
-    mallory._store.record([as_alice.about(own, MemoryTagged(memory_id=own.id, added=("alice says so",)))])
-    mallory._settings = replace(mallory._settings, person="alice")
+    as_alice = replace(mallory._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    mallory._context.store.record([as_alice.about(own, MemoryTagged(memory_id=own.id, added=("alice says so",)))])
+    mallory._context.settings = replace(mallory._context.settings, person="alice")
     mallory.remember("Deploys skip the tests", scope=Scope.TEAM)
 
-    done = mallory.sync(Line(team, writer("mallory")))
-    alice.sync(Line(team, writer("alice")))
+    done = mallory.team.sync(Line(team, writer("mallory")))
+    alice.team.sync(Line(team, writer("alice")))
 
     assert {reason for _, reason in done.refused} == {"nobody may write in another member's name"}
     assert (texts(alice), alice.show(own.id).tags) == (["Tests run with tox"], ())
@@ -309,26 +310,27 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.remember("For me alone")
-    theirs = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
-    private = [entry for _, entry in log.sent(alice._store.db.execute(f"{log.ENTRIES} WHERE d.shared = 0"))]
+    theirs = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    private = [entry for _, entry in log.sent(alice._context.store.db.execute(f"{log.ENTRIES} WHERE d.shared = 0"))]
 
     for entries in (theirs, private):
         with pytest.raises(Refused):
-            exchange.push(team, bob._store.chain, entries, writer("bob"), NOW)
+            exchange.push(team, bob._context.store.chain, entries, writer("bob"), NOW)
     with pytest.raises(Refused, match="another member"):
         exchange.hello(team, team.chain, writer("bob"))
-    assert exchange.push(team, alice._store.chain, theirs, writer("alice"), NOW).has == 1
+    assert exchange.push(team, alice._context.store.chain, theirs, writer("alice"), NOW).has == 1
     with pytest.raises(Refused, match="another member"):
-        exchange.push(team, alice._store.chain, theirs, writer("bob"), NOW)
+        exchange.push(team, alice._context.store.chain, theirs, writer("bob"), NOW)
     with pytest.raises(Refused, match="may read"):
-        exchange.push(team, alice._store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
+        exchange.push(team, alice._context.store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
 
 
 def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Opened) -> None:
     alice = device("alice")
     for number in range(4):
         alice.remember(f"Fact number {number}", scope=Scope.TEAM)
-    chain, entries = alice._store.chain, shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+    store = alice._context.store
+    chain, entries = store.chain, shared.of_chain(store.db, store.chain, 0, 10)
 
     after_a_gap = exchange.push(team, chain, entries[2:], writer("alice"), NOW)
     first = exchange.push(team, chain, entries[:2], writer("alice"), NOW)
@@ -336,14 +338,14 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
 
     assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
     with pytest.raises(OutOfStep) as told:
-        device("bob")._store.take_in(entries[1:])
+        device("bob")._context.store.take_in(entries[1:])
     assert told.value.expected == 1
 
 
 def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
     alice = device("alice")
     alice.remember("Fact", scope=Scope.TEAM)
-    (entry,) = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+    (entry,) = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
     assert entry.content is not None
 
     for changed in (
@@ -351,7 +353,7 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
         replace(entry, header=entry.header._replace(prev_hash="1" * 64)),
     ):
         with pytest.raises(Refused):
-            exchange.push(team, alice._store.chain, [changed], writer("alice"), NOW)
+            exchange.push(team, alice._context.store.chain, [changed], writer("alice"), NOW)
     wrongs: tuple[dict[str, object], ...] = (
         {"header": [], "salt": "", "content": None},
         packed(entry) | {"content": "[]"},
@@ -377,8 +379,10 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened,
         after="", fingerprint="1:a:b:c:d:e:20:AAAA",
     )  # fmt: skip
     for anchor in (fine, replace(fine, path=path, fingerprint=fingerprint)):
-        alice._store.record([alice._pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
-    _, good, bad = shared.of_chain(alice._store.db, alice._store.chain, 0, 10)
+        alice._context.store.record(
+            [alice._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))]
+        )
+    _, good, bad = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
 
     assert unpacked(packed(good)) == good
     with pytest.raises(InvalidInput, match="anchor"):
@@ -388,20 +392,20 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened,
 def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Opened) -> None:
     alice = device("alice")
     unknown = UnknownFact(name="memory.dreamed", body="{}")
-    alice._store.record([alice._pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
+    alice._context.store.record([alice._context.pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
 
     with pytest.raises(Refused, match="upgrade"):
-        alice.sync(Line(team, writer("alice")))
-    assert len(shared.of_chain(alice._store.db, alice._store.chain, 0, 10)) == 1
+        alice.team.sync(Line(team, writer("alice")))
+    assert len(shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, other = device("alice"), Store.open(tmp_path / "other")
     alice.remember("For all of us", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
 
     with pytest.raises(Refused, match="another team"):
-        alice.sync(Line(other, writer("alice")))
+        alice.team.sync(Line(other, writer("alice")))
     assert log.end(other.db) == 0
     other.close()
 
@@ -411,24 +415,24 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
 ) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("The vault code is xylophone42", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
     bob.remember("Bob shared this", scope=Scope.TEAM)
-    bob.sync(Line(team, writer("bob")))
+    bob.team.sync(Line(team, writer("bob")))
     unsent = bob.remember("Bob was offline", scope=Scope.TEAM)
     private = bob.remember("Bob's own")
-    before = bob.caveat()
+    before = bob.browse.search_caveat()
 
     clock.now += timedelta(days=61)
-    assert bob.let_lease_lapse()
+    assert bob.team.let_lease_lapse()
 
     assert texts(bob) == [unsent.text, private.text]
     assert residue(tmp_path / "bob", b"xylophone42") == []
-    assert "hivemind sync" in bob.caveat()
+    assert "hivemind sync" in bob.browse.search_caveat()
     assert "hivemind sync" not in before
-    assert bob.audit() == ()
-    bob.sync(Line(team, writer("bob")))
+    assert bob.maintenance.audit() == ()
+    bob.team.sync(Line(team, writer("bob")))
     assert len(texts(bob)) == 4
-    assert (bob.audit(), bob.let_lease_lapse()) == ((), False)
+    assert (bob.maintenance.audit(), bob.team.let_lease_lapse()) == ((), False)
 
 
 def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Opened) -> None:
@@ -436,11 +440,11 @@ def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device:
     original = alice.remember("Build with make", subject="build", sources=["Makefile:3"])
     line = Line(team, writer("alice"))
 
-    (preview,) = alice.publish([original.id], dry_run=True)
-    (published,) = alice.publish([original.id])
-    again = alice.publish([original.id])
-    alice.sync(line)
-    bob.sync(Line(team, writer("bob")))
+    (preview,) = alice.team.publish([original.id], dry_run=True)
+    (published,) = alice.team.publish([original.id])
+    again = alice.team.publish([original.id])
+    alice.team.sync(line)
+    bob.team.sync(Line(team, writer("bob")))
 
     assert (preview.text, preview.copy) == ("Build with make", "")
     assert again[0].copy == published.copy
@@ -449,52 +453,52 @@ def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device:
     assert original.id not in "".join(line.wire)
     assert alice.show(original.id).status is Status.ACTIVE
     with pytest.raises(InvalidInput, match="scope team"):
-        alice.publish([published.copy])
+        alice.team.publish([published.copy])
     with pytest.raises(InvalidInput, match="scope user"):
-        alice.publish([alice.remember("Mine", scope=Scope.USER).id])
+        alice.team.publish([alice.remember("Mine", scope=Scope.USER).id])
 
 
 def test_erasing_an_original_erases_its_copy_everywhere(team: Store, device: Opened, tmp_path: Path) -> None:
     alice, bob = device("alice"), device("bob")
     original = alice.remember("The vault code is xylophone42")
-    alice.publish([original.id])
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.publish([original.id])
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
 
     alice.erase(original.id)
-    alice.sync(Line(team, writer("alice")))
-    bob.sync(Line(team, writer("bob")))
+    alice.team.sync(Line(team, writer("alice")))
+    bob.team.sync(Line(team, writer("bob")))
 
     assert residue(tmp_path, b"xylophone42") == []
-    assert (alice.audit(), bob.audit(), log.verify(team.db)) == ((), (), [])
+    assert (alice.maintenance.audit(), bob.maintenance.audit(), log.verify(team.db)) == ((), (), [])
 
 
 def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: Opened) -> None:
     alice, bob = device("alice"), device("bob")
     alice.remember("Deploys run on Fridays", scope=Scope.TEAM)
-    alice.sync(Line(team, writer("alice")))
+    alice.team.sync(Line(team, writer("alice")))
 
     class Confused(Line):
         def pull(self, device: str, after: int, limit: int) -> Page:
             return super().pull(device, after + 1, limit)
 
     with pytest.raises(Unavailable):
-        bob.sync(Confused(team, writer("bob")))
-    bob.sync(Line(team, writer("bob")))
+        bob.team.sync(Confused(team, writer("bob")))
+    bob.team.sync(Line(team, writer("bob")))
     assert texts(bob) == ["Deploys run on Fridays"]
 
 
 def test_publishing_redacts_again_and_says_what_stays_here(device: Opened) -> None:
     alice = device("alice")
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    careless = replace(alice._pen, redact=str)
+    careless = replace(alice._context.pen, redact=str)
     source = Source(channel=Channel.DERIVED, actor="codex", session_id="s1", event="e1", quote="you said so")
     fact = MemoryRemembered(
         memory_id=MemoryId("a" * 32), kind=Kind.FACT, text=f"Push with {secret}", owner="alice", sources=(source,)
     )
-    alice._store.record([careless.event(fact, Scope.PROJECT, REPOSITORY.id)])
+    alice._context.store.record([careless.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
-    (published,) = alice.publish(["aaaa"])
+    (published,) = alice.team.publish(["aaaa"])
 
     copy = alice.show(published.copy)
     assert secret not in copy.text
@@ -510,10 +514,10 @@ def test_a_copy_is_believed_no_further_than_its_original(device: Opened) -> None
     alice, agent = device("alice"), device("codex", Channel.AGENT)
     said = agent.remember("Tests run with tox")
     alice_said = alice.remember("Lint runs with ruff")
-    agent._writer = alice._writer
+    agent._context.author = alice._context.author
 
-    assert agent.publish([said.id])[0].channel is Channel.AGENT
-    assert alice.publish([alice_said.id])[0].channel is Channel.PERSON
+    assert agent.team.publish([said.id])[0].channel is Channel.AGENT
+    assert alice.team.publish([alice_said.id])[0].channel is Channel.PERSON
 
 
 def test_a_private_dispute_with_a_team_memory_stays_private(team: Store, device: Opened) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
+from hivemind.app.context import Context
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import MemoryId, derived
 from hivemind.model.memory import Channel, Kind, Source, Status
@@ -24,7 +25,7 @@ FORGED = {"channel": "person", "trust": "high", "status": "active", "actor": "al
 
 def device(home: Path, person: str, channel: Channel, clock: Clock) -> Hivemind:
     who, here = Writer(actor=person, channel=channel), Repository(id="remote:example.org/acme/api", root="/nowhere")
-    return Hivemind(Store.open(home / person), Settings(home=home / person, person=person), here, who, clock)
+    return Hivemind(Context(Store.open(home / person), Settings(home=home / person, person=person), here, who, clock))
 
 
 def test_over_http_no_field_makes_an_agents_word_a_persons(served: Served, team: str, tally: Tally) -> None:
@@ -55,21 +56,21 @@ def test_what_an_agents_device_pushes_is_no_more_on_another_laptop(
     robot, alice = device(tmp_path, "robot", channel, clock), device(tmp_path, "alice", Channel.PERSON, clock)
     token = Member(person="robot", role=Role.ADMIN, is_agent=True)
     alice.remember("Deploys run from main", kind=Kind.CONVENTION, scope=Scope.TEAM)
-    alice.sync(Line(hub, writer("alice")))
+    alice.team.sync(Line(hub, writer("alice")))
     lying = (Source(channel=Channel.PERSON, actor="alice"),)
     texts = [text for text in injections() if text.strip()]
-    as_alice = replace(robot._pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    as_alice = replace(robot._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
     for text in texts:
         sent = MemoryRemembered(
             memory_id=MemoryId(derived("forged", text)), kind=Kind.CONVENTION, text=text, owner="alice", sources=lying
         )
         approved = MemoryApproved(memory_id=sent.memory_id)
-        robot._store.record(
-            [pen.event(fact, Scope.TEAM, "") for pen, fact in ((robot._pen, sent), (as_alice, approved))]
+        robot._context.store.record(
+            [pen.event(fact, Scope.TEAM, "") for pen, fact in ((robot._context.pen, sent), (as_alice, approved))]
         )
 
-    done = robot.sync(Line(hub, token))
-    alice.sync(Line(hub, writer("alice")))
+    done = robot.team.sync(Line(hub, token))
+    alice.team.sync(Line(hub, writer("alice")))
 
     arrived = [one for one in alice.list(limit=10_000, statuses=list(Status)) if one.text != "Deploys run from main"]
     brief = alice.brief().text

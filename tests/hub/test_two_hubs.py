@@ -90,8 +90,8 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
             for number in range(EACH):
                 mind.remember(f"{person} found out fact number {number}", scope=Scope.TEAM)
                 if number % 3 == 0:
-                    mind.sync(line)
-            mind.sync(line)
+                    mind.team.sync(line)
+            mind.team.sync(line)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ("alice", "bob")))

@@ -27,7 +27,7 @@ def test_the_brief_says_what_holds_here_and_nothing_else(open_mind: Open, make_r
     mind.remember("Maybe use yarn", kind=Kind.CONVENTION, propose=True)
     mind.remember("The database is called heron")
     open_mind(here, writer=AGENT).remember("The sky was grey", kind=Kind.FACT)
-    mind.retract(mind.remember("Six spaces", kind=Kind.CONVENTION).id)
+    mind.forget(mind.remember("Six spaces", kind=Kind.CONVENTION).id)
 
     said = mind.brief().text
 
@@ -40,7 +40,7 @@ def test_the_brief_says_what_holds_here_and_nothing_else(open_mind: Open, make_r
 def test_what_is_in_doubt_is_said_to_be(mind: Hivemind) -> None:
     one = mind.remember("Builds run with make", kind=Kind.PROCEDURE)
     other = mind.remember("Never call make, use ninja", kind=Kind.PROCEDURE)
-    mind.dispute(one.id, other.id)
+    mind.review.dispute(one.id, other.id)
     mind.remember("Four spaces", kind=Kind.CONVENTION)
 
     before, doubts = mind.brief().text.split("## In doubt: verify before acting")
@@ -99,7 +99,7 @@ def test_doubts_stay_within_the_budget_of_the_brief(open_mind: Open, make_reposi
     said = mind.brief().text
 
     assert "## In doubt" in said
-    assert tokens(said) <= mind._settings.brief_tokens
+    assert tokens(said) <= mind._context.settings.brief_tokens
 
 
 def test_the_brief_is_the_same_each_time_but_for_its_receipt(mind: Hivemind) -> None:
@@ -152,7 +152,7 @@ def test_a_session_is_not_told_twice_and_receipts_say_what_it_was_told(open_mind
     silent = [agent.brief().text, agent.on_prompt("is the staging database heron?").text]
     agent.recall("staging database", limit=1)
 
-    shown = [line.memory_id for line in agent.receipts("s9")]
+    shown = [line.memory_id for line in agent.history.receipts("s9")]
     assert silent == ["", ""]
     assert sorted(shown) == sorted([decision.id, fact.id, fact.id])
 

@@ -163,11 +163,11 @@ def test_what_a_memory_is_tied_to_outlives_a_rebuild_and_is_in_its_history(shop:
     mind = open_mind(shop)
     (memory,) = mind.remember_all([Claim(text=JWT, scope=Scope.TEAM, links=[LINK])])
 
-    mind.rebuild()
+    mind.maintenance.rebuild()
 
     assert mind.show(memory.id) == memory
     assert [anchor.commit for anchor in memory.anchors] == [git(shop, "rev-parse", "HEAD")]
-    assert [step.what for step in mind.history(memory.id)] == ["remembered", f"tied to {LINK}"]
+    assert [step.what for step in mind.history.steps(memory.id)] == ["remembered", f"tied to {LINK}"]
 
 
 QUESTION = "what does auth use as JWT library, and for which reasons?"
@@ -386,7 +386,7 @@ def test_verifying_takes_hold_of_the_code_as_it_is_now_and_is_on_record(asked: H
     assert (verified.exit_code, place) == (0, 1)
     assert (healed.labels, code_of(healed).score) == ((), 1.0)
     assert healed.memory.about == (f"{PATH}::authenticate",)
-    what = [(step.what, step.event.actor) for step in asked.history(doubted.memory.id)]
+    what = [(step.what, step.event.actor) for step in asked.history.steps(doubted.memory.id)]
     assert what[-2:] == [("verified: read it", "ada"), (f"tied to {PATH}::authenticate", "ada")]
 
 
@@ -396,12 +396,12 @@ def test_a_new_wording_is_about_the_code_of_today(asked: Hivemind, shop: Path) -
     rewrite(shop)
     _, doubted = recalled(asked)
 
-    revised = asked.revise(doubted.memory.id, f"{JWT}, and gives up slowly")
-    named = asked.revise(plain.id, "Deploys call find_record() on Fridays")
+    revised = asked.edit(doubted.memory.id, f"{JWT}, and gives up slowly")
+    named = asked.edit(plain.id, "Deploys call find_record() on Fridays")
 
     assert doubted.labels
     assert [anchor.label for anchor in revised.anchors] == [LINK]
-    assert asked.stale() == ()
+    assert asked.code.stale() == ()
     assert [anchor.label for anchor in named.anchors] == [f"{PATH}::find_record"]
 
 
@@ -409,7 +409,7 @@ def test_verifying_what_is_gone_lets_go_of_it(asked: Hivemind, shop: Path) -> No
     swap(shop, BODY, "")
     _, doubted = recalled(asked)
 
-    asked.verify(doubted.memory.id)
+    asked.review.verify(doubted.memory.id)
     _, healed = recalled(asked)
 
     assert (len(doubted.labels), healed.labels, healed.memory.anchors) == (1, (), ())
@@ -476,9 +476,9 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
     asked.remember("Tills round to whole coins", links=["shop/till.py::Till"])
 
-    symbol = asked.related(f"{PATH}::find_record")
-    folder = asked.related("auth")
-    task = asked.related("how long are profiles cached?")
+    symbol = asked.code.related(f"{PATH}::find_record")
+    folder = asked.code.related("auth")
+    task = asked.code.related("how long are profiles cached?")
 
     assert [hit.memory.text for hit in symbol.recall.hits] == [
         "Records are found by name", JWT, "Profiles are cached for a minute",
@@ -502,14 +502,14 @@ def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str 
         )
         for what, path in touched
     ]  # fmt: skip
-    mind._store.record(
-        [mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
+    mind._context.store.record(
+        [mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
     )
 
 
 def near(mind: Hivemind, target: str) -> dict[str, tuple[str, ...]]:
     """The files that bear on something, as far as sessions say so, and why."""
-    told = {file.path: file.why for file in mind.related(target).files}
+    told = {file.path: file.why for file in mind.code.related(target).files}
     return {path: why for path, why in told.items() if any("touched together" in reason for reason in why)}
 
 
@@ -519,7 +519,7 @@ def test_files_touched_in_one_session_are_related_by_any_name(asked: Hivemind, s
     observed(asked, "s2", ("edit", "shop/report.py"))
     observed(asked, "s3", ("read", PATH), ("fail", "shop/report.py"))
 
-    related = asked.related(target)
+    related = asked.code.related(target)
 
     assert [*near(asked, target)] == (["shop/till.py", PATH] if target == "auth" else ["shop/till.py"])
     assert "touched together in a session: edited" in near(asked, target)["shop/till.py"]
@@ -547,7 +547,7 @@ def test_sessions_of_other_repositories_and_files_that_are_gone_are_not_told(
     assert [one.id for one in told.sessions] == ["ours"]
     assert {file.path for file in told.files} == {PATH, "shop/report.py"}
     assert (later.files, later.sessions) == ((), ())
-    assert [one.id for one in elsewhere.related("auth").recall.sessions] == ["theirs"]
+    assert [one.id for one in elsewhere.code.related("auth").recall.sessions] == ["theirs"]
 
 
 def test_a_session_in_another_worktree_counts_for_this_one(asked: Hivemind, shop: Path, open_mind: Open) -> None:
@@ -586,7 +586,9 @@ def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_ot
     write(shop, "auth/tokens/keys.py", "KEY = 1\n")
     asked.remember("The package is to be replaced in May", links=["auth"])
 
-    told = {target: asked.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")}
+    told = {
+        target: asked.code.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
+    }
 
     assert {target: "replaced in May" in text for target, text in told.items()} == {
         "auth/tokens/keys.py": True, "auth": True, "shop/till.py": False,
@@ -640,7 +642,7 @@ def test_what_was_verified_is_followed_through_a_rename_and_a_move_at_once(asked
     rewrite(shop)
     commit(shop)
     [known] = [hit.memory for hit in asked.recall("jwt library").hits if hit.memory.text == JWT]
-    asked.verify(known.id)
+    asked.review.verify(known.id)
     (shop / PATH).write_text((shop / PATH).read_text().replace("authenticate_user", "sign_in"))
     (shop / PATH).rename(shop / "auth/door.py")
     commit(shop)
@@ -680,7 +682,7 @@ def test_the_doctor_says_whether_the_tree_can_be_followed(
 
 def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Open) -> None:
     mind, stop, seen = open_mind(shop), Event(), Queue[int]()
-    thread = Thread(target=mind.watch, args=(stop, seen.put))
+    thread = Thread(target=mind.code.watch, args=(stop, seen.put))
     thread.start()
 
     for attempt in range(100):
@@ -693,8 +695,8 @@ def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Ope
     thread.join(timeout=30)
 
     assert not thread.is_alive()
-    assert open_mind(shop).related("late").recall.hits == ()
-    assert [one.qualified for one in open_mind(shop).symbols("late.py")] == ["", "late"]
+    assert open_mind(shop).code.related("late").recall.hits == ()
+    assert [one.qualified for one in open_mind(shop).code.symbols("late.py")] == ["", "late"]
 
 
 def test_erasing_is_complete_also_where_another_memory_is_tied_to_the_same_code(asked: Hivemind) -> None:

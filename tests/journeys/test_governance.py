@@ -25,7 +25,7 @@ def texts(found: Recall) -> list[str]:
 
 
 def exported(mind: Hivemind) -> list[str]:
-    return list(mind.export_lines(everywhere=True))
+    return list(mind.files.export_lines(everywhere=True))
 
 
 # -- contradiction ---------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_a_possible_conflict_is_labelled_newer_first_and_changes_no_status(mind:
     older = mind.remember("The API uses Redis", kind=Kind.DECISION)
     newer = mind.remember("The API uses Postgres", kind=Kind.DECISION)
 
-    assert mind.possible_conflicts(newer) == (mind.show(older.id),)
+    assert mind.review.possible_conflicts(newer) == (mind.show(older.id),)
     assert mind.show(older.id).status is mind.show(newer.id).status is Status.ACTIVE
     for found in (mind.recall("What does the API use: Redis?"), mind.context("What does the API use?"), mind.brief()):
         first, second = found.text.index("uses Postgres"), found.text.index("uses Redis")
@@ -71,7 +71,7 @@ def test_what_came_without_being_compared_is_labelled_where_it_is_shown(open_min
     mind = open_mind(root)
     (root / "AGENTS.md").write_text("- The API port is 8080\n- Reviews need two people\n")
     said = mind.remember("The API port is 9090")
-    mind.sync_files()
+    mind.files.sync_instructions()
 
     port = mind.recall("API port")
     assert {hit.memory.text: bool(hit.may_conflict) for hit in port.hits[:2]} == {
@@ -127,7 +127,7 @@ def test_taking_one_side_back_ends_the_dispute(mind: Hivemind) -> None:
     old = mind.remember("API port is 8080")
     new = mind.remember("API port is 9090")
 
-    mind.retract(new.id, reason="misread")
+    mind.forget(new.id, reason="misread")
 
     assert mind.show(old.id).status is Status.ACTIVE
     assert texts(mind.recall("API port")) == ["API port is 8080"]
@@ -138,7 +138,7 @@ def test_one_subject_has_one_current_value(mind: Hivemind) -> None:
     second = mind.remember("Coolify runs everything", subject="deploy-target")
 
     assert second.status is Status.DISPUTED
-    assert [memory.text for memory in mind.history_of_subject("deploy-target")] == [
+    assert [memory.text for memory in mind.history.of_subject("deploy-target")] == [
         "Ship to Vercel",
         "Coolify runs everything",
     ]
@@ -181,13 +181,13 @@ def test_review_lists_what_waits_and_approval_raises_trust(open_mind: Open) -> N
     proposal = agent.remember("Lint with ruff", kind=Kind.CONVENTION, propose=True)
     assert texts(person.recall("lint ruff")) == []
 
-    waiting = person.review()
+    waiting = person.review.queue()
     approved = person.approve(proposal.id)
 
     assert [one.memory.id for one in waiting] == [proposal.id]
     assert (approved.status, approved.trust) == (Status.ACTIVE, Trust.HIGH)
     assert texts(person.recall("lint ruff")) == ["Lint with ruff"]
-    assert person.review() == ()
+    assert person.review.queue() == ()
 
 
 def test_an_agent_cannot_approve_reject_restore_erase_or_roll_back_and_the_refusal_is_on_record(
@@ -198,19 +198,19 @@ def test_an_agent_cannot_approve_reject_restore_erase_or_roll_back_and_the_refus
     tries: list[Callable[[], object]] = [
         lambda: agent.approve(memory.id),
         lambda: agent.reject(memory.id),
-        lambda: agent.retract(memory.id),
+        lambda: agent.forget(memory.id),
         lambda: agent.restore(memory.id),
         lambda: agent.erase(memory.id),
-        lambda: agent.revise(memory.id, "Deploys run on Mondays"),
-        lambda: agent.rollback(Selection(agent="ada")),
-        lambda: agent.import_lines([], approve=True),
+        lambda: agent.edit(memory.id, "Deploys run on Mondays"),
+        lambda: agent.review.rollback(Selection(agent="ada")),
+        lambda: agent.files.import_lines([], approve=True),
     ]
 
     for attempt in tries:
         with pytest.raises(Refused):
             attempt()
 
-    refusals = [entry for entry in person.log() if entry.fact == "write.refused"]
+    refusals = [entry for entry in person.history.log() if entry.fact == "write.refused"]
     assert len(refusals) == len(tries)
     assert person.show(memory.id) == memory
 
@@ -252,12 +252,12 @@ def test_nothing_that_happens_later_brings_a_rejected_value_back(mind: Hivemind,
     mind.reject(memory.id, reason="never true")
 
     with pytest.raises(Refused):
-        mind.revise(other.id, "Deploys run on Fridays")
+        mind.edit(other.id, "Deploys run on Fridays")
     with pytest.raises(Refused):
         mind.remember("Deploys run on Fridays", replaces=[other.id])
     clock.advance(days=400)
-    mind.rebuild()
-    imported = mind.import_lines(lines, approve=True)
+    mind.maintenance.rebuild()
+    imported = mind.files.import_lines(lines, approve=True)
     with pytest.raises(Refused):
         mind.remember("Deploys run on Fridays")
 
@@ -301,19 +301,19 @@ def polarity(mind: Hivemind) -> tuple[str, str, str]:
 
 def retraction(mind: Hivemind) -> tuple[str, str, str]:
     old = mind.remember("The build tool is Bazel")
-    mind.retract(old.id, reason="there is no build tool")
+    mind.forget(old.id, reason="there is no build tool")
     return "Bazel", "", old.id
 
 
 def partial(mind: Hivemind) -> tuple[str, str, str]:
     memory = mind.remember("The build tool is Bazel and it runs on port 8081")
-    mind.revise(memory.id, "The build tool is Make and it runs on port 8081", reason="half of it was wrong")
+    mind.edit(memory.id, "The build tool is Make and it runs on port 8081", reason="half of it was wrong")
     return "Bazel", "8081", memory.id
 
 
 def bounded(mind: Hivemind) -> tuple[str, str, str]:
     memory = mind.remember("The build tool is Bazel")
-    mind.revise(memory.id, valid_to="2026-02-01", reason="until the migration")
+    mind.edit(memory.id, valid_to="2026-02-01", reason="until the migration")
     return "Bazel", "", memory.id
 
 
@@ -327,7 +327,7 @@ def unqualified(found: Recall, stale: str) -> list[str]:
 
 def current_words(mind: Hivemind) -> list[str]:
     """What the index holds of memories that are believed without reserve."""
-    rows = mind._store.db.execute(
+    rows = mind._context.store.db.execute(
         "SELECT words.text FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
         " WHERE p.until = '' AND m.status = 'active' AND m.valid_to = ''"
     )
@@ -344,10 +344,10 @@ def test_corrections_hold_a_matrix_of_five_shapes_and_five_looks(
         question = "build tool Bazel Make squash commits port"
         answer = mind.recall(question)
         lines = exported(mind)
-        mind.rebuild()
-        mind.import_lines(lines, approve=True)
+        mind.maintenance.rebuild()
+        mind.files.import_lines(lines, approve=True)
         later = mind.recall(question)
-        known = mind.history(memory_id)
+        known = mind.history.steps(memory_id)
         rows[shape.__name__] = {
             "current answer": current in " ".join(texts(answer)) if current else True,
             "no stale value": not unqualified(answer, stale),
@@ -381,8 +381,8 @@ def test_what_was_believed_and_what_was_true_are_two_questions(mind: Hivemind, c
 
 
 def snapshot(mind: Hivemind) -> list[tuple[object, ...]]:
-    memories = mind._store.db.execute("SELECT * FROM memories ORDER BY id")
-    words = mind._store.db.execute(
+    memories = mind._context.store.db.execute("SELECT * FROM memories ORDER BY id")
+    words = mind._context.store.db.execute(
         "SELECT m.id, w.text, w.context, w.around, p.since, p.until FROM words w JOIN passages p ON p.key = w.rowid"
         " JOIN memories m ON m.key = p.memory ORDER BY 1, 2"
     )
@@ -397,18 +397,18 @@ def test_rolling_back_a_poisoned_batch_equals_never_having_learned_it(open_mind:
     mind = open_mind()
     mind.remember("API port is 8080")
     mind.remember("Deploys need a review")
-    mind.catch_up()
+    mind.maintenance.catch_up()
     before = snapshot(mind)
 
-    batch = mind.import_lines(poison, approve=True).batch
+    batch = mind.files.import_lines(poison, approve=True).batch
     assert snapshot(mind) != before
-    name, changes = mind.rollback(Selection(batch=batch))
+    name, changes = mind.review.rollback(Selection(batch=batch))
 
     assert snapshot(mind) == before
     assert len(changes) >= 3
-    assert mind.undo_rollback(name) == len(changes)
+    assert mind.review.undo_rollback(name) == len(changes)
     assert "API port is 6666" in texts(mind.recall("API port"))
-    mind.rebuild()
+    mind.maintenance.rebuild()
     assert "API port is 6666" in texts(mind.recall("API port"))
 
 
@@ -417,7 +417,7 @@ def test_a_dry_run_shows_and_changes_nothing(open_mind: Open) -> None:
     person.remember("Deploys run on Fridays")
     agent.remember("Reviews happen on Mondays")
 
-    _, changes = person.rollback(Selection(session="s1"), dry_run=True)
+    _, changes = person.review.rollback(Selection(session="s1"), dry_run=True)
 
     assert [(change.before and change.before.text, change.after) for change in changes] == [
         ("Reviews happen on Mondays", None)
@@ -430,16 +430,16 @@ def test_a_dry_run_shows_and_changes_nothing(open_mind: Open) -> None:
 
 def observe(mind: Hivemind, said: str) -> None:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=Seen.PROMPT, text=said)
-    event = mind._pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
-    mind._store.record([event])
+    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    mind._context.store.record([event])
 
 
 def test_erasing_reaches_every_place_and_leaves_no_byte(mind: Hivemind, home: Path) -> None:
     secret = "OPAL7741-magenta-walrus"
     memory = mind.remember(f"The launch word is {secret}", tags=["launch"])
-    mind.revise(memory.id, f"The launch word was {secret} until May")
+    mind.edit(memory.id, f"The launch word was {secret} until May")
     mind.remember("The launch is on Tuesday")
-    mind.catch_up()
+    mind.maintenance.catch_up()
     mind.recall(f"what about {secret}")
     observe(mind, f"please note {secret}")
     (home / "spool").write_text(f"claude-code\tStop\t2026\t{{{secret}}}\nclaude-code\tStop\t2026\t{{other}}\n")
@@ -453,7 +453,7 @@ def test_erasing_reaches_every_place_and_leaves_no_byte(mind: Hivemind, home: Pa
     assert residue(home, b"The launch is on Tuesday") != []
     states = {place.name: place.state for place in receipt.places}
     assert (states["memories"], states["files"], states["exports"]) == ("done", "done", "outside")
-    assert mind.audit() == ()
+    assert mind.maintenance.audit() == ()
     with pytest.raises(NotFound, match="was erased"):
         mind.show(memory.id)
 
@@ -467,7 +467,9 @@ def test_erasing_reaches_what_was_derived(mind: Hivemind) -> None:
         owner="ada",
         derived_from=(source.id,),
     )
-    mind._store.record([mind._pen.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)])
+    mind._context.store.record(
+        [mind._context.pen.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)]
+    )
 
     receipt = mind.erase(source.id)
 
@@ -488,21 +490,23 @@ def test_the_thirteen_step_walk_of_forgetting(open_mind: Open, home: Path) -> No
 
     with pytest.raises(Refused):
         mind.remember(fact)
-    assert mind.import_lines(copy, approve=True).new == 0
-    mind.take_in_spool()
-    mind.catch_up()
-    mind.rebuild()
+    assert mind.files.import_lines(copy, approve=True).new == 0
+    mind.sessions.take_in_spool()
+    mind.maintenance.catch_up()
+    mind.maintenance.rebuild()
     mind.close()
     mind = open_mind()
     assert fact not in texts(mind.recall("vault combination"))
     assert "The vault is in the cellar" in texts(mind.recall("vault"))
     tables = ("bodies", "memories", "words", "receipts", "observations", "tombstones")
     for table in tables:
-        assert not [row for row in mind._store.db.execute(f"SELECT * FROM {table}") if "vermilion" in str(row)], table
+        assert not [
+            row for row in mind._context.store.db.execute(f"SELECT * FROM {table}") if "vermilion" in str(row)
+        ], table
     assert residue(home, b"vermilion") == []
     assert receipt.is_complete
-    assert [entry.fact for entry in mind.log() if entry.about == memory.id and entry.event] == ["memory.erased"]
-    assert mind.audit() == ()
+    assert [entry.fact for entry in mind.history.log() if entry.about == memory.id and entry.event] == ["memory.erased"]
+    assert mind.maintenance.audit() == ()
 
 
 def test_erased_content_does_not_come_back_with_a_copy(open_mind: Open, tmp_path: Path) -> None:
@@ -512,7 +516,7 @@ def test_erased_content_does_not_come_back_with_a_copy(open_mind: Open, tmp_path
     copy = exported(mind)
     mind.erase(memory.id)
 
-    done = mind.import_lines(copy, approve=True)
+    done = mind.files.import_lines(copy, approve=True)
 
     assert (done.new, done.known + done.refused) == (0, 2)
     assert texts(mind.recall("launch word")) == ["The launch is on Tuesday"]
@@ -528,10 +532,10 @@ def test_instruction_files_are_a_source_and_their_changes_are_noticed(open_mind:
     )
     mind = open_mind(root)
 
-    first, again = mind.sync_files(), mind.sync_files()
+    first, again = mind.files.sync_instructions(), mind.files.sync_instructions()
     held = {memory.text: memory for memory in mind.list(kinds=[Kind.CONVENTION])}
     (root / "AGENTS.md").write_text("# Testing\n\n- Run tests with `just check`\n- Never mock the database\n")
-    changed = mind.sync_files()
+    changed = mind.files.sync_instructions()
 
     assert (first.new, again.new, changed.new, changed.gone) == (2, 0, 1, 1)
     source = held["Testing: Never mock the database"].sources[0]
@@ -548,7 +552,7 @@ def test_an_instruction_file_that_is_a_link_out_of_the_repository_is_not_read(
     (root / "AGENTS.md").symlink_to(tmp_path / "outside.md")
     (root / "CLAUDE.md").write_text("- Prefer small functions\n")
 
-    open_mind(root).sync_files()
+    open_mind(root).files.sync_instructions()
 
     assert [memory.text for memory in open_mind(root).list()] == ["Prefer small functions"]
 
@@ -569,7 +573,7 @@ def test_a_reviewed_memory_is_promoted_into_a_block_of_its_own(
     assert text.startswith("# Ours\n\n- Keep this\n")
     assert text.count("Deploys need a review") == 1
     assert "has it already" in again.stderr
-    assert open_mind(root).sync_files().said == 1
+    assert open_mind(root).files.sync_instructions().said == 1
 
 
 # -- at the command line ---------------------------------------------------------------------------

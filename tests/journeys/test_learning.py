@@ -31,7 +31,7 @@ def test_a_fix_made_in_one_session_is_proposed_and_once_approved_recalled_in_the
     mended(root, tmp_path / "user").keep()
     mind = open_mind(root)
 
-    done = mind.backfill(home=tmp_path / "user")
+    done = mind.sessions.import_transcripts(home=tmp_path / "user")
     fix = next(memory for memory in mind.list() if memory.kind is Kind.FIX)
     before = mind.recall("login test fails expected 200 got 401")
     mind.approve(fix.id)
@@ -55,9 +55,9 @@ def test_every_proposal_points_at_observations_that_are_there(
     mended(root, tmp_path / "user").keep()
     mind = open_mind(root)
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
-    there = {seen.source_id for seen in mind.session("s1")[1]}
+    there = {seen.source_id for seen in mind.sessions.show("s1")[1]}
     proposals = mind.list()
     assert {memory.kind for memory in proposals} == {Kind.FIX, Kind.PROCEDURE, Kind.CONVENTION}
     assert all({source.event for source in memory.sources} <= there for memory in proposals)
@@ -67,15 +67,15 @@ def test_distilling_twice_changes_nothing(open_mind: Open, make_repository: Any,
     root = make_repository("api")
     mended(root, tmp_path / "user").keep()
     mind = open_mind(root)
-    mind.backfill(home=tmp_path / "user")
-    events = mind.stats().events
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    events = mind.maintenance.stats().events
 
-    again = mind.distil("s1")
-    nothing_new = mind.distil()
+    again = mind.sessions.learn("s1")
+    nothing_new = mind.sessions.learn()
 
     assert (again.sessions, again.proposed, again.known) == (1, 0, 3)
     assert nothing_new.sessions == 0
-    assert mind.stats().events == events
+    assert mind.maintenance.stats().events == events
 
 
 def test_the_same_lesson_of_another_session_counts_for_the_first_and_is_not_kept_twice(
@@ -86,13 +86,13 @@ def test_the_same_lesson_of_another_session_counts_for_the_first_and_is_not_kept
     mended(root, tmp_path / "user", "s2").keep()
     mind = open_mind(root)
 
-    mind.backfill(home=tmp_path / "user")
-    events = mind.stats().events
-    mind.distil("s2")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    events = mind.maintenance.stats().events
+    mind.sessions.learn("s2")
 
     [procedure] = [memory for memory in mind.list() if memory.kind is Kind.PROCEDURE]
     assert {source.session_id for source in procedure.sources} == {"s1", "s2"}
-    assert mind.stats().events == events
+    assert mind.maintenance.stats().events == events
 
 
 def test_a_lesson_of_many_sessions_does_not_grow_for_ever(
@@ -103,7 +103,7 @@ def test_a_lesson_of_many_sessions_does_not_grow_for_ever(
         told(root, f"s{number}", tmp_path / "user").ran("make test", "3 passed").keep()
     mind = open_mind(root)
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
     [procedure] = mind.list()
     assert len(procedure.sources) == 20
@@ -117,9 +117,9 @@ def test_a_session_that_goes_on_is_distilled_when_it_rests(
     clock.now = START + timedelta(minutes=1)
     mind = open_mind(root)
 
-    going_on = mind.backfill(home=tmp_path / "user")
+    going_on = mind.sessions.import_transcripts(home=tmp_path / "user")
     clock.advance(minutes=20)
-    rested = mind.distil()
+    rested = mind.sessions.learn()
 
     assert going_on.learned == 0
     assert (rested.sessions, rested.proposed) == (1, 3)
@@ -132,16 +132,16 @@ def test_what_a_session_taught_can_be_rolled_back_and_a_rejected_lesson_stays_ou
     root = make_repository("api")
     mended(root, tmp_path / "user").keep()
     mind = open_mind(root)
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
     wish = next(memory for memory in mind.list() if memory.kind is Kind.CONVENTION)
     mind.reject(wish.id)
     mended(root, tmp_path / "user", "s2").keep()
 
-    later = mind.backfill(home=tmp_path / "user")
-    mind.rollback(Selection(session="s1"))
+    later = mind.sessions.import_transcripts(home=tmp_path / "user")
+    mind.review.rollback(Selection(session="s1"))
     gone = mind.list(statuses=[Status.PROPOSED])
-    again = mind.distil("s1")
-    from_the_other = mind.distil("s2")
+    again = mind.sessions.learn("s1")
+    from_the_other = mind.sessions.learn("s2")
 
     assert (later.learned, gone, again.proposed) == (0, (), 0)
     assert (from_the_other.proposed, from_the_other.refused) == (2, 1)
@@ -154,7 +154,7 @@ def test_the_lesson_of_one_repository_is_not_seen_in_another(
     root, other = make_repository("api"), make_repository("web")
     mended(root, tmp_path / "user").keep()
 
-    open_mind(other).backfill(home=tmp_path / "user")
+    open_mind(other).sessions.import_transcripts(home=tmp_path / "user")
 
     assert open_mind(other).list() == ()
     assert len(open_mind(root).list()) == 3
@@ -166,7 +166,7 @@ def test_only_the_detectors_that_are_on_learn(make_repository: Any, tmp_path: Pa
     settings = Settings(home=home, person="ada", detectors="commands")
 
     with Hivemind.open(directory=root, settings=settings, writer=PERSON, clock=clock) as mind:
-        mind.backfill(home=tmp_path / "user")
+        mind.sessions.import_transcripts(home=tmp_path / "user")
 
         assert [memory.kind for memory in mind.list()] == [Kind.PROCEDURE]
 

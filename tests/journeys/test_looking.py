@@ -16,16 +16,16 @@ def test_a_person_who_looks_leaves_no_receipt_and_an_agent_cannot_look_that_way(
     mind, agent = open_mind(), open_mind(writer=AGENT)
     mind.remember("Deploys run from main only", tags=["deploy"])
 
-    looked = mind.browse("where do deploys run from?")
-    shown_by_looking = mind.receipts()
+    looked = mind.browse.search("where do deploys run from?")
+    shown_by_looking = mind.history.receipts()
     asked = agent.recall("where do deploys run from?")
     with pytest.raises(Refused):
-        agent.browse("where do deploys run from?")
+        agent.browse.search("where do deploys run from?")
 
     assert [hit.memory.text for hit in looked.hits] == [hit.memory.text for hit in asked.hits]
     assert looked.receipt is None
     assert shown_by_looking == ()
-    assert len(mind.receipts()) == 1
+    assert len(mind.history.receipts()) == 1
 
 
 def test_looking_narrows_by_agent_state_and_time(open_mind: Open, clock: Clock) -> None:
@@ -37,7 +37,7 @@ def test_looking_narrows_by_agent_state_and_time(open_mind: Open, clock: Clock) 
 
     def texts(**narrowed: object) -> set[str]:
         listed = {one.text for one in mind.list(**narrowed)}  # type: ignore[arg-type]
-        assert {hit.memory.text for hit in mind.browse("the cache", **narrowed).hits} == listed  # type: ignore[arg-type]
+        assert {hit.memory.text for hit in mind.browse.search("the cache", **narrowed).hits} == listed  # type: ignore[arg-type]
         return listed
 
     assert texts(agent="claude-code", statuses=(Status.ACTIVE,)) == {"The cache is warmed at start"}
@@ -48,17 +48,17 @@ def test_looking_narrows_by_agent_state_and_time(open_mind: Open, clock: Clock) 
 
 def test_a_rejection_that_is_rolled_back_no_longer_keeps_its_value_out(mind: Hivemind) -> None:
     memory = mind.remember("Use tabs in YAML", propose=True)
-    with mind.together("viewer") as batch:
+    with mind.review.batch("viewer") as batch:
         mind.reject(memory.id)
     with pytest.raises(Refused):
         mind.remember("use tabs in yaml")
 
-    name, _ = mind.rollback(Selection(batch=batch))
+    name, _ = mind.review.rollback(Selection(batch=batch))
 
     assert mind.show(memory.id).status is Status.PROPOSED
     assert mind.remember("use tabs in yaml").id == memory.id
-    mind.undo_rollback(name)
-    mind.rebuild()
+    mind.review.undo_rollback(name)
+    mind.maintenance.rebuild()
     with pytest.raises(Refused):
         mind.remember("USE tabs in YAML")
 
@@ -66,11 +66,11 @@ def test_a_rejection_that_is_rolled_back_no_longer_keeps_its_value_out(mind: Hiv
 def test_a_verdict_over_a_conflict_is_undone_as_one(mind: Hivemind) -> None:
     old = mind.remember("API port is 8080", subject="port")
     new = mind.remember("API port is 9090", subject="port")
-    with mind.together("viewer") as batch:
+    with mind.review.batch("viewer") as batch:
         mind.approve(new.id, over=True)
     settled = mind.show(old.id).status, mind.show(new.id).status
 
-    mind.rollback(Selection(batch=batch))
+    mind.review.rollback(Selection(batch=batch))
 
     assert settled == (Status.SUPERSEDED, Status.ACTIVE)
     assert (mind.show(old.id).status, mind.show(new.id).status) == (Status.DISPUTED, Status.DISPUTED)
@@ -91,16 +91,16 @@ def test_days_count_what_was_learned_recalled_briefed_and_in_doubt(
     clock.advance(days=1)
     (root / "auth.py").write_text("def login(user, password, second_factor):\n    return second_factor and password\n")
     agent.recall("what does login ask?")
-    mind.retract(mind.remember("Logins are logged").id)
+    mind.forget(mind.remember("Logins are logged").id)
 
-    *_, before, yesterday, today = mind.days(5)
+    *_, before, yesterday, today = mind.history.days(5)
 
     assert (before.learned, before.recalls, dict(before.memories)["active"]) == (0, 0, 0)
     assert (yesterday.learned, yesterday.recalls, yesterday.to_verify, yesterday.briefs) == (1, 1, 0, 1)
     assert yesterday.brief_tokens > 0
     assert (today.learned, today.recalls, today.to_verify, today.briefs) == (1, 1, 1, 0)
     assert (dict(today.memories)["active"], dict(today.memories)["retracted"]) == (1, 1)
-    assert [(one.repo, dict(one.memories)) for one in mind.places()] == [
+    assert [(one.repo, dict(one.memories)) for one in mind.browse.repositories()] == [
         (mind.repository.id, {"active": 1, "retracted": 1})
     ]
 
@@ -116,16 +116,16 @@ def test_the_code_behind_a_memory_is_shown_as_it_was_and_as_it_is(
     memory = mind.remember("login asks check once", links=["auth.py::login"])
     (root / "auth.py").write_text("import os\n\n\ndef login(user, password):\n    return check(user, password)\n")
 
-    (behind,) = mind.behind(memory)
+    (behind,) = mind.code.behind(memory)
 
     assert behind.staleness.must_verify
     assert behind.then == "def login(user):\n    return check(user)"
     assert behind.now == "def login(user, password):\n    return check(user, password)"
-    assert mind.file_at("auth.py").startswith("def login(user):")
+    assert mind.code.file_at("auth.py").startswith("def login(user):")
     with pytest.raises(NotFound):
-        mind.file_at("../api/auth.py")
+        mind.code.file_at("../api/auth.py")
     with pytest.raises(InvalidInput):
-        mind.file_at("auth.py", "HEAD")
+        mind.code.file_at("auth.py", "HEAD")
 
 
 def test_what_lies_near_starts_from_a_folder_and_goes_down_to_symbols(
@@ -140,16 +140,16 @@ def test_what_lies_near_starts_from_a_folder_and_goes_down_to_symbols(
     mind = open_mind(root)
     memory = mind.remember("login never fails", links=["auth/login.py::login"])
 
-    top, folder, file = mind.near(), mind.near("auth"), mind.near("auth/login.py")
+    top, folder, file = mind.code.near(), mind.code.near("auth"), mind.code.near("auth/login.py")
 
     assert top.children == (("auth", 2), ("README.md", 0))
     assert folder.children == (("auth/login.py", 0), ("auth/logout.py", 0))
     assert [one.qualified for one in file.symbols] == ["login"]
     assert "auth/logout.py" in [one.path for one in file.related]
     assert [[tie.memory.id for tie in near.ties] for near in (top, folder, file)] == [[memory.id]] * 3
-    assert mind.near("README.md").ties == ()
+    assert mind.code.near("README.md").ties == ()
     with pytest.raises(NotFound):
-        mind.near("nowhere")
+        mind.code.near("nowhere")
 
 
 def test_the_log_is_read_by_what_happened_and_by_whom(open_mind: Open) -> None:
@@ -157,8 +157,8 @@ def test_the_log_is_read_by_what_happened_and_by_whom(open_mind: Open) -> None:
     mind.tag(mind.remember("one").id, ["x"])
     agent.remember("two")
 
-    tagged = mind.log(facts=("memory.tagged",))
-    by_agent = mind.log(actor="claude-code", facts=("memory.remembered",))
+    tagged = mind.history.log(facts=("memory.tagged",))
+    by_agent = mind.history.log(actor="claude-code", facts=("memory.remembered",))
 
     assert [one.fact for one in tagged] == ["memory.tagged"]
     assert [one.event.fact.text for one in by_agent if one.event] == ["two"]  # type: ignore[union-attr]

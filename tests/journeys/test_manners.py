@@ -374,8 +374,8 @@ def test_hivemind_alone_says_where_you_stand_and_what_to_do_next(tmp_path: Path)
 def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     run("remember", "API port is 8080")
     slowly = (
-        "import time, hivemind.app as a; f = a.Hivemind.doctor; "
-        "a.Hivemind.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
+        "import time, hivemind.app.maintenance as m; f = m.Maintenance.doctor; "
+        "m.Maintenance.doctor = lambda *a, **k: (time.sleep(2.2), f(*a, **k))[1]; "
         "from hivemind.__main__ import main; main()"
     )
     monkeypatch.setitem(globals(), "COMMAND", [sys.executable, "-c", slowly])

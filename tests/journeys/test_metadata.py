@@ -77,7 +77,7 @@ def test_an_agent_cannot_change_the_metadata_of_what_a_person_said(mind: Hivemin
     memory = mind.remember(AUTH, metadata={"language": "Python"})
 
     with pytest.raises(Refused):
-        open_mind(writer=AGENT).revise(memory.id, metadata={"language": "Go"})
+        open_mind(writer=AGENT).edit(memory.id, metadata={"language": "Go"})
 
     assert dict(mind.show(memory.id).metadata) == {"language": "Python"}
 
@@ -93,23 +93,23 @@ def test_metadata_survives_export_and_import_and_a_rebuild(open_mind: Open, tmp_
     }
     memory = here.remember(AUTH, metadata=metadata)
 
-    there.import_lines(here.export_lines(), approve=True)
+    there.files.import_lines(here.files.export_lines(), approve=True)
     before = there.show(memory.id)
-    there.rebuild()
+    there.maintenance.rebuild()
 
     assert dict(before.metadata) == metadata
     assert there.show(memory.id) == before
     assert [one.id for one in there.list(where={"note": 'ü "quoted" \\ text', "lines": 120})] == [memory.id]
-    ((_, page),) = here.export_pages()
+    ((_, page),) = here.files.export_pages()
     assert 'metadata: {"language": "Python"' in page
 
 
 def test_an_import_with_wrong_metadata_names_the_line(mind: Hivemind) -> None:
     mind.remember(AUTH, metadata={"language": "Python"})
-    line = json.loads(next(mind.export_lines())) | {"id": "f" * 32, "text": "other", "metadata": {"a": [1]}}
+    line = json.loads(next(mind.files.export_lines())) | {"id": "f" * 32, "text": "other", "metadata": {"a": [1]}}
 
     with pytest.raises(InvalidInput, match="line 1 is not an exported memory: metadata 'a'"):
-        mind.import_lines([json.dumps(line)])
+        mind.files.import_lines([json.dumps(line)])
 
 
 def test_secrets_in_metadata_never_reach_the_store(mind: Hivemind, home: Path) -> None:
@@ -122,7 +122,7 @@ def test_secrets_in_metadata_never_reach_the_store(mind: Hivemind, home: Path) -
 
 def test_erasing_takes_every_value_metadata_ever_had(mind: Hivemind, home: Path) -> None:
     memory = mind.remember(AUTH, metadata={"customer": "Zweiundvierzig-GmbH", "language": "Python"})
-    mind.revise(memory.id, metadata={"customer": "Dreiundvierzig-AG"})
+    mind.edit(memory.id, metadata={"customer": "Dreiundvierzig-AG"})
     other = mind.remember("Another memory.", metadata={"language": "Python"})
     assert residue(home, b"Zweiundvierzig") != []
 

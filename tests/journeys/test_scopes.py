@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.core import utc_now
+from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Channel, Status, Trust
@@ -119,7 +119,7 @@ def test_a_store_that_knew_the_repository_by_the_earlier_rules_keeps_its_memorie
     root, clone = make_repository("api", remote=remote), make_repository("clone", remote=remote)
     namesake = make_repository("namesake", remote=f"{remote}-other")
     settings = Settings(home=home, person="ada")
-    with Hivemind(Store.open(home), settings, Repository(id=before, root=str(root)), PERSON, utc_now) as old:
+    with Hivemind(Context(Store.open(home), settings, Repository(id=before, root=str(root)), PERSON)) as old:
         old.remember("Learned under the earlier rules")
 
     kept = texts(open_mind(root), "learned rules")
@@ -139,7 +139,7 @@ def test_what_hooks_saw_is_found_again_after_the_remote_changed(
     open_mind(home.parent)
     git(root, "remote", "set-url", "origin", "https://git.acme.org/acme/service")
 
-    assert [one.id for one in open_mind(root).sessions()] == ["s1"]
+    assert [one.id for one in open_mind(root).sessions.list()] == ["s1"]
 
 
 def test_trust_follows_the_channel(open_mind: Open) -> None:
@@ -189,7 +189,7 @@ def test_what_has_expired_leaves_recall_and_what_is_overdue_says_so(mind: Hivemi
 def test_recall_as_of_a_date_answers_what_was_believed_then(mind: Hivemind, clock: Clock) -> None:
     memory = mind.remember("The API port is 8080")
     clock.advance(days=10)
-    mind.revise(memory.id, "The API port is 9090")
+    mind.edit(memory.id, "The API port is 9090")
     clock.advance(days=10)
 
     assert texts(mind, "API port") == ["The API port is 9090"]

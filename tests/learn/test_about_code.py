@@ -63,7 +63,7 @@ def mended(session: Told, root: Path) -> Told:
 
 def learned(mind: Hivemind, session: Told, tag: str) -> Memory:
     session.keep()
-    mind.backfill(home=session.user)
+    mind.sessions.import_transcripts(home=session.user)
     [memory] = [one for one in mind.list(statuses=[Status.PROPOSED]) if tag in one.tags]
     return memory
 
@@ -85,7 +85,7 @@ def test_a_fix_whose_code_has_changed_since_is_in_doubt(shop: Path, tmp_path: Pa
     fix = learned(mind, session, "fix")
 
     assert labels(fix) == ["shop/till.py::total"]
-    assert [doubt.memory.id for doubt in mind.stale()] == [fix.id]
+    assert [doubt.memory.id for doubt in mind.code.stale()] == [fix.id]
 
 
 def test_a_fix_whose_function_cannot_be_told_is_about_the_file(shop: Path, tmp_path: Path, open_mind: Open) -> None:
@@ -102,7 +102,7 @@ def test_a_commit_is_about_the_functions_it_changed(shop: Path, open_mind: Open)
     commit(shop, "Fix negative change at the till\n\nThe machine stopped because it was asked for less than nothing.")
     mind = open_mind(shop)
 
-    mind.backfill_git()
+    mind.sessions.import_git()
 
     [fix] = mind.list(statuses=[Status.PROPOSED])
     assert labels(fix) == ["shop/till.py::change"]
@@ -113,7 +113,7 @@ def test_the_files_of_a_session_tell_which_of_many_a_name_means(shop: Path, open
         write(shop, f"reports/r{number}.py", "def total(rows):\n    return len(rows)\n")
     commit(shop, "Reports")
     told(shop, user=home.parent / "user").edited("shop/till.py", "sum", "fsum").keep()
-    open_mind(shop).backfill(home=home.parent / "user")
+    open_mind(shop).sessions.import_transcripts(home=home.parent / "user")
 
     elsewhere = open_mind(shop, replace(AGENT, session_id="s2")).remember("Since May `total()` counts returned goods")
     in_session = open_mind(shop, AGENT).remember("Money is rounded by `total()` and nowhere else")
@@ -128,11 +128,11 @@ def test_what_files_and_imports_say_is_tied_to_what_they_name(shop: Path, open_m
     write(shop, "AGENTS.md", "- Round money only in `total`\n- Be kind\n")
     mind = open_mind(shop)
     mind.remember("The machine trusts `change()` blindly")
-    exported = list(mind.export_lines())
+    exported = list(mind.files.export_lines())
 
-    mind.sync_files()
+    mind.files.sync_instructions()
     other = open_mind(shop, home=tmp_path / "other")
-    other.import_lines(exported)
+    other.files.import_lines(exported)
 
     said = {one.text: labels(one) for one in mind.list()}
     assert said["Round money only in `total`"] == ["shop/till.py::total"]

@@ -67,22 +67,22 @@ def cursor_session(user: Path) -> Path:
 def test_a_transcript_is_taken_in_once_and_says_what_could_not_be_read(mind: Hivemind, tmp_path: Path) -> None:
     claude_session(tmp_path / "user", str(tmp_path))
 
-    first = mind.backfill(home=tmp_path / "user")
-    second = mind.backfill(home=tmp_path / "user")
+    first = mind.sessions.import_transcripts(home=tmp_path / "user")
+    second = mind.sessions.import_transcripts(home=tmp_path / "user")
 
     assert (first.transcripts, first.sessions, first.observations, first.new) == (1, 1, 3, 3)
     assert first.skipped == (("not JSON", 1), ("a line of type 'something-new'", 1))
     assert (second.observations, second.new) == (3, 0)
-    assert mind.stats().observations == 3
+    assert mind.maintenance.stats().observations == 3
 
 
 def test_a_dry_run_counts_and_changes_nothing(mind: Hivemind, tmp_path: Path) -> None:
     claude_session(tmp_path / "user", str(tmp_path))
 
-    planned = mind.backfill(home=tmp_path / "user", dry_run=True)
+    planned = mind.sessions.import_transcripts(home=tmp_path / "user", dry_run=True)
 
     assert planned.new == 3
-    assert mind.stats().observations == 0
+    assert mind.maintenance.stats().observations == 0
 
 
 def test_what_hooks_told_is_not_told_again_by_the_transcript(open_mind: Open, home: Path, tmp_path: Path) -> None:
@@ -99,10 +99,10 @@ def test_what_hooks_told_is_not_told_again_by_the_transcript(open_mind: Open, ho
     spool.append(str(home), "claude-code", "PostToolUse", "2026-03-01T10:00:03.000000Z", json.dumps(payload))
     mind = open_mind()
 
-    done = mind.backfill(home=tmp_path / "user")
+    done = mind.sessions.import_transcripts(home=tmp_path / "user")
 
     assert (done.observations, done.new) == (3, 2)
-    assert mind.stats().observations == 3
+    assert mind.maintenance.stats().observations == 3
 
 
 def test_where_ids_differ_a_session_that_hooks_told_of_is_left_out(open_mind: Open, home: Path, tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ def test_where_ids_differ_a_session_that_hooks_told_of_is_left_out(open_mind: Op
     spool.append(str(home), "cursor", "beforeSubmitPrompt", "2026-03-01T10:00:03.000000Z", json.dumps(payload))
     mind = open_mind()
 
-    hooked = mind.backfill(["cursor"], home=tmp_path / "user")
-    elsewhere = open_mind(home=tmp_path / "other").backfill(["cursor"], home=tmp_path / "user")
+    hooked = mind.sessions.import_transcripts(["cursor"], home=tmp_path / "user")
+    elsewhere = open_mind(home=tmp_path / "other").sessions.import_transcripts(["cursor"], home=tmp_path / "user")
 
-    assert (mind.stats().observations, hooked.new) == (1, 0)
+    assert (mind.maintenance.stats().observations, hooked.new) == (1, 0)
     assert elsewhere.new == 1
 
 
@@ -126,7 +126,7 @@ def test_secrets_in_a_transcript_do_not_reach_the_store_even_where_it_is_trimmed
     output = "x" * (half - 20) + f" {secret} " + "y" * (3 * half) + "all fine"
     claude_session(tmp_path / "user", str(tmp_path), output)
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
     mind.close()
     told = [line["output"] for line in run_json("sql", "SELECT output FROM tool_outputs")]
@@ -144,7 +144,7 @@ def test_only_sessions_of_this_repository_when_asked(open_mind: Open, make_repos
     )
     mind = open_mind(here)
 
-    done = mind.backfill(home=tmp_path / "user", here=True)
+    done = mind.sessions.import_transcripts(home=tmp_path / "user", here=True)
 
     assert (done.sessions, done.new) == (1, 1)
 
@@ -153,16 +153,16 @@ def test_a_session_without_a_directory_belongs_to_no_repository(open_mind: Open,
     cursor_session(tmp_path / "user")
     mind = open_mind()
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
-    assert mind.sessions() == ()
-    assert [one.repo for one in mind.sessions(everywhere=True)] == [""]
+    assert mind.sessions.list() == ()
+    assert [one.repo for one in mind.sessions.list(everywhere=True)] == [""]
 
 
 def test_since_leaves_out_what_was_before(mind: Hivemind, tmp_path: Path) -> None:
     claude_session(tmp_path / "user", str(tmp_path))
 
-    done = mind.backfill(home=tmp_path / "user", since="2026-03-01T10:00:02Z")
+    done = mind.sessions.import_transcripts(home=tmp_path / "user", since="2026-03-01T10:00:02Z")
 
     assert done.new == 2
 
@@ -187,8 +187,8 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
     commit(root, "fix typo because it hurts", "b.py")
     mind = open_mind(root)
 
-    done = mind.backfill_git()
-    again = mind.backfill_git()
+    done = mind.sessions.import_git()
+    again = mind.sessions.import_git()
     found = {memory.kind: memory for memory in mind.list()}
 
     assert (done.commits, done.learned, again.learned) == (4, 2, 0)
@@ -203,17 +203,17 @@ def test_commits_become_proposals_with_their_reasons(open_mind: Open, make_repos
 
 def test_a_directory_without_a_history_says_so(open_mind: Open, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="not a git repository"):
-        open_mind(tmp_path).backfill_git()
+        open_mind(tmp_path).sessions.import_git()
 
 
 def test_what_commits_taught_can_be_rolled_back_as_a_whole_and_stays_so(open_mind: Open, make_repository: Any) -> None:
     root = make_repository("api")
     commit(root, FIXED)
     mind = open_mind(root)
-    done = mind.backfill_git()
+    done = mind.sessions.import_git()
 
-    mind.rollback(Selection(batch=done.batch))
-    again = mind.backfill_git()
+    mind.review.rollback(Selection(batch=done.batch))
+    again = mind.sessions.import_git()
 
     assert done.learned == 1
     assert again.learned == 0
@@ -224,11 +224,11 @@ def test_a_rejected_lesson_from_a_commit_stays_out(open_mind: Open, make_reposit
     root = make_repository("api")
     commit(root, FIXED)
     mind = open_mind(root)
-    mind.backfill_git()
+    mind.sessions.import_git()
     mind.reject(mind.list()[0].id)
     commit(root, FIXED, content="again")
 
-    again = mind.backfill_git()
+    again = mind.sessions.import_git()
 
     assert again.learned == 0
     assert [memory.status for memory in mind.list()] == [Status.RETRACTED]

@@ -3,6 +3,7 @@
 import pytest
 
 from hivemind import Hivemind, Kind
+from hivemind.app.learning import Outcome, propose
 from hivemind.curate import distil
 from hivemind.errors import InvalidInput
 from hivemind.model.memory import Channel, Source, Status, Trust
@@ -31,10 +32,10 @@ def found(confidence: float) -> Proposal:
 def test_only_what_the_settings_believe_becomes_active_by_itself(
     mind: Hivemind, setting: str, confidence: float, status: Status
 ) -> None:
-    distil.propose(
-        mind._store, mind._pen, [found(confidence)], owner="ada", repo=mind.repository.id, outcome=distil.Outcome(),
-        believed=distil.believed_from(setting),
-    )  # fmt: skip
+    context, outcome = mind._context, Outcome()
+    propose(
+        context, context.pen, [found(confidence)], mind.repository.id, outcome, believed=distil.believed_from(setting)
+    )
 
     (memory,) = mind.list()
     assert (memory.status, memory.trust) == (status, Trust.LOW)

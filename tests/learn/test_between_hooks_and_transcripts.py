@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app import answering
+from hivemind.app import hook_reply
 from hivemind.capture import spool
 from hivemind.capture.redact import redact_payload
 from tests.conftest import Open
@@ -62,15 +62,15 @@ def test_what_hooks_do_not_tell_is_read_from_the_transcript_before_learning(
     session.keep()
     hooked(home, session)
     mind = open_mind(repository)
-    before = mind.session("s1")[1]
+    before = mind.sessions.show("s1")[1]
 
-    learned = mind.distil("s1")
+    learned = mind.sessions.learn("s1")
 
-    after = mind.session("s1")[1]
+    after = mind.sessions.show("s1")[1]
     assert [one.text for one in before if one.seen == "reply"] == []
     assert len(after) == len(before) + 1
     assert dict(learned.by_detector)["fixes"] == 1
-    assert mind.backfill(home=tmp_path / "user").new == 0
+    assert mind.sessions.import_transcripts(home=tmp_path / "user").new == 0
 
 
 def test_a_prompt_with_a_secret_is_one_prompt_by_hook_and_transcript(
@@ -82,9 +82,9 @@ def test_a_prompt_with_a_secret_is_one_prompt_by_hook_and_transcript(
     hooked(home, session)
     mind = open_mind(repository)
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
-    prompts = [one.text for one in mind.session("s1")[1] if one.seen == "prompt"]
+    prompts = [one.text for one in mind.sessions.show("s1")[1] if one.seen == "prompt"]
     assert prompts == ["Push with [redacted:github] and mend the build"]
 
 
@@ -107,13 +107,13 @@ def test_an_exit_code_that_only_the_transcript_has_completes_what_the_hook_told(
     stamped = [json.dumps({"timestamp": "2026-03-01T10:00:00Z", **line}) for line in lines]
     rollout.write_text("\n".join(stamped) + "\n")
     mind = open_mind(repository)
-    before = [one.exit_code for one in mind.session("s9")[1] if one.command]
+    before = [one.exit_code for one in mind.sessions.show("s9")[1] if one.command]
 
-    mind.backfill(["codex"], home=tmp_path / "user")
-    mind.backfill(["codex"], home=tmp_path / "user")
-    mind.rebuild()
+    mind.sessions.import_transcripts(["codex"], home=tmp_path / "user")
+    mind.sessions.import_transcripts(["codex"], home=tmp_path / "user")
+    mind.maintenance.rebuild()
 
-    calls = [one for one in mind.session("s9")[1] if one.command]
+    calls = [one for one in mind.sessions.show("s9")[1] if one.command]
     assert before == [None]
     assert [(one.exit_code, one.failed) for one in calls] == [(2, True)]
 
@@ -125,7 +125,7 @@ def test_a_long_output_is_kept_once_and_small_and_found_by_what_stands_in_it(
     told(tmp_path).ran("make all", f"{log}the last word is quokka").ran("make none", "nothing").keep()
     empty = sum(file.stat().st_size for file in home.iterdir())
 
-    mind.backfill(home=tmp_path / "user")
+    mind.sessions.import_transcripts(home=tmp_path / "user")
 
     found = run_json("sql", "SELECT command, output FROM tool_outputs WHERE output LIKE '%quokka%'")
     mind.close()
@@ -146,7 +146,7 @@ def test_a_session_that_came_to_rest_is_learned_from_when_the_next_one_starts(
 
     monkeypatch.chdir(repository)
 
-    answering.answer("claude-code", "SessionStart", json.dumps(starting))
+    hook_reply.answer("claude-code", "SessionStart", json.dumps(starting))
 
     os.wait()
     assert "sorted table" in json.dumps(run_json("review", "--list"))

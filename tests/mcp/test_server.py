@@ -278,7 +278,9 @@ def test_listing_the_tools_opens_no_store(place: Path, home: Path) -> None:
 def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: Open, place: Path) -> None:
     mind = open_mind(place)
     asked = ObservationMade(agent="codex", session_id="s7", seen=Seen.PROMPT, text="Make the login rate limited")
-    mind._store.record([mind._pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)])
+    mind._context.store.record(
+        [mind._context.pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
+    )
 
     told, failed = client.call("session")
     unknown, unknown_failed = client.call("session", id="nobody")

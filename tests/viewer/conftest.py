@@ -57,7 +57,7 @@ class Viewer:
     def end(self) -> int:
         """How long the log is."""
         with self.mind() as mind:
-            return mind.stats().events
+            return mind.maintenance.stats().events
 
     def token(self) -> str:
         """What this visitor's forms carry."""

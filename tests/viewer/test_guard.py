@@ -147,7 +147,7 @@ def test_the_cookie_is_strict_and_out_of_reach_and_a_link_lets_in_once(viewer: V
 
 
 def test_a_path_to_go_back_to_never_leads_elsewhere(viewer: Viewer) -> None:
-    with viewer.mind() as mind, mind.together("viewer") as batch:
+    with viewer.mind() as mind, mind.review.batch("viewer") as batch:
         mind.remember("To be undone from the outside.", tags=["guard"])
 
     answer = viewer.ask("POST", "/undo", {"token": viewer.token(), "batch": batch, "back": "//evil.example/"})

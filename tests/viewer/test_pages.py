@@ -386,7 +386,7 @@ def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
 
 
 def test_a_rollback_is_previewed_applied_and_undone(page: Page, viewer: Viewer) -> None:
-    with viewer.mind() as mind, mind.together("import") as batch:
+    with viewer.mind() as mind, mind.review.batch("import") as batch:
         one = mind.remember("Imported by mistake: parcels glow in the dark.")
     page.goto("/rollback")
 
@@ -440,7 +440,7 @@ def test_today_and_review_count_the_same_waiting(page: Page, viewer: Viewer) -> 
     page.goto("/review")
 
     with viewer.mind() as mind:
-        waiting = mind.review(limit=100)
+        waiting = mind.review.queue(limit=100)
     assert any(one.why.startswith("to be verified") for one in waiting)
     assert on_today == str(len(waiting))
     expect(page.locator("h1")).to_contain_text(f"1 of {on_today}")

@@ -3,66 +3,51 @@
 Nothing is kept in the process but the model, so any number of hubs may stand before one database.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
 
-from hivemind.app import Hivemind
-from hivemind.app.core import Clock, Model, utc_now
+from hivemind.app.context import Clock, Context, LazyEmbedder, utc_now
+from hivemind.app.history import History
+from hivemind.app.memories import Memories
+from hivemind.app.mind import Mind
 from hivemind.codebase.repository import normalised
 from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unknown
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
 from hivemind.model import wire
-from hivemind.model.claim import Claim
-from hivemind.model.events import FACTS
-from hivemind.model.memory import Channel, Memory
+from hivemind.model.memory import Channel
 from hivemind.model.moments import written
-from hivemind.model.recall import Receipt
-from hivemind.model.reports import Explanation
-from hivemind.model.scope import Scope
+from hivemind.model.scope import Repository, Scope
 from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import shared
 from hivemind.store.database import Database
-from hivemind.store.log import Entry
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests in a minute; many people may share an address, and nobody mistypes a token that often."""
 EMBEDDED_PER_PUSH = 256
 FIRST_TEAM = "team"
-OWN = ("memories.recalled", "write.refused")
-"""Facts of what somebody asked or tried, which are not the team's."""
 
 
-class TeamMind(Hivemind):
+class TeamMind(Mind):
     """A team's memory, as one of its members sees it on the hub."""
 
-    _store: HubStore
+    def __init__(self, context: Context, store: HubStore) -> None:
+        super().__init__(context)
+        self._store = store
 
-    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
-        """Keep several things at once; on the hub everything is the team's."""
-        return super().remember_all([replace(claim, scope=Scope.TEAM) for claim in self._claims(items)])
+    @cached_property
+    def history(self) -> History:
+        """What happened; of what is a person's own, theirs alone."""
+        return History(self._context, own_only=True)
 
-    def explain(self, memory: str, *, everywhere: bool = False) -> Explanation:
-        """What a memory rests on, its versions, and when it reached the member who asks."""
-        known = super().explain(memory, everywhere=everywhere)
-        return replace(known, receipts=tuple(one for one in known.receipts if one.actor == self.speaker))
-
-    def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
-        """What was put before the member who asks."""
-        shown = super().receipts(session, limit=limit, everywhere=everywhere)
-        return tuple(one for one in shown if one.actor == self.speaker)
-
-    def log(self, memory: str = "", *, facts: Sequence[str] = (), actor: str = "", **more: Any) -> tuple[Entry, ...]:
-        """What happened, newest first; of what is a person's own, theirs alone."""
-        shared = tuple(name for name in facts or FACTS if name not in OWN)
-        if shared:
-            return super().log(memory, facts=shared, actor=actor, **more)
-        return super().log(memory, facts=facts, actor=self.speaker, **more)
+    @cached_property
+    def _memories(self) -> Memories:
+        return Memories(self._context, scope=Scope.TEAM)
 
     def devices(self) -> list[Device]:
         """The team's devices, when they were last heard of, and what each has not read."""
@@ -70,9 +55,9 @@ class TeamMind(Hivemind):
 
     def members(self) -> list[Member]:
         """Everybody whom a token lets in, people first."""
-        good = (one for one in access.tokens(self._store.db) if one.is_good(written(self._clock())))
-        found = {Member(person=one.name, role=one.role, is_agent=one.is_agent) for one in good}
-        return sorted(found, key=lambda one: (one.is_agent, one.person, one.role))
+        valid = (token for token in access.tokens(self._store.db) if token.is_good(self._context.now))
+        members = {Member(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
+        return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
 
     def refusals(self, limit: int = 100) -> list[Refusal]:
         """Who was turned away, newest first."""
@@ -84,15 +69,15 @@ class TeamMind(Hivemind):
 
     def issue(self, *, name: str, role: Role, is_agent: bool, days: int) -> str:
         """A new token, which can be read only now."""
-        return access.issue(self._as_admin(), self._clock(), name=name, role=role, is_agent=is_agent, days=days)
+        return access.issue(self._as_admin(), self._context.clock(), name=name, role=role, is_agent=is_agent, days=days)
 
     def revoke(self, token: str) -> Token:
         """Make a token worthless from the next request on; by its id or its member's name."""
-        return access.revoke(self._as_admin(), self._clock(), token)
+        return access.revoke(self._as_admin(), self._context.clock(), token)
 
     def rotate(self, token: str, days: int) -> str:
         """A new token in place of an old one, which is revoked."""
-        return access.rotate(self._as_admin(), self._clock(), token, days)
+        return access.rotate(self._as_admin(), self._context.clock(), token, days)
 
     def _as_admin(self) -> Database:
         if not (self._store.member and self._store.member.is_admin):
@@ -106,7 +91,7 @@ class Host:
     def __init__(self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now) -> None:
         self._hub = hub
         self._settings = settings
-        self._model = Model(settings.model)
+        self._embedder = LazyEmbedder(settings.model)
         self._issuer = issuer
         self._clock = clock
 
@@ -180,9 +165,8 @@ class Host:
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
         settings = replace(self._settings, person=who.member.person)
         with self._store(who) as store:
-            yield TeamMind.at_hub(
-                store, _repository(repo), settings=settings, writer=writer, clock=self._clock, model=self._model
-            )
+            repository = Repository(id=_repository(repo), root="")
+            yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
 
     def hello(self, who: Admitted, device: str) -> Welcome:
         """What a device must know before it begins."""
@@ -201,10 +185,10 @@ class Host:
 
     def catch_up(self, who: Admitted) -> int:
         """Let some of what was just pushed be found by its meaning."""
-        if not self._model.meaning:
+        if not self._embedder.meaning:
             return 0
         with self._store(who) as store:
-            return self._model.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
+            return self._embedder.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def owner_of(self, team: str) -> Admitted:
         """Whoever holds the database's own address may do what a team's admin may."""

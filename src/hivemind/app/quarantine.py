@@ -1,16 +1,25 @@
 """The verbs about what could not be read; they work on files alone, also when the store does not open."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 
-from hivemind.app.core import who_calls
+from hivemind.app.callers import who_calls
+from hivemind.app.context import Context
 from hivemind.capture import quarantine as folder
 from hivemind.capture import spool
 from hivemind.capture.quarantine import Door, Item
+from hivemind.capture.redact import secrets_in
 from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
 from hivemind.model.memory import Channel
+from hivemind.model.session import Skipped
 from hivemind.settings import Settings
 
-__all__ = ["Item", "discard", "items", "retry", "show"]
+__all__ = ["Item", "discard", "items", "retry", "set_aside", "show"]
+
+
+def set_aside(context: Context, door: Door, unreadable: Iterable[Skipped]) -> None:
+    """Put what could not be read into the quarantine."""
+    folder.add(context.settings.home, door, unreadable, context.now, secrets_in(os.environ))
 
 
 def items() -> tuple[Item, ...]:

@@ -1,15 +1,15 @@
-"""Records what detectors propose, each proposal once."""
+"""Turns what detectors propose into events, each proposal once."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import NamedTuple
 
 from hivemind.curate.exclusion import stays_out
 from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
-from hivemind.model.events import MemoryApproved, MemoryRemembered
+from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derived
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
@@ -21,56 +21,55 @@ LONGEST_TEXT = 2000
 UNREACHABLE = 2.0
 """Above every confidence, so that a detector without a threshold is never believed."""
 NO_TRUSTED_DETECTORS: Mapping[str, float] = {}
-NO_ANCHORS: Mapping[str, tuple[Anchor, ...]] = {}
 
 
-@dataclass(slots=True)
-class Outcome:
-    """Counts of what became of proposals."""
+class Fate(Enum):
+    """What becomes of a proposal."""
 
-    proposed: Counter[str] = field(default_factory=Counter)
-    """How many are new, by detector."""
-    known: int = 0
-    refused: int = 0
+    NEW = auto()
+    KNOWN = auto()
+    """It was proposed before, or a memory says the same."""
+    REFUSED = auto()
+    """Its value was rejected, erased or taken back before."""
+
+
+class Proposed(NamedTuple):
+    """What becomes of a proposal, and the events that make it so."""
+
+    fate: Fate
+    events: list[Event]
 
 
 def propose(
     store: Store,
     pen: Pen,
-    proposals: Iterable[Proposal],
+    proposal: Proposal,
     *,
     owner: str,
     repo: str,
-    outcome: Outcome,
     believed: Mapping[str, float] = NO_TRUSTED_DETECTORS,
-    about: Mapping[str, tuple[Anchor, ...]] = NO_ANCHORS,
-) -> None:
-    """Record proposals as derived memories of low trust that wait for review; recording one twice changes nothing.
+    anchors: tuple[Anchor, ...] = (),
+) -> Proposed:
+    """Return the events of a proposal: a derived memory of low trust that waits for review, or none if it came before.
 
     A proposal of a detector in ``believed`` with at least that confidence becomes active, and stays of low trust.
-    ``about`` maps memory ids to the code they are about.
     """
-    for proposal in proposals:
-        fact = _make_fact(proposal, owner)
-        if log.ids_about(store.db, [fact.memory_id]):
-            # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
-            outcome.known += 1
-        elif stays_out(store, fact.text, repo):
-            outcome.refused += 1
-        else:
-            # Derived, so that two processes that read the same session record the proposal once.
-            event_id = EventId(derived("proposed", fact.memory_id))
-            memory_id = learn(
-                store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id,
-                anchors=about.get(fact.memory_id, ()),
-            )  # fmt: skip
-            # `learn` returns another id if an existing memory says the same.
-            outcome.known += memory_id != fact.memory_id
-            outcome.proposed[proposal.detector] += memory_id == fact.memory_id
-            if memory_id == fact.memory_id and proposal.confidence >= believed.get(proposal.detector, UNREACHABLE):
-                reason = f"the settings believe {proposal.detector}"
-                approval = MemoryApproved(memory_id=fact.memory_id, reason=reason)
-                store.record([pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+    fact = _make_fact(proposal, owner)
+    if log.ids_about(store.db, [fact.memory_id]):
+        # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
+        return Proposed(Fate.KNOWN, [])
+    if stays_out(store, fact.text, repo):
+        return Proposed(Fate.REFUSED, [])
+    # Derived, so that two processes that read the same session record the proposal once.
+    event_id = EventId(derived("proposed", fact.memory_id))
+    learned = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
+    # `learn` returns another id if an existing memory says the same.
+    if learned.memory_id != fact.memory_id:
+        return Proposed(Fate.KNOWN, learned.events)
+    if proposal.confidence < believed.get(proposal.detector, UNREACHABLE):
+        return Proposed(Fate.NEW, learned.events)
+    approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
+    return Proposed(Fate.NEW, [*learned.events, pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
 def believed_from(setting: str) -> dict[str, float]:

@@ -1,11 +1,12 @@
-"""Records a claim: refuses it, counts it as another source of a memory, or adds it with its conflicts."""
+"""Turns a claim into the events to record: refused, counted as another source, or added with its conflicts."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from hivemind.curate.exclusion import stays_out, watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
@@ -28,6 +29,15 @@ MOST_DERIVED_SOURCES = 20
 """More sources from detectors add nothing to a memory that has so many."""
 
 
+class Learned(NamedTuple):
+    """The memory that says what a claim says, and the events that make it so."""
+
+    memory_id: MemoryId
+    events: list[Event]
+    refused: str = ""
+    """Why the claim was refused, if it was; then the events are the record of that."""
+
+
 def learn(
     store: Store,
     pen: Pen,
@@ -39,9 +49,12 @@ def learn(
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
-) -> MemoryId:
-    """Record a claim with its consequences; return the id of the memory that now states it."""
-    refuse_what_stays_out(store, pen, fact.text, repo, said_by_person=said_by_person)
+) -> Learned:
+    """Return the events of a claim and its consequences; the caller records them."""
+    if rule := why_refused(store, fact.text, repo, said_by_person=said_by_person):
+        # The refusal is recorded for this person only, even if the text was meant for the team.
+        refusal = pen.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
+        return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
     fact = _cut_erased_quotes(store, fact)
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = fit_to_leave(fact, old_memories) if scope is Scope.TEAM else fact
@@ -53,23 +66,19 @@ def learn(
         # Repeating a memory does not mean that its code was checked again, so existing anchors stay.
         anchor_events = () if verdict.same.anchors else _anchor(pen, verdict.same.id, anchors, event)
         repetition = _corroborate(pen, verdict.same, fact, event.channel)
-        store.record([*repetition, *anchor_events, *_annotate(pen, verdict.same, event)])
-        return verdict.same.id
+        return Learned(verdict.same.id, [*repetition, *anchor_events, *_annotate(pen, verdict.same, event)])
     events = [event, *_anchor(pen, fact.memory_id, anchors, event)]
     events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
     is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _dispute(pen, event, conflict, is_mutual=not is_proposal)
-    store.record(events)
-    return fact.memory_id
+    return Learned(fact.memory_id, events)
 
 
-def refuse_what_stays_out(store: Store, pen: Pen, text: str, repo: str, *, said_by_person: bool) -> None:
-    """Refuse a text that was rejected or erased before, and record the refusal."""
+def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:
+    """Return the rule that keeps a text out because its value was rejected or erased; empty if none does."""
     reason = stays_out(store, text, repo, said_by_person=said_by_person)
-    if reason:
-        # The refusal is recorded for this person only, even if the text was meant for the team.
-        refuse(store, pen, "a memory", f"its value was {reason} before", Scope.PROJECT if repo else Scope.USER, repo)
+    return f"its value was {reason} before" if reason else ""
 
 
 def may_name(about: Scope, other: Scope) -> bool:
@@ -85,12 +94,6 @@ def fit_to_leave(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRe
         supersedes=tuple(old.id for old in old_memories if may_name(Scope.TEAM, old.scope)),
         derived_from=(),
     )
-
-
-def refuse(store: Store, pen: Pen, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> None:
-    """Record a refusal and raise Refused."""
-    store.record([pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
-    raise Refused(f"{what} was refused: {rule}")
 
 
 def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:

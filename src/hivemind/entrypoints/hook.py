@@ -78,7 +78,7 @@ def answer(agent: str, event: str, payload: str) -> None:
     if "site" not in sys.modules:
         # Without -S Python would have done this at the start: it is how what we depend on is found.
         importlib.import_module("site").main()
-    print(importlib.import_module("hivemind.app.answering").answer(agent, event, payload), end="")
+    print(importlib.import_module("hivemind.app.hook_reply").answer(agent, event, payload), end="")
 
 
 if __name__ == "__main__":

@@ -78,6 +78,8 @@ class Hit:
     tokens: int = 0
     is_sure: bool = True
     """Whether it answers the question; otherwise it is only one of the closest matches."""
+    is_in_doubt: bool = False
+    """Whether the code at hand asks for a look before acting on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +115,23 @@ class Receipt:
     score: float
     tokens: int
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What memory cost a session."""
+
+    actor: str
+    session_id: str
+    briefs: int
+    prompts: int
+    recalls: int
+    memories: int
+    """How many were put before it, each time counted."""
+    told_before: int
+    """How many of them an earlier session had been told: found out once, and not again."""
+    not_looked_up: int
+    """Of those, how many came unasked and were not asked for in the session; what it would have read in files instead
+    nobody knows."""
+    unasked_tokens: int
+    asked_tokens: int

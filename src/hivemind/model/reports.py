@@ -72,15 +72,6 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """A memory that needs review, with the reason and the memories it conflicts with."""
-
-    memory: Memory
-    why: str
-    against: tuple[Memory, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
     """The embedding model, and how many memories it has embedded."""
 
@@ -101,26 +92,6 @@ class Compared:
     """Mean reciprocal rank of memories when the first half of each is the question."""
     milliseconds: float
     """Time to embed one text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """How many memories and tokens a session was given."""
-
-    actor: str
-    session_id: str
-    briefs: int
-    prompts: int
-    recalls: int
-    memories: int
-    """How many memories it was shown; repeats count each time."""
-    told_before: int
-    """How many of them an earlier session was already shown, so that nobody had to find them out again."""
-    not_looked_up: int
-    """How many of those were shown automatically and never searched for in the session. What it would have read in
-    files instead is unknown."""
-    unasked_tokens: int
-    asked_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

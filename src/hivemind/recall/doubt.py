@@ -36,12 +36,7 @@ def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
     """Return the same hits in the same order, with a label on those that must be verified against the code."""
     originals = list(hits)
     judgements = judge_staleness(originals, query, judge)
-    return [new if is_in_doubt(new) else old for old, new in zip(originals, judgements, strict=True)]
-
-
-def is_in_doubt(hit: Hit) -> bool:
-    """Whether the hit must be verified against the code before acting on it."""
-    return any(label.endswith(TO_VERIFY) for label in hit.labels)
+    return [new if new.is_in_doubt else old for old, new in zip(originals, judgements, strict=True)]
 
 
 def sort_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -85,6 +80,7 @@ def _apply(hit: Hit, staleness: Staleness) -> Hit:
         score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
         signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
         labels=(*hit.labels, *labels),
+        is_in_doubt=hit.is_in_doubt or staleness.must_verify,
     )
 
 

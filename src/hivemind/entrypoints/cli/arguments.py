@@ -145,5 +145,5 @@ def act(verb: Callable[..., Memory], done: str, *given: Any, **named: Any) -> No
     """Ask one verb about one memory, and say that it was done."""
     with open_mind() as mind:
         known = verb(mind, *given, **named)
-        elsewhere = mind.is_elsewhere(known.repo)
+        elsewhere = mind.checkout.is_elsewhere(known.repo)
     tell(known, f"{done} {origin(known, elsewhere=elsewhere)}")

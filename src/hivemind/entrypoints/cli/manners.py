@@ -162,7 +162,7 @@ def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
 def _message(error: HivemindError) -> str:
     """What an error says; an agent gets the texts that it lists in a fence."""
     # Whatever raised it has loaded the app already; what only prints help must not.
-    from hivemind.app.core import agent_calls
+    from hivemind.app.callers import agent_calls
     from hivemind.model.quoting import error_for_agent
 
     return error_for_agent(error) if agent_calls() else str(error)
@@ -174,10 +174,10 @@ def exit_code(error: HivemindError) -> int:
 
 
 def _unforeseen(ctx: click.Context, error: Exception) -> str:
-    from hivemind.app import trouble
+    from hivemind.app import crash_report
 
     if ctx.meta.get("debug"):
-        click.echo(neutral(trouble.details(error)), err=True)
-    elif file := trouble.kept(error):
+        click.echo(neutral(crash_report.details(error)), err=True)
+    elif file := crash_report.kept(error):
         return f"something went wrong that nobody foresaw ({type(error).__name__}). The details are in {file}"
     return f"something went wrong that nobody foresaw ({type(error).__name__}: {error}). --debug shows the details"

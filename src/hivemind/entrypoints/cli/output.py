@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from hivemind.app.core import agent_calls
+from hivemind.app.callers import agent_calls
 from hivemind.entrypoints.cli.manners import wants
 from hivemind.model.ids import short
 from hivemind.model.life import Step

@@ -207,7 +207,7 @@ def _receipts(home: Path, root: Path) -> tuple[Receipt, ...]:
     if not home.exists():
         return ()
     with opened(home, root, LATE) as mind:
-        return mind.receipts(limit=1000)
+        return mind.history.receipts(limit=1000)
 
 
 def _is_gone(value: str, desk: Desk, home: Path) -> bool:

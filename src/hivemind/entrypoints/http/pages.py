@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from hivemind.app.core import utc_now
+from hivemind.app.context import utc_now
 from hivemind.app.hosting import Host, TeamMind
 from hivemind.entrypoints.viewer import Address, Door, Right, Visitor, build
 from hivemind.entrypoints.viewer.looks import refused

@@ -198,7 +198,14 @@ def judge(
 ) -> Json:  # fmt: skip
     """Decide about a memory."""
     with host.mind(who) as mind:
-        return _object(getattr(mind, verdict)(memory, reason=asked.reason))
+        decide = {
+            "approve": mind.approve,
+            "reject": mind.reject,
+            "retract": mind.forget,
+            "restore": mind.restore,
+            "verify": mind.review.verify,
+        }[verdict]
+        return _object(decide(memory, reason=asked.reason))
 
 
 @router.delete("/memories/{memory}")
@@ -212,7 +219,7 @@ def erase(memory: Id, host: TheHost, who: Who, reason: Annotated[str, Query(max_
 def review(host: TheHost, who: Who, limit: Many = 50) -> list[Json]:
     """What waits for a person."""
     with host.mind(who) as mind:
-        return [_object(one) for one in mind.review(limit=limit)]
+        return [_object(one) for one in mind.review.queue(limit=limit)]
 
 
 @router.get("/devices")
@@ -226,7 +233,7 @@ def devices(host: TheHost, who: Who) -> list[Json]:
 def audit(host: TheHost, who: Who) -> list[Json]:
     """Every place where the team's log does not hold; none if it does."""
     with host.mind(who) as mind:
-        return [_object(one) for one in mind.audit()]
+        return [_object(one) for one in mind.maintenance.audit()]
 
 
 @router.get("/refusals")

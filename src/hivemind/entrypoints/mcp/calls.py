@@ -1,9 +1,9 @@
-"""What the tools do: each call becomes one or two verbs of ``Hivemind`` and a short text for the model."""
+"""What the tools do: each call becomes one or two verbs of ``Mind`` and a short text for the model."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hivemind.app import Hivemind, client_of
+from hivemind.app import Hivemind, Mind, client_of
 from hivemind.model.ids import short
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.moments import day
@@ -35,9 +35,9 @@ class Desk:
         if self._mind is None or who != self._client:
             self.close()
             self._mind, self._client = Hivemind.open(self._store, directory=directory, writer=writer), who
-            self._let_go = self._mind.keep_warm()
+            self._let_go = self._mind.code.keep_warm()
         else:
-            self._mind.take_in_spool()
+            self._mind.sessions.take_in_spool()
         return self._mind
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Desk:
             self._mind = None
 
 
-def recall(mind: Hivemind, given: Arguments) -> str:
+def recall(mind: Mind, given: Arguments) -> str:
     """What is known."""
     found = mind.recall(
         given["query"],
@@ -62,7 +62,7 @@ def recall(mind: Hivemind, given: Arguments) -> str:
     return found.text or NOTHING
 
 
-def remember(mind: Hivemind, given: Arguments) -> str:
+def remember(mind: Mind, given: Arguments) -> str:
     """Keep one claim, and say what it contradicts while the model can still settle it."""
     memory = mind.remember(
         given["text"],
@@ -76,26 +76,26 @@ def remember(mind: Hivemind, given: Arguments) -> str:
         metadata=given.get("metadata"),
     )
     said = [f"Kept as {short(memory.id)}{_standing(memory)}."]
-    against = mind.those(memory.contradicts)
+    against = mind.browse.get_all(memory.contradicts)
     if against:
         said.append("It contradicts what follows. Ask the user which holds.")
         said.append(fenced(DATA, "\n".join(f"[{short(other.id)}] {_line(other)}" for other in against)))
-    if possible := mind.possible_conflicts(memory):
+    if possible := mind.review.possible_conflicts(memory):
         said.append("It may conflict with what follows. Ask the user if both hold.")
         said.append(fenced(DATA, "\n".join(f"[{short(other.id)}] {_line(other)}" for other in possible)))
-    said += map(quoted, mind.link_problems(memory))
-    return "\n".join([*said, *filter(None, [mind.sharing(memory)])])
+    said += map(quoted, mind.checkout.link_problems(memory))
+    return "\n".join([*said, *filter(None, [mind.browse.sharing_note(memory)])])
 
 
-def context(mind: Hivemind, given: Arguments) -> str:
+def context(mind: Mind, given: Arguments) -> str:
     """What holds here, what is known about the task and its files, and what lies near those."""
     files = given.get("files") or ()
-    near = [quoted(f"{one.path} ({', '.join(one.why)})") for one in mind.neighbours(files)]
+    near = [quoted(f"{one.path} ({', '.join(one.why)})") for one in mind.code.neighbours(files)]
     said = mind.context(given.get("task") or "", files=files).text or NOTHING
     return f"{said}\n\n{fenced('Near these files:', '; '.join(near))}" if near else said
 
 
-def trace(mind: Hivemind, given: Arguments) -> str:
+def trace(mind: Mind, given: Arguments) -> str:
     """Keep what was done."""
     memory = mind.store_trace(
         agent=mind.speaker,
@@ -105,27 +105,27 @@ def trace(mind: Hivemind, given: Arguments) -> str:
         tags=given.get("tags") or (),
         links=given.get("links") or (),
     )
-    return "\n".join([f"Kept as {short(memory.id)}.", *map(quoted, mind.link_problems(memory))])
+    return "\n".join([f"Kept as {short(memory.id)}.", *map(quoted, mind.checkout.link_problems(memory))])
 
 
-def review(mind: Hivemind, given: Arguments) -> str:
+def review(mind: Mind, given: Arguments) -> str:
     """What waits for a person, or a verdict where agents may give one."""
     if given.get("decide"):
         decide = mind.approve if given["decide"] == "approve" else mind.reject
         judged = decide(given.get("id") or "", reason=given.get("reason") or "")
         return f"{short(judged.id)} is now {judged.status}."
-    waiting = mind.review(limit=WAITING_SHOWN)
+    waiting = mind.review.queue(limit=WAITING_SHOWN)
     lines = [f"[{label(short(one.memory.id), one.why)}] {_line(one.memory)}" for one in waiting]
     return fenced(UNAPPROVED, "\n".join(lines)) if lines else "Nothing waits for review."
 
 
-def forget(mind: Hivemind, given: Arguments) -> str:
+def forget(mind: Mind, given: Arguments) -> str:
     """Take a memory back."""
-    gone = mind.retract(given["id"], reason=given.get("reason") or "")
+    gone = mind.forget(given["id"], reason=given.get("reason") or "")
     return f"Taken back: {short(gone.id)}. 'hivemind restore {short(gone.id)}' brings it again."
 
 
-def explain(mind: Hivemind, given: Arguments) -> str:
+def explain(mind: Mind, given: Arguments) -> str:
     """Why a memory is believed."""
     known = mind.explain(given["id"])
     memory = known.memory
@@ -136,19 +136,19 @@ def explain(mind: Hivemind, given: Arguments) -> str:
         *(f"source: {label(_source(source))}" for source in memory.sources),
         *(f"{label(day(s.event.at), s.event.actor, s.event.channel)}: {quoted(s.what)}" for s in known.history),
     ]
-    became = [one.staleness for one in mind.behind(memory) if one.staleness.must_verify]
+    became = [one.staleness for one in mind.code.behind(memory) if one.staleness.must_verify]
     lines += [f"code: {field(one.anchor.label)}: {field(one.text)}: verify before acting" for one in became]
-    if against := mind.those(memory.contradicts):
+    if against := mind.browse.get_all(memory.contradicts):
         lines.append(f"contradicts: {', '.join(short(other.id) for other in against)}")
     return fenced(DATA, "\n".join([*lines, f"shown {len(known.receipts)} times"]))
 
 
-def session(mind: Hivemind, given: Arguments) -> str:
+def session(mind: Mind, given: Arguments) -> str:
     """What is needed to go on where a session stopped."""
-    return mind.handover(given.get("id") or "").text
+    return mind.sessions.handover(given.get("id") or "").text
 
 
-CALLS: dict[str, Callable[[Hivemind, Arguments], str]] = {
+CALLS: dict[str, Callable[[Mind, Arguments], str]] = {
     "recall": recall,
     "remember": remember,
     "context": context,

@@ -40,7 +40,7 @@ class Warm:
         """One for this request alone; no connection is ever used by two threads at once."""
         try:
             mind = self._resting.pop()
-            mind.take_in_spool()
+            mind.sessions.take_in_spool()
         except IndexError:
             mind = self._opened()
         try:

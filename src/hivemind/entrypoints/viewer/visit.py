@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from hivemind.app import Hivemind
+from hivemind.app import Hivemind, Mind
 from hivemind.entrypoints.viewer.looks import ENVIRONMENT
 from hivemind.errors import Refused
 from hivemind.model.memory import Memory
@@ -64,7 +64,7 @@ class Door:
     """The exact addresses it answers under, such as ``http://127.0.0.1:4711``."""
     secret: bytes
     """Keys the form tokens."""
-    open_mind: Callable[[Request], AbstractContextManager[Hivemind]]
+    open_mind: Callable[[Request], AbstractContextManager[Mind]]
     visitor: Callable[[Request], Visitor | None]
     stranger: Callable[[Request], Response]
     """What somebody sees who is not known."""
@@ -91,11 +91,18 @@ class Visit:
     """A request on its way to being a page."""
 
     request: Request
-    mind: Hivemind
+    mind: Mind
     visitor: Visitor
     token: str
     """What the forms on the page carry."""
     form: Form
+
+    @property
+    def machine(self) -> Hivemind:
+        """The memory on a person's own machine, for what a hub cannot do."""
+        if not isinstance(self.mind, Hivemind):
+            raise Refused(BEYOND[Right.FILES])
+        return self.mind
 
     @property
     def asked(self) -> Mapping[str, str]:
@@ -116,7 +123,7 @@ class Visit:
         return f"/session/{session.id}" + self._across(session.repo)
 
     def _across(self, repo: str) -> str:
-        return "?everywhere=1" if self.mind.is_elsewhere(repo) else ""
+        return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""
 
     def named(self, part: str) -> str:
         """A part of the address."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.plain import from_row
-from hivemind.model.recall import TO_VERIFY, Receipt
-from hivemind.model.reports import Spent
+from hivemind.model.recall import TO_VERIFY, Receipt, Spent
 from hivemind.model.scope import Sight
 from hivemind.store.database import Database, Row
 from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight

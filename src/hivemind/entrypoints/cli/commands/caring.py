@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from hivemind.app import configuring, mending, quarantine
+from hivemind.app import configuration, quarantine, recovery
 from hivemind.entrypoints.cli.arguments import (
     dry_run_option,
     everywhere_option,
@@ -43,7 +43,7 @@ chapter = click.Group()
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    fitting = [one for one in configuring.every() if one.name.startswith(incomplete)]
+    fitting = [one for one in configuration.every() if one.name.startswith(incomplete)]
     return [CompletionItem(one.name, help=one.meaning) for one in fitting]
 
 
@@ -69,7 +69,7 @@ def config(ctx: click.Context) -> None:
 @config.command("list")
 def list_() -> None:
     """Every setting with its value, where that comes from, and what it means."""
-    found = configuring.every()
+    found = configuration.every()
     rows = [[one.name, _written(one.value), one.origin, one.meaning] for one in found]
     change = "Change one: hivemind config set NAME VALUE"
     tell_rows(found, ["setting", "value", "from", "meaning"], rows, after=change, seen=lambda: _listed(found))
@@ -91,7 +91,7 @@ def get(name: str) -> None:
     \b
     hivemind config get recall_limit
     """
-    found = configuring.one(name)
+    found = configuration.one(name)
     tell(found, lambda: say(_written(found.value)))
 
 
@@ -104,7 +104,7 @@ def set_(name: str, value: str) -> None:
     \b
     hivemind config set person "Ada Lovelace"
     """
-    found = configuring.change(name, value)
+    found = configuration.change(name, value)
     tell(found, f"{name} is set to {value}.")
     if found.origin == "environment":
         warn(f"{found.variable} in the environment says {_written(found.value)}, and counts before the file")
@@ -118,8 +118,8 @@ def unset(name: str) -> None:
     \b
     hivemind config unset recall_limit
     """
-    configuring.unset(name)
-    tell({"unset": name}, f"{name} is no longer set in {configuring.file()}.")
+    configuration.unset(name)
+    tell({"unset": name}, f"{name} is no longer set in {configuration.file()}.")
 
 
 @config.command("path")
@@ -129,7 +129,7 @@ def config_path() -> None:
     \b
     $EDITOR "$(hivemind config path)"
     """
-    file = configuring.file()
+    file = configuration.file()
     tell({"path": str(file), "exists": file.exists()}, lambda: say(str(file)))
     if not file.exists():
         note("It does not exist yet; 'hivemind config set' makes it.")
@@ -147,7 +147,7 @@ def doctor(quick: bool) -> None:
     The exit code is 1 if something is wrong.
     """
     with progress("Looking"):
-        findings = mending.doctor(store_name(), quick=quick)
+        findings = recovery.doctor(store_name(), quick=quick)
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
     tell_rows(findings, ["", "what", "found", "remedy"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
@@ -268,7 +268,7 @@ def create(file: str) -> None:
     hivemind backup create /mnt/usb/memory.db
     """
     with open_mind() as mind, progress("Copying"):
-        made = mind.backup(file)
+        made = mind.maintenance.backup(file)
     tell(made, f"Backed up {made.entries:,} entries to {made.file}")
 
 
@@ -276,7 +276,7 @@ def create(file: str) -> None:
 def listed() -> None:
     """The copies that lie beside the store."""
     with open_mind() as mind:
-        found = mind.backups()
+        found = mind.maintenance.backups()
     rows = [[Path(one.file).name, f"{one.entries:,} entries" if one.entries else "unreadable"] for one in found]
     tell_rows(found, ["file", "holds"], rows, nothing="No backup yet; 'hivemind backup' makes one.")
 
@@ -294,7 +294,7 @@ def restore(file: str, yes: bool) -> None:
     """
     make_sure(f"Replace everything by what {file} holds?", yes=yes)
     with progress("Restoring"):
-        done = mending.restore_backup(file, store_name())
+        done = recovery.restore_backup(file, store_name())
     kept = f"; {done.kept_out:,} erasures and rejections were carried over" if done.kept_out else ""
     before = f"\nWhat stood here before: {done.before}" if done.before else ""
     tell(done, f"Restored {done.entries:,} entries{kept}.{before}")
@@ -310,7 +310,7 @@ def repair() -> None:
     file is kept, and what was lost is told and recorded. The exit code is 1 if something was lost.
     """
     with progress("Repairing"):
-        done = mending.repair(store_name())
+        done = recovery.repair(store_name())
     if not done.before:
         tell(done, f"All {done.entries:,} entries are there, and the tables say what the log says.")
         return
@@ -325,7 +325,7 @@ def repair() -> None:
 def rebuild() -> None:
     """Derive everything from the log again. No answer changes by it."""
     with open_mind() as mind, progress("Rebuilding") as advance:
-        mind.rebuild(advance)
+        mind.maintenance.rebuild(advance)
     tell({"rebuilt": True}, "Rebuilt.")
 
 
@@ -338,7 +338,7 @@ def prune(dry_run: bool) -> None:
     hivemind prune --dry-run
     """
     with open_mind() as mind:
-        done = mind.prune(dry_run=dry_run)
+        done = mind.sessions.prune(dry_run=dry_run)
     went = f"{many(done.observations, 'observation')}, {done.bytes / 1e6:.1f} MB"
     tell(done, f"{'Would let' if dry_run else 'Let'} go of {went}.")
 
@@ -359,10 +359,10 @@ def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
     with open_mind() as mind:
         if markdown:
             place = str(markdown)
-            count = sum(_page(markdown / name, content) for name, content in mind.export_pages(**chosen))
+            count = sum(_page(markdown / name, content) for name, content in mind.files.export_pages(**chosen))
         else:
             place = getattr(file, "name", "-")
-            lines = mind.export_lines(**chosen)
+            lines = mind.files.export_lines(**chosen)
             count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
     if place not in ("-", "<stdout>"):
         note(f"Wrote {many(count, 'memory')} to {place}.")
@@ -387,7 +387,7 @@ def import_(file: BinaryIO, approve: bool) -> None:
     hivemind import --approve < memories.jsonl
     """
     with open_mind() as mind, progress("Importing"):
-        done = mind.import_lines(text_lines(file), approve=approve, name=getattr(file, "name", ""))
+        done = mind.files.import_lines(text_lines(file), approve=approve, name=getattr(file, "name", ""))
     tell(done, f"Imported {many(done.new, 'memory')}; {done.known:,} known already.")
     for line in done.unreadable[:LINES_NAMED]:
         warn(line)
@@ -416,7 +416,7 @@ def model(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         with open_mind() as mind:
-            _model_state(mind.model())
+            _model_state(mind.maintenance.model())
 
 
 @model.command("use")
@@ -428,14 +428,14 @@ def use(name: str) -> None:
     hivemind model use none
     """
     with open_mind() as mind:
-        _model_state(mind.use_model(_named(name)))
+        _model_state(mind.maintenance.use_model(_named(name)))
 
 
 @model.command("catch-up")
 def catch_up() -> None:
     """Let everything remembered be found by meaning, now rather than little by little."""
     with open_mind() as mind, progress("Embedding") as advance:
-        done = mind.catch_up(advance)
+        done = mind.maintenance.catch_up(advance)
     tell({"embedded": done}, f"Embedded {done:,} passages.")
 
 
@@ -448,7 +448,7 @@ def compare(names: tuple[str, ...]) -> None:
     hivemind model compare built-in /models/all-minilm
     """
     with open_mind() as mind, progress("Comparing"):
-        compared = mind.compare_models([_named(name) for name in names])
+        compared = mind.maintenance.compare_models([_named(name) for name in names])
     rows = [[one.name, f"{one.found:.3f}", f"{one.milliseconds:.1f}"] for one in compared]
     tell_rows(compared, ["model", "finds (MRR)", "ms a text"], rows)
 

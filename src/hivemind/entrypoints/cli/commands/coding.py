@@ -42,7 +42,7 @@ def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
     hivemind link 3f9a2c1e auth/service.py:40-62 --instead
     """
     with open_mind() as mind:
-        known = mind.link(memory, links, instead=instead)
+        known = mind.code.link(memory, links, instead=instead)
     tell(known, f"Linked {origin(known)}\n  {', '.join(known.about)}")
 
 
@@ -57,7 +57,7 @@ def stale(since: str) -> None:
     hivemind stale --since origin/main
     """
     with open_mind() as mind, progress("Looking at the code"):
-        doubts = mind.stale(since=since)
+        doubts = mind.code.stale(since=since)
     rows = [
         [short(doubt.memory.id), one.anchor.label, one.text, first_line(doubt.memory.text, 60)]
         for doubt in doubts
@@ -82,7 +82,7 @@ def related(target: str, limit: int, why: bool) -> None:
     hivemind related "add a second factor to the login"
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
-        found = mind.related(target, limit=limit, progress=advance)
+        found = mind.code.related(target, limit=limit, progress=advance)
     tell(found, lambda: _related(found, why=why), is_fenced=True)
 
 
@@ -110,7 +110,7 @@ def symbols(path: str) -> None:
     hivemind symbols src/auth/service.py
     """
     with open_mind() as mind:
-        found = mind.symbols(path)
+        found = mind.code.symbols(path)
     rows = [[f"{one.line}-{one.end_line}", one.kind, one.qualified or one.path, one.signature] for one in found]
     tell_rows(found, ["lines", "kind", "symbol", "signature"], rows)
 
@@ -122,7 +122,7 @@ def index() -> None:
     A small tree is looked at when that is needed. What is kept of it can be deleted at any time.
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
-        done = mind.index(advance)
+        done = mind.code.index(advance)
     known = f"{many(done.symbols, 'symbol')} in {many(done.files, 'file')}"
     tell(done, f"{known}; {many(done.changed, 'file')} had changed.")
 
@@ -147,5 +147,5 @@ def watch() -> None:
         signal.signal(sign, end)
     with open_mind() as mind:
         note(f"Following {mind.repository.root}. Stop with Ctrl-C.")
-        mind.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
+        mind.code.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
     sys.exit(128 + signs[0])

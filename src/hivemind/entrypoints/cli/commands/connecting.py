@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hivemind.app.connecting import Connection
+from hivemind.app.agent_setup import Connection
 from hivemind.entrypoints.cli.arguments import (
     across_option,
     dry_run_option,
@@ -94,13 +94,13 @@ def install(
     """
     with open_mind() as mind:
         if plugin:
-            written = mind.write_plugin(plugin)
+            written = mind.agents.write_plugin(plugin)
             tell([str(path) for path in written], "\n".join(["Written:", *(f"  {path}" for path in written)]))
             return
-        planned = mind.connect_agents(agents, project=project, trust_codex_hooks=trust_codex_hooks)
+        planned = mind.agents.plan_install(agents, project=project, trust_codex_hooks=trust_codex_hooks)
         _show(planned, nothing="is connected already", exactly=dry_run)
         if not dry_run and _confirmed(planned, "Make these changes?", yes=yes):
-            mind.make(planned)
+            mind.agents.apply(planned)
             note("Connected: the next session is told what is known. 'hivemind doctor' says how each agent stands.")
 
 
@@ -114,12 +114,12 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
     hivemind uninstall codex
     """
     with open_mind() as mind:
-        planned = mind.disconnect_agents(agents, project=project)
+        planned = mind.agents.plan_uninstall(agents, project=project)
         _show(planned, nothing="is not connected", exactly=dry_run)
         if not planned:
             note("No agent is connected.")
         if not dry_run and _confirmed(planned, "Take this back?", yes=yes):
-            mind.make(planned)
+            mind.agents.apply(planned)
 
 
 def _show(planned: Sequence[Connection], *, nothing: str, exactly: bool) -> None:
@@ -195,9 +195,11 @@ def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: b
         return
     with open_mind() as mind, progress("Reading") as advance:
         if agents == ("git",):
-            done = mind.backfill_git(since=since, dry_run=dry_run)
+            done = mind.sessions.import_git(since=since, dry_run=dry_run)
         else:
-            done = mind.backfill(agents, since=since, here=project, dry_run=dry_run, progress=advance)
+            done = mind.sessions.import_transcripts(
+                agents, since=since, here=project, dry_run=dry_run, progress=advance
+            )
     tell(done, _taken_in(done, dry_run=dry_run))
     for reason, count in done.skipped:
         note(f"{count:,} skipped: {reason}")
@@ -227,7 +229,7 @@ def _taken_in(done: Backfilled, *, dry_run: bool) -> str:
 def distil(session: str, everywhere: bool) -> None:
     """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
     with open_mind() as mind, progress("Distilling") as advance:
-        done = mind.distil(session, everywhere=everywhere, progress=advance)
+        done = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
     proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
     looked = f"Looked at {many(done.sessions, 'session')}: {proposed}."
     tell(done, looked if done.sessions else "No session has come to rest since the last time.")
@@ -248,8 +250,8 @@ def sessions(agent: str, limit: int, everywhere: bool) -> None:
     hivemind sessions --agent claude-code
     """
     with open_mind() as mind:
-        found = mind.sessions(limit=limit, agent=agent, everywhere=everywhere)
-        places = [elsewhere(one.repo) if mind.is_elsewhere(one.repo) else "" for one in found]
+        found = mind.sessions.list(limit=limit, agent=agent, everywhere=everywhere)
+        places = [elsewhere(one.repo) if mind.checkout.is_elsewhere(one.repo) else "" for one in found]
     rows = [
         [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70), place]
         for one, place in zip(found, places, strict=True)
@@ -268,8 +270,8 @@ def session() -> None:
 def show_session(session: str, everywhere: bool) -> None:
     """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
     with open_mind() as mind:
-        state = mind.session_state(session, everywhere=everywhere)
-        is_elsewhere = mind.is_elsewhere(state.session.repo)
+        state = mind.sessions.state(session, everywhere=everywhere)
+        is_elsewhere = mind.checkout.is_elsewhere(state.session.repo)
     tell(state, lambda: _state(state, is_elsewhere=is_elsewhere))
 
 
@@ -303,8 +305,8 @@ def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
     hivemind session replay --speed 10
     """
     with open_mind() as mind:
-        one, trace = mind.session(session, everywhere=everywhere)
-        title = _title(one, is_elsewhere=mind.is_elsewhere(one.repo))
+        one, trace = mind.sessions.show(session, everywhere=everywhere)
+        title = _title(one, is_elsewhere=mind.checkout.is_elsewhere(one.repo))
     if wants("json"):
         for seen in trace:
             click.echo(as_json(seen, terse=True))
@@ -333,7 +335,7 @@ def resume(session: str, everywhere: bool) -> None:
     hivemind session resume | codex exec -
     """
     with open_mind() as mind:
-        told = mind.handover(session, everywhere=everywhere)
+        told = mind.sessions.handover(session, everywhere=everywhere)
     tell(told, lambda: say(told.text), is_fenced=True)
 
 
@@ -379,7 +381,7 @@ def store_trace(**given: Any) -> None:
     with open_mind() as mind:
         memory = mind.store_trace(**given)
         tell(memory, f"Stored {origin(memory)}")
-        if sharing := mind.sharing(memory):
+        if sharing := mind.browse.sharing_note(memory):
             note(sharing)
 
 
@@ -408,7 +410,7 @@ def sync_files(dry_run: bool) -> None:
     Each point is a convention with file and line as its source. What a file no longer says is taken back.
     """
     with open_mind() as mind:
-        synced = mind.sync_files(dry_run=dry_run)
+        synced = mind.files.sync_instructions(dry_run=dry_run)
     tell(synced, f"{many(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")
     if not wants("json"):
         for point in synced.kept_out:
@@ -427,7 +429,7 @@ def promote(memory: str, file: str, yes: bool) -> None:
     hivemind promote 3f9a2c1e --to AGENTS.md
     """
     with open_mind() as mind:
-        path, before, after = mind.promote(memory, file)
+        path, before, after = mind.review.promote(memory, file)
     if before == after:
         note(f"{file} has it already.")
         return

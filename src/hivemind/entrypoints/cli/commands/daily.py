@@ -41,7 +41,8 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.moments import day, minute
 from hivemind.model.plain import plain
 from hivemind.model.recall import Detail
-from hivemind.model.reports import Standing, Waiting
+from hivemind.model.reports import Standing
+from hivemind.model.review import ReviewItem
 from hivemind.model.text import first_line
 
 chapter = click.Group()
@@ -56,7 +57,7 @@ def status() -> None:
     hivemind status --json
     """
     with open_mind() as mind, progress("Looking"):
-        stands = mind.standing()
+        stands = mind.maintenance.status()
     tell(stands, lambda: _standing(stands))
 
 
@@ -108,15 +109,15 @@ def remember(text: str | None, **given: Any) -> None:
     """
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **given)
-        possible = mind.possible_conflicts(memory)
+        possible = mind.review.possible_conflicts(memory)
         tell(plain(memory) | {"may_conflict": [other.id for other in possible]}, f"Remembered {origin(memory)}")
-        for other in mind.those(memory.contradicts):
+        for other in mind.browse.get_all(memory.contradicts):
             warn_of(f"contradicts {origin(other)}", first_line(other.text), "settle it: hivemind review")
         for other in possible:
             warn_of(f"may conflict with {origin(other)}", first_line(other.text), _to_settle(memory, other))
-        for problem in mind.link_problems(memory):
+        for problem in mind.checkout.link_problems(memory):
             warn(problem)
-        if sharing := mind.sharing(memory):
+        if sharing := mind.browse.sharing_note(memory):
             note(sharing)
 
 
@@ -145,7 +146,7 @@ def recall(question: str | None, why: bool, **given: Any) -> None:
     """
     with open_mind() as mind:
         found = mind.recall(text_or_standard_input(question, "the question"), **given)
-        caveat = mind.caveat()
+        caveat = mind.browse.search_caveat()
     if caveat:
         note(caveat)
     tell(found, lambda: answer(found, why=why), is_fenced=True)
@@ -187,7 +188,7 @@ def show(memory: str, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         known = mind.show(memory, everywhere=everywhere)
-        elsewhere = mind.is_elsewhere(known.repo)
+        elsewhere = mind.checkout.is_elsewhere(known.repo)
     tell(known, lambda: described(known, elsewhere=elsewhere))
 
 
@@ -210,8 +211,8 @@ def revise(metadata: dict[str, Any], unset: tuple[str, ...], **given: Any) -> No
     hivemind revise 3f9a2c1e --meta language=Go --unset-meta purpose
     """
     with open_mind() as mind:
-        known = mind.revise(**given, metadata=metadata | dict.fromkeys(unset))
-        elsewhere = mind.is_elsewhere(known.repo)
+        known = mind.edit(**given, metadata=metadata | dict.fromkeys(unset))
+        elsewhere = mind.checkout.is_elsewhere(known.repo)
     tell(known, f"Revised {origin(known, elsewhere=elsewhere)} (version {known.version})")
 
 
@@ -267,37 +268,37 @@ def review(only_list: bool, limit: int) -> None:
     hivemind review --list
     """
     with open_mind() as mind:
-        queue = mind.review(limit=limit)
+        queue = mind.review.queue(limit=limit)
         if only_list or not queue or wants("json") or not on_terminal():
-            rows = [[short(w.memory.id), w.why, first_line(w.memory.text, 90)] for w in queue]
+            rows = [[short(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
             tell_rows(queue, ["id", "why", "text"], rows, nothing="Nothing waits for you.")
             return
-        for place, waiting in enumerate(queue, start=1):
-            if not _decide(mind, waiting, f"{place} of {len(queue)}"):
+        for place, item in enumerate(queue, start=1):
+            if not _decide(mind, item, f"{place} of {len(queue)}"):
                 break
 
 
-def _decide(mind: Hivemind, waiting: Waiting, place: str) -> bool:
+def _decide(mind: Hivemind, item: ReviewItem, place: str) -> bool:
     """Show one and do what the person says; false when they have had enough."""
-    heading(f"{place}: {waiting.why}")
-    described(waiting.memory)
-    for other in waiting.against:
+    heading(f"{place}: {item.why}")
+    described(item.memory)
+    for other in item.against:
         heading("against")
         click.echo(block(other.text, ""))
         note(origin(other))
-    memory = waiting.memory
-    choices = AGAINST if waiting.against else ALONE
+    memory = item.memory
+    choices = AGAINST if item.against else ALONE
     keys = click.Choice([choice[0] for choice in choices.split(" · ")])
     match click.prompt(choices, type=keys, show_choices=False, default="s"):
-        case "a" if waiting.why.startswith(("to be", "in doubt")):
-            mind.verify(memory.id)
+        case "a" if item.reason.asks_for_verification:
+            mind.review.verify(memory.id)
         case "a":
             mind.approve(memory.id)
         case "o":
             mind.approve(memory.id, over=True)
         case "e" | "m" as choice:
             wording = click.edit(memory.text) or memory.text
-            replaced = [memory.id, *(other.id for other in waiting.against if choice == "m")]
+            replaced = [memory.id, *(other.id for other in item.against if choice == "m")]
             mind.remember(
                 wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
                 replaces=replaced, metadata=memory.metadata,

@@ -187,7 +187,7 @@ def _as_admin(database: str, team: str, there: Callable[[Any], Any], by_http: Ca
         finally:
             host.close()
     with open_mind() as mind:
-        hub = mind.hub
+        hub = mind.team.hub
     if hub is None:
         raise InvalidInput("give the hub's --database, or log in to it as an admin")
     return by_http(hub)

@@ -75,7 +75,7 @@ def dispute(memory: str, other: str, **given: Any) -> None:
     \b
     hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
     """
-    act(Hivemind.dispute, "Disputed", memory, other, **given)
+    act(lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **given)
 
 
 @chapter.command("verify")
@@ -87,7 +87,7 @@ def verify(**given: Any) -> None:
     \b
     hivemind verify 3f9a2c1e
     """
-    act(Hivemind.verify, "Verified", **given)
+    act(lambda mind, **more: mind.review.verify(**more), "Verified", **given)
 
 
 @chapter.command("retract")
@@ -99,7 +99,7 @@ def retract(**given: Any) -> None:
     \b
     hivemind retract 3f9a2c1e --reason "no longer so"
     """
-    act(Hivemind.retract, "Retracted", **given)
+    act(Hivemind.forget, "Retracted", **given)
 
 
 @chapter.command("restore")
@@ -137,10 +137,10 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) 
     asked = Selection(**selected)
     with open_mind() as mind:
         if undo:
-            count = mind.undo_rollback(undo)
+            count = mind.review.undo_rollback(undo)
             tell({"undone": count}, f"Undone for {many(count, 'memory')}.")
             return
-        name, changes = mind.rollback(asked, dry_run=True)
+        name, changes = mind.review.rollback(asked, dry_run=True)
         if dry_run or not changes or not wants("json"):
             rows = [[short(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
             would = f"{many(len(changes), 'memory')} would change." if dry_run else ""
@@ -148,7 +148,7 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) 
         if dry_run or not changes:
             return
         make_sure(f"Roll back {many(len(changes), 'memory')}?", yes=yes)
-        name, changes = mind.rollback(asked, reason=reason)
+        name, changes = mind.review.rollback(asked, reason=reason)
     undoing = f"Undo: hivemind rollback --undo {name}"
     tell({"rollback": name, "changes": changes}, f"Rolled back {many(len(changes), 'memory')}. {undoing}")
 
@@ -193,7 +193,7 @@ def erase(
     if left_out or dry_run:
         raise InvalidInput("--except and --dry-run go with --about")
     with open_mind() as mind:
-        receipt = None if also else mind.erasure(memory, everywhere=everywhere)
+        receipt = None if also else mind.erasures.receipt(memory, everywhere=everywhere)
         if receipt is None:
             chosen = [mind.show(written, everywhere=everywhere) for written in (memory, *also)]
             texts = "\n".join(block(target.text, "") for target in chosen)
@@ -202,7 +202,7 @@ def erase(
                 others = [target.id for target in chosen[1:]]
                 receipt = mind.erase(chosen[0].id, also=others, reason=reason, everywhere=everywhere)
             if any(target.scope is Scope.TEAM for target in chosen):
-                receipt = mind.carry(receipt)
+                receipt = mind.team.carry(receipt)
     _show_receipt(receipt)
 
 
@@ -211,7 +211,7 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
         raise InvalidInput("with --json, say --dry-run to see the list or --yes to erase what is in it")
     with open_mind() as mind:
         with progress("Searching") as advance:
-            mentions = mind.find_about(about, progress=advance)
+            mentions = mind.erasures.find_mentions(about, progress=advance)
         if dry_run or not wants("json"):
             tell(mentions, lambda: _show_mentions(mentions))
         going = mentions.less(left_out)
@@ -219,11 +219,11 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
             return
         make_sure(f"Destroy {many(len(going), 'entry')} for good?", yes=yes)
         with progress("Erasing") as advance:
-            receipt = mind.erase_about(
+            receipt = mind.erasures.erase_mentions(
                 about, confirmed=mentions, left_out=left_out, reason=reason, progress=advance
             )  # fmt: skip
-        if mind.hub:
-            receipt = mind.carry(receipt)
+        if mind.team.hub:
+            receipt = mind.team.carry(receipt)
     _show_receipt(receipt)
 
 

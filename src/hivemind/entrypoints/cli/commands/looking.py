@@ -40,8 +40,8 @@ from hivemind.model.ids import MemoryId, short
 from hivemind.model.life import Step
 from hivemind.model.moments import minute
 from hivemind.model.plain import plain
-from hivemind.model.recall import Receipt
-from hivemind.model.reports import Behind, Explanation, Spent
+from hivemind.model.recall import Receipt, Spent
+from hivemind.model.reports import Behind, Explanation
 from hivemind.model.scope import elsewhere as from_elsewhere
 from hivemind.model.text import first_line, neutral
 
@@ -66,7 +66,7 @@ def explain(memory: str, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         known = mind.explain(memory, everywhere=everywhere)
-        code, elsewhere = mind.behind(known.memory), mind.is_elsewhere(known.memory.repo)
+        code, elsewhere = mind.code.behind(known.memory), mind.checkout.is_elsewhere(known.memory.repo)
     tell({**plain(known), "code": code}, lambda: _explained(known, code, elsewhere=elsewhere))
 
 
@@ -110,9 +110,9 @@ def history(memory: str, subject: str, everywhere: bool) -> None:
     if bool(memory) == bool(subject):
         raise InvalidInput("name a memory or a --subject")
     with open_mind() as mind:
-        ids = [one.id for one in mind.history_of_subject(subject)] if subject else [memory]
-        lives = [mind.history(one, everywhere=everywhere) for one in ids]
-        elsewhere = [mind.is_elsewhere(steps[-1].after.repo) for steps in lives]
+        ids = [one.id for one in mind.history.of_subject(subject)] if subject else [memory]
+        lives = [mind.history.steps(one, everywhere=everywhere) for one in ids]
+        elsewhere = [mind.checkout.is_elsewhere(steps[-1].after.repo) for steps in lives]
     tell(lives if subject else lives[0], lambda: _lives(lives, subject, elsewhere))
 
 
@@ -140,7 +140,7 @@ def diff(one: str, other: str | None, everywhere: bool) -> None:
         if other:
             before, after = (mind.show(written, everywhere=everywhere).text for written in (one, other))
         else:
-            wordings = list(dict.fromkeys(step.after.text for step in mind.history(one, everywhere=everywhere)))
+            wordings = list(dict.fromkeys(step.after.text for step in mind.history.steps(one, everywhere=everywhere)))
             before, after = [wordings[0], *wordings][-2:]
     if before == after:
         note("No difference.")
@@ -167,10 +167,14 @@ def _entries(
 ) -> None:
     """Entries of the log with what the memory says that each is about; two lines each where a person looks."""
     with open_mind() as mind:
-        found = mind.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
-        texts = mind.log_told(found, everywhere=everywhere)
+        found = mind.history.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
+        texts = mind.history.log_texts(found, everywhere=everywhere)
         entries = [
-            {**plain(one), "text": text, "from": from_elsewhere(one.repo) if mind.is_elsewhere(one.repo) else ""}
+            {
+                **plain(one),
+                "text": text,
+                "from": from_elsewhere(one.repo) if mind.checkout.is_elsewhere(one.repo) else "",
+            }
             for one, text in zip(found, texts, strict=True)
         ]
     again = " ".join(filter(None, [command, memory, "--everywhere" if everywhere else ""]))
@@ -209,7 +213,7 @@ def audit(verify: bool, **given: Any) -> None:
         _entries("hivemind audit", facts=CHANGES, **given)
         return
     with open_mind() as mind:
-        broken, total = mind.audit(), many(mind.log_length(), "entry")
+        broken, total = mind.maintenance.audit(), many(mind.history.log_length(), "entry")
     for place in broken:
         warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
     tell(broken, f"{len(broken)} of {total} are not what they were." if broken else f"The chain of {total} verifies.")
@@ -227,8 +231,8 @@ def receipts(session: str, limit: int, everywhere: bool) -> None:
     hivemind receipts --limit 10
     """
     with open_mind() as mind:
-        lines = mind.receipts(session, limit=limit, everywhere=everywhere)
-        shown = mind.those({line.memory_id for line in lines}, everywhere=everywhere)
+        lines = mind.history.receipts(session, limit=limit, everywhere=everywhere)
+        shown = mind.browse.get_all({line.memory_id for line in lines}, everywhere=everywhere)
         texts = {one.id: first_line(one.text, 60) for one in shown}
     rows = [[minute(r.at), r.actor, short(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why] for r in lines]
     columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
@@ -255,9 +259,9 @@ def stats(tokens: bool) -> None:
     """
     with open_mind() as mind:
         if tokens:
-            _spent(mind.tokens_spent())
+            _spent(mind.history.tokens_spent())
             return
-        stats = mind.stats()
+        stats = mind.maintenance.stats()
     rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
     total = sum(row[3] for row in stats.memories)
     summary = (

@@ -37,8 +37,8 @@ def login(url: str, token: str, insecure: bool) -> None:
     hivemind login https://hub.example --token hm_…
     """
     with open_mind() as mind, progress("Reading the team's memories") as advance:
-        done = mind.login(url, token, insecure=insecure, progress=advance)
-        member = mind.team_status().membership
+        done = mind.team.login(url, token, insecure=insecure, progress=advance)
+        member = mind.team.status().membership
     assert member is not None
     exchanged = f"{many(done.pulled, 'entry')} came, {done.pushed:,} went"
     tell(done, f"You are {member.person}, {member.role} of the team. {exchanged}.")
@@ -48,7 +48,7 @@ def login(url: str, token: str, insecure: bool) -> None:
 def logout() -> None:
     """Leave the team: its memories go from this machine; yours stay."""
     with open_mind() as mind:
-        mind.logout()
+        mind.team.logout()
     tell({"team": None}, "This store belongs to no team any more.")
 
 
@@ -56,7 +56,7 @@ def logout() -> None:
 def sync() -> None:
     """Exchange with the team's hub what is new; it happens by itself when a session starts or ends."""
     with open_mind() as mind, progress("Exchanging with the hub") as advance:
-        done = mind.sync(progress=advance)
+        done = mind.team.sync(progress=advance)
     tell(done, f"{many(done.pulled, 'entry')} came, {done.pushed:,} went, {many(done.erased, 'memory')} erased here.")
     for entry, why in done.refused:
         warn(f"the hub refused {entry[:8]}: {why}")
@@ -73,7 +73,7 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
     hivemind publish 3f9a2c1e
     """
     with open_mind() as mind:
-        planned = mind.publish(memories, dry_run=dry_run)
+        planned = mind.team.publish(memories, dry_run=dry_run)
 
     def show() -> None:
         for one in planned:
@@ -102,7 +102,7 @@ def team(ctx: click.Context) -> None:
 def team_status() -> None:
     """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed."""
     with open_mind() as mind:
-        standing, hub = mind.team_status(), mind.hub
+        standing, hub = mind.team.status(), mind.team.hub
         devices = hub.ask("GET", "/v1/devices") if hub else []
 
     def show() -> None:

@@ -12,14 +12,14 @@ from hivemind.model.text import first_line, neutral
 def page(visit: Visit) -> Response:
     """A place and what lies around it, as a list; the script draws the same and opens more of it."""
     at = visit.asked.get("at", "").strip("/")
-    near = visit.mind.near(at)
+    near = visit.mind.code.near(at)
     folders = [(name, "/".join(at.split("/")[: place + 1])) for place, name in enumerate(at.split("/"))] if at else []
     return visit.page("graph.html", near=near, folders=folders, tied=_by_place(near))
 
 
 def near(visit: Visit) -> Response:
     """The same for the script."""
-    return JSONResponse(_plain(visit.mind.near(visit.asked.get("at", "").strip("/"))))
+    return JSONResponse(_plain(visit.mind.code.near(visit.asked.get("at", "").strip("/"))))
 
 
 def _by_place(near: Near) -> dict[str, list[Tie]]:

@@ -11,7 +11,13 @@ def page(visit: Visit) -> Response:
     """How much there is; the script asks for the findings, because a full examination takes its time."""
     mind = visit.mind
     found = _examined(visit) if visit.asked.get("examine") else {}
-    return visit.page("health.html", stats=mind.stats(), model=mind.model(), spent=mind.tokens_spent(), **found)
+    return visit.page(
+        "health.html",
+        stats=mind.maintenance.stats(),
+        model=mind.maintenance.model(),
+        spent=mind.history.tokens_spent(),
+        **found,
+    )
 
 
 def findings(visit: Visit) -> Response:
@@ -21,4 +27,4 @@ def findings(visit: Visit) -> Response:
 
 def _examined(visit: Visit) -> dict[str, Any]:
     """The store, and how each agent stands."""
-    return {"store": visit.mind.doctor(), "agents": visit.mind.agents_health()}
+    return {"store": visit.mind.maintenance.doctor(), "agents": visit.machine.agents.health()}

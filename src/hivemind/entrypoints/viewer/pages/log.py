@@ -26,7 +26,7 @@ def page(visit: Visit) -> Response:
     sort = visit.asked.get("sort", "changes")
     kept = {name: visit.asked.get(name, "").strip() for name in ("memory", "actor", "batch")}
     facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
-    entries = visit.mind.log(
+    entries = visit.mind.history.log(
         kept["memory"], facts=facts, actor=kept["actor"], batch=kept["batch"],
         before=visit.number("before"), limit=PAGE, everywhere=visit.everywhere,
     )  # fmt: skip
@@ -39,8 +39,8 @@ def page(visit: Visit) -> Response:
         sorts=[*SORTS],
         kept=kept,
         more=more,
-        broken=visit.mind.audit() if visit.asked.get("verify") else None,
-        total=visit.mind.log_length(),
+        broken=visit.mind.maintenance.audit() if visit.asked.get("verify") else None,
+        total=visit.mind.history.log_length(),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )
 
@@ -48,7 +48,7 @@ def page(visit: Visit) -> Response:
 def preview(visit: Visit) -> Response:
     """What a rollback would change; nothing is changed."""
     chosen = {name: visit.asked.get(name, "").strip() for name in PARTS}
-    changes = visit.mind.rollback(Selection(**chosen), dry_run=True)[1] if any(chosen.values()) else None
+    changes = visit.mind.review.rollback(Selection(**chosen), dry_run=True)[1] if any(chosen.values()) else None
     shown = changes[:PREVIEWED] if changes else ()
     return visit.page("rollback.html", chosen=chosen, changes=changes, shown=shown)
 
@@ -56,11 +56,11 @@ def preview(visit: Visit) -> Response:
 def apply(visit: Visit) -> Response:
     """Roll back, and say how to undo it."""
     chosen = Selection(**{name: visit.form.get(name, "").strip() for name in PARTS})
-    name, changes = visit.mind.rollback(chosen, reason=visit.form.get("reason", "").strip())
+    name, changes = visit.mind.review.rollback(chosen, reason=visit.form.get("reason", "").strip())
     return visit.go("/log", sort="rollbacks", did="rollback" if changes else "", rollback=name if changes else "")
 
 
 def undo(visit: Visit) -> Response:
     """Let what a rollback took away count again."""
-    visit.mind.undo_rollback(visit.form.get("rollback", ""))
+    visit.mind.review.undo_rollback(visit.form.get("rollback", ""))
     return visit.go("/log", sort="rollbacks", did="undo")

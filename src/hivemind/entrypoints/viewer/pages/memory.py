@@ -24,7 +24,7 @@ def _revised(visit: Visit, memory: str) -> None:
     wanted = tags(form.get("tags", ""))
     added, removed = set(wanted) - set(known.tags), set(known.tags) - set(wanted)
     if (text and text != known.text) or kind:
-        visit.mind.revise(
+        visit.mind.edit(
             memory, text if text != known.text else "", kind=kind, reason=form.get("reason", ""),
             everywhere=visit.everywhere,
         )  # fmt: skip
@@ -33,7 +33,7 @@ def _revised(visit: Visit, memory: str) -> None:
 
 
 def _promoted(visit: Visit, memory: str) -> None:
-    path, _, after = visit.mind.promote(memory, visit.form.get("file", ""))
+    path, _, after = visit.mind.review.promote(memory, visit.form.get("file", ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(after)
 
@@ -43,15 +43,15 @@ ACTS: dict[str, Act] = {
     "prefer": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, over=True, **_given(visit))),
     "reject": (Right.REVIEW, lambda visit, memory: visit.mind.reject(memory, **_given(visit))),
     "restore": (Right.REVIEW, lambda visit, memory: visit.mind.restore(memory, **_given(visit))),
-    "retract": (Right.WRITE, lambda visit, memory: visit.mind.retract(memory, **_given(visit))),
-    "verify": (Right.WRITE, lambda visit, memory: visit.mind.verify(memory, **_given(visit))),
+    "retract": (Right.WRITE, lambda visit, memory: visit.mind.forget(memory, **_given(visit))),
+    "verify": (Right.WRITE, lambda visit, memory: visit.mind.review.verify(memory, **_given(visit))),
     "dispute": (
         Right.WRITE,
-        lambda visit, memory: visit.mind.dispute(memory, visit.form.get("other", ""), **_given(visit)),
+        lambda visit, memory: visit.mind.review.dispute(memory, visit.form.get("other", ""), **_given(visit)),
     ),
     "revise": (Right.WRITE, _revised),
     "promote": (Right.FILES, _promoted),
-    "publish": (Right.SHARE, lambda visit, memory: visit.mind.publish([memory])),
+    "publish": (Right.SHARE, lambda visit, memory: visit.machine.team.publish([memory])),
 }
 SAID = {
     "approve": "Approved.", "prefer": "Approved in place of what contradicts it.", "reject": "Rejected; it stays out.",
@@ -77,9 +77,9 @@ def page(visit: Visit) -> Response:
         memory=memory,
         versions=versions,
         receipts=known.receipts,
-        against=visit.mind.those(memory.contradicts, everywhere=visit.everywhere),
-        elsewhere=elsewhere(memory.repo) if visit.mind.is_elsewhere(memory.repo) else "",
-        behind=visit.mind.behind(memory) if Right.FILES in visit.visitor.may else (),
+        against=visit.mind.browse.get_all(memory.contradicts, everywhere=visit.everywhere),
+        elsewhere=elsewhere(memory.repo) if visit.mind.checkout.is_elsewhere(memory.repo) else "",
+        behind=visit.mind.code.behind(memory) if Right.FILES in visit.visitor.may else (),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )
 
@@ -90,7 +90,7 @@ def perform(visit: Visit, memory: str, name: str) -> str:
         raise NotFound(f"there is no act {name!r}")
     right, act = ACTS[name]
     visit.must(right)
-    with visit.mind.together("viewer") as batch:
+    with visit.mind.review.batch("viewer") as batch:
         act(visit, memory)
     return "" if name in FINAL else batch
 
@@ -107,27 +107,28 @@ def erase(visit: Visit) -> Response:
     given = _given(visit)
     memory = visit.mind.show(visit.named("id"), everywhere=given["everywhere"])
     receipt = visit.mind.erase(memory.id, **given)
-    if memory.scope is Scope.TEAM:
-        receipt = visit.mind.carry(receipt)
+    # A hub's own copy is the team's: there is nowhere to carry it.
+    if memory.scope is Scope.TEAM and not visit.visitor.is_member:
+        receipt = visit.machine.team.carry(receipt)
     return visit.page("erased.html", receipt=receipt)
 
 
 def undo(visit: Visit) -> Response:
     """Undo one act and go back to where it was done."""
-    visit.mind.rollback(Selection(batch=visit.form.get("batch", "")), reason="undone in the viewer")
+    visit.mind.review.rollback(Selection(batch=visit.form.get("batch", "")), reason="undone in the viewer")
     return visit.go(visit.form.get("back", "/"), did="undo")
 
 
 def promotion(visit: Visit) -> Response:
     """What an instruction file would say."""
     memory, file = visit.named("id"), visit.asked.get("file") or "AGENTS.md"
-    _, before, after = visit.mind.promote(memory, file)
+    _, before, after = visit.mind.review.promote(memory, file)
     return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
 
 
 def publication(visit: Visit) -> Response:
     """What the team would get to see, and what stays here."""
-    (planned,) = visit.mind.publish([visit.named("id")], dry_run=True)
+    (planned,) = visit.machine.team.publish([visit.named("id")], dry_run=True)
     return visit.page("publish.html", planned=planned)
 
 
@@ -137,7 +138,7 @@ def file(visit: Visit) -> Response:
     first, _, last = visit.asked.get("lines", "").partition("-")
     begin = int(first) if first.isdecimal() else 0
     end = int(last) if last.isdecimal() else begin
-    lines = visit.mind.file_at(path, commit).splitlines()
+    lines = visit.mind.code.file_at(path, commit).splitlines()
     return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 
 

@@ -17,7 +17,7 @@ def page(visit: Visit) -> Response:
     """What names something; nothing is changed."""
     visit.must(Right.ERASE)
     about = visit.asked.get("about", "").strip()
-    mentions = visit.mind.find_about(about) if about else None
+    mentions = visit.mind.erasures.find_mentions(about) if about else None
     return visit.page(
         "naming.html", about=about, mentions=mentions, shown=SHOWN, seen=_digest(mentions) if mentions else ""
     )
@@ -27,11 +27,11 @@ def erase(visit: Visit) -> Response:
     """Destroy what was on the list and is not left out; the answer is the receipt."""
     visit.must(Right.ERASE)
     about = visit.form.get("about", "").strip()
-    mentions = visit.mind.find_about(about)
+    mentions = visit.mind.erasures.find_mentions(about)
     if _digest(mentions) != visit.form.get("seen", ""):
         raise InvalidInput("what names it has changed since you looked; look again before you erase")
     left_out = [name.removeprefix(KEEP) for name in visit.form if name.startswith(KEEP)]
-    receipt = visit.mind.erase_about(
+    receipt = visit.mind.erasures.erase_mentions(
         about, confirmed=mentions, left_out=left_out, reason=visit.form.get("reason", "").strip()
     )
     return visit.page("erased.html", receipt=receipt)

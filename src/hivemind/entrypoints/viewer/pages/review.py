@@ -11,7 +11,7 @@ DECK = 100
 
 def page(visit: Visit) -> Response:
     """The card on top: the one asked for, or the first."""
-    deck = visit.mind.review(limit=DECK)
+    deck = visit.mind.review.queue(limit=DECK)
     wanted = visit.asked.get("at", "")
     at = next((place for place, one in enumerate(deck) if wanted and one.memory.id.startswith(wanted)), 0)
     card = deck[at] if deck else None
@@ -21,10 +21,10 @@ def page(visit: Visit) -> Response:
         deck=deck,
         at=at,
         card=card,
-        evidence=[(one, visit.mind.observation(one.event) if one.event else None) for one in sources],
+        evidence=[(one, visit.mind.sessions.observation(one.event) if one.event else None) for one in sources],
         # Whether looking at it again is what is asked for.
-        is_doubt=bool(card and card.why.startswith(("to be", "in doubt"))),
-        behind=visit.mind.behind(card.memory) if card else (),
+        is_doubt=bool(card and card.reason.asks_for_verification),
+        behind=visit.mind.code.behind(card.memory) if card else (),
         next=deck[at + 1].memory.id if at + 1 < len(deck) else "",
         previous=deck[at - 1].memory.id if at > 0 else "",
         said=SAID.get(visit.asked.get("did", ""), ""),

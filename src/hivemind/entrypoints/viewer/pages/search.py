@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.app.looking import STANDING
+from hivemind.app.browse import STANDING
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.memory import Kind, Status
 from hivemind.model.recall import Hit
@@ -21,7 +21,7 @@ def page(visit: Visit) -> Response:
     chosen = _filters(asked)
     hits: Sequence[Hit] = ()
     if asked["q"]:
-        hits = visit.mind.browse(asked["q"], **chosen, as_of=asked["as_of"], limit=PAGE).hits
+        hits = visit.mind.browse.search(asked["q"], **chosen, as_of=asked["as_of"], limit=PAGE).hits
     else:
         found = visit.mind.list(**chosen, limit=PAGE, before=asked["before"])
         hits = [Hit(memory=one, passage=one.text, score=0, signals=()) for one in found]
@@ -33,7 +33,7 @@ def page(visit: Visit) -> Response:
         narrowed=any(asked[name] for name in FILTERS),
         hits=hits,
         more={**kept, "before": more} if more else {},
-        caveat=visit.mind.caveat() if asked["q"] else "",
+        caveat=visit.mind.browse.search_caveat() if asked["q"] else "",
     )
 
 

@@ -17,7 +17,9 @@ PAGE, STEPS = 30, 400
 def page(visit: Visit) -> Response:
     """Sessions, the one last heard of first."""
     agent, everywhere = visit.asked.get("agent", ""), visit.everywhere
-    found = visit.mind.sessions(limit=PAGE, agent=agent, before=visit.asked.get("before", ""), everywhere=everywhere)
+    found = visit.mind.sessions.list(
+        limit=PAGE, agent=agent, before=visit.asked.get("before", ""), everywhere=everywhere
+    )
     kept = {"agent": agent, "everywhere": "1" if everywhere else ""}
     more = {**kept, "before": found[-1].id} if len(found) == PAGE else {}
     return visit.page("sessions.html", sessions=found, agent=agent, everywhere=everywhere, more=more)
@@ -25,18 +27,18 @@ def page(visit: Visit) -> Response:
 
 def replay(visit: Visit) -> Response:
     """A session step by step, with what was recalled before each step and what was learned from it."""
-    session, trace = visit.mind.session(visit.named("id"), everywhere=visit.everywhere)
+    session, trace = visit.mind.sessions.show(visit.named("id"), everywhere=visit.everywhere)
     first = visit.number("from")
     steps = trace[first : first + STEPS]
-    learned = visit.mind.learned_in(session.id, everywhere=visit.everywhere)
-    shown = visit.mind.receipts(session.id, everywhere=visit.everywhere)
+    learned = visit.mind.sessions.memories(session.id, everywhere=visit.everywhere)
+    shown = visit.mind.history.receipts(session.id, everywhere=visit.everywhere)
     return visit.page(
         "replay.html",
         session=session,
-        state=visit.mind.session_state(session.id, everywhere=visit.everywhere),
+        state=visit.mind.sessions.state(session.id, everywhere=visit.everywhere),
         steps=_told(steps, shown, learned, whole=(first == 0, first + STEPS >= len(trace))),
         learned=learned,
-        elsewhere=elsewhere(session.repo) if visit.mind.is_elsewhere(session.repo) else "",
+        elsewhere=elsewhere(session.repo) if visit.mind.checkout.is_elsewhere(session.repo) else "",
         first=first,
         total=len(trace),
         more=first + STEPS if first + STEPS < len(trace) else 0,

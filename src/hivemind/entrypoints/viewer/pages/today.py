@@ -18,10 +18,10 @@ LINES = 60
 def page(visit: Visit) -> Response:
     """The first page."""
     mind = visit.mind
-    days = mind.days()
+    days = mind.history.days()
     now = dict(days[-1].memories)
-    doubts = mind.stale()
-    deck = mind.review(limit=DECK, doubts=doubts)
+    doubts = mind.code.stale()
+    deck = mind.review.queue(limit=DECK, doubts=doubts)
     return visit.page(
         "today.html",
         days=days,
@@ -37,7 +37,7 @@ def page(visit: Visit) -> Response:
         doubts=doubts,
         learned=mind.list(statuses=(Status.ACTIVE, Status.DISPUTED), limit=LEARNED),
         shown=_recalls(visit)[:REACHED],
-        places=mind.places(),
+        places=mind.browse.repositories(),
         recalls=sum(one.recalls for one in days),
         to_verify=sum(one.to_verify for one in days),
         brief_tokens=sum(one.brief_tokens for one in days),
@@ -46,8 +46,8 @@ def page(visit: Visit) -> Response:
 
 def _recalls(visit: Visit) -> list[tuple[Receipt, list[Memory]]]:
     """The newest recalls, each with the memories it showed that are still there."""
-    lines = visit.mind.receipts(limit=LINES)
-    known = {one.id: one for one in visit.mind.those(line.memory_id for line in lines)}
+    lines = visit.mind.history.receipts(limit=LINES)
+    known = {one.id: one for one in visit.mind.browse.get_all(line.memory_id for line in lines)}
     grouped = [list(group) for _, group in groupby(lines, key=lambda line: line.id)]
     return [(group[0], [known[line.memory_id] for line in group if line.memory_id in known]) for group in grouped]
 

@@ -1,4 +1,4 @@
-"""The verbs that connect agents, take them back, and say how each of them stands."""
+"""Connecting agents, disconnecting them, and checking that they are connected."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ import hivemind
 from hivemind import agents
 from hivemind.agents import changes, connection, plugin
 from hivemind.agents.pieces import Launch, Place, Plan
-from hivemind.app.core import Core
+from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
@@ -47,11 +47,14 @@ class Connection:
         return tuple(changes.shown(change) for change in self.plan.changes)
 
 
-class Connecting(Core):
-    """What stands between us and the agents."""
+class Agents:
+    """What connects us and the agents on this machine."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def write_plugin(self, directory: Path) -> tuple[Path, ...]:
-        """Write what connects agents as a directory to publish; return its files."""
+        """Write a plugin that connects agents into a new directory; return its files."""
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
         written = {directory / path: text for path, text in plugin.files(hivemind.__version__).items()}
@@ -60,14 +63,14 @@ class Connecting(Core):
             path.write_text(text)
         return tuple(written)
 
-    def connect_agents(
+    def plan_install(
         self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False
     ) -> tuple[Connection, ...]:
-        """What would connect these agents, or all on this machine; ``make`` does it."""
+        """The changes that would connect these agents, or all on this machine; ``apply`` makes them."""
         chosen = names or connection.detect(Path.home())
         if not chosen:
             raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
-        place, view, launch = _place(project), View(), _launch(self._settings.home)
+        place, view, launch = _place(project), View(), _launch(self._context.settings.home)
         planned = []
         for name in chosen:
             plan = view.seen(connection.install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__))
@@ -75,46 +78,47 @@ class Connecting(Core):
             planned.append(_connection(name, Plan(changes=plan.changes, notes=notes)))
         return tuple(planned)
 
-    def disconnect_agents(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
-        """What would take back all we added, for these agents or for every one; ``make`` does it."""
+    def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
+        """The changes that would remove all we added, for these agents or for every one; ``apply`` makes them."""
         place, view = _place(project), View()
         plans = {name: view.seen(connection.uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES}
-        planned = [_connection(name, plan) for name, plan in plans.items()]
-        return tuple(one for one in planned if names or one.plan.changes)
+        return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
 
-    def make(self, planned: Iterable[Connection]) -> None:
+    def apply(self, planned: Iterable[Connection]) -> None:
         """Make the changes, unless a file is no longer what the plan was made for."""
-        for one in planned:
-            changes.apply(one.plan.changes)
+        for planned_connection in planned:
+            changes.apply(planned_connection.plan.changes)
 
-    def connected_agents(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The agents on this machine: those that are connected, and those that are not."""
-        stand = [connection.health(name, _place(None)) for name in agents.NAMES]
-        connected = tuple(one.agent for one in stand if one.server or one.hooks)
-        return connected, tuple(one.agent for one in stand if one.present and one.agent not in connected)
+        every = [connection.health(name, _place(None)) for name in agents.NAMES]
+        connected = tuple(health.agent for health in every if health.server or health.hooks)
+        return connected, tuple(health.agent for health in every if health.present and health.agent not in connected)
 
-    def agents_health(self) -> tuple[Finding, ...]:
+    def health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
-        place, launch = _place(None), _launch(self._settings.home)
-        stand = [connection.health(name, place) for name in agents.NAMES]
-        heard = sessions.last_seen(self._store.db)
-        found = [
-            _finding(one, launch, heard.get(one.agent, "")) for one in stand if one.present or one.server or one.hooks
+        place, launch = _place(None), _launch(self._context.settings.home)
+        every = [connection.health(name, place) for name in agents.NAMES]
+        last_seen = sessions.last_seen(self._context.store.db)
+        findings = [
+            _finding(health, launch, last_seen.get(health.agent, ""))
+            for health in every
+            if health.present or health.server or health.hooks
         ]
-        if any(one.server for one in stand):
-            found.append(_server(launch))
-        return (*found, *self._spool(), self._quarantine())
+        if any(health.server for health in every):
+            findings.append(_server(launch))
+        return (*findings, *self._spool(), self._quarantine())
 
     def _spool(self) -> Iterator[Finding]:
         """What hooks left and could not be taken in when the store was opened."""
-        if left := spool.left_behind(str(self._settings.home)):
+        if left := spool.left_behind(str(self._context.settings.home)):
             detail = f"what hooks left cannot be taken in: {', '.join(left)}"
-            remedy = f"free some space, or make {self._settings.home} and all in it writable"
+            remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
             yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
 
     def _quarantine(self) -> Finding:
         """What could not be read."""
-        home = self._settings.home
+        home = self._context.settings.home
         items = quarantine.items(home)
         if not items:
             return Finding(what="quarantine", is_well=True, detail="empty: everything that came in could be read")

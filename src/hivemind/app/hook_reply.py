@@ -3,7 +3,7 @@
 import os
 
 from hivemind import agents
-from hivemind.app import Hivemind
+from hivemind.app.hivemind import Hivemind
 from hivemind.capture import briefed, meanwhile
 from hivemind.model.home import data_directory
 from hivemind.model.memory import Channel
@@ -25,8 +25,8 @@ def answer(agent: str, event: str, payload: str) -> str:
             return known.reply(event, mind.on_prompt(asked.prompt).text)
         if event in agents.ANSWERED_ONCE:
             briefed.note(data_directory(os.environ), asked.session)
-        if mind.waits_to_learn():
+        if mind.sessions.waits_to_learn():
             meanwhile.run("distil")
-        if mind.hub:
+        if mind.team.hub:
             meanwhile.run("sync")
         return known.reply(event, mind.brief().text)

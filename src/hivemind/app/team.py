@@ -1,4 +1,4 @@
-"""The verbs by which memories reach a team and come from it."""
+"""Exchanging memories with a team, by way of its hub."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,15 +6,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hivemind.app.core import Core, Progress, quietly
+from hivemind.app import learning
+from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import stays_out
-from hivemind.curate.learn import fit_to_leave, learn
+from hivemind.curate.learn import fit_to_leave
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import Client
 from hivemind.hub.client import address as client_address
-from hivemind.model import moments
 from hivemind.model.erasure import Erasure, Place
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import memory_id
@@ -30,22 +30,24 @@ SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: C
 """The channel a copy comes by: it is believed no further than its original."""
 
 
-class Sharing(Core):
-    """What a team shares."""
+class Team:
+    """The team that this store belongs to, and its hub."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def publish(self, ids: Iterable[str], *, dry_run: bool = False) -> tuple[Publication, ...]:
         """Give the team a copy of memories; a dry run shows what would leave, and what would not."""
-        self._must_be_a_person("publishing a memory")
-        planned = [self._publication(self._known(written)) for written in ids]
+        self._context.require_person("publishing a memory")
+        planned = [self._publication(self._context.memory(memory_id)) for memory_id in ids]
         if dry_run:
             return tuple(planned)
-        with self._store.db.transaction():
-            self._record([])
-            return tuple(self._published(one) for one in planned)
+        with self._context.store.db.transaction():
+            return tuple(self._published(publication) for publication in planned)
 
     def login(self, url: str, token: str, *, insecure: bool = False, progress: Progress = quietly) -> Synchronised:
         """Join a team: from now on this store exchanges with its hub what is the team's."""
-        self._must_be_a_person("joining a team")
+        self._context.require_person("joining a team")
         client = Client(url=client_address(url, insecure=insecure), token=checked_label(token, "the token"))
         done = self.sync(client, progress=progress)
         self._hub_file.touch(mode=0o600)
@@ -54,9 +56,9 @@ class Sharing(Core):
 
     def logout(self) -> None:
         """Leave the team: its memories go from here, and what was not shared yet stays."""
-        self._must_be_a_person("leaving a team")
+        self._context.require_person("leaving a team")
         self._hub_file.unlink(missing_ok=True)
-        sync.leave(self._store)
+        sync.leave(self._context.store)
 
     @property
     def hub(self) -> Client | None:
@@ -71,74 +73,78 @@ class Sharing(Core):
         if transport is None:
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
         done = sync.synchronise(
-            self._store, transport, now=moments.written(self._clock()),
-            follow=partial(erase.follow, self._store, self._pen, home=self._home), progress=progress,
+            self._context.store, transport, now=self._context.now, progress=progress,
+            follow=partial(erase.follow, self._context.store, self._context.pen, home=self._context.home),
         )  # fmt: skip
         self._correct_receipts(dict(done.refused))
         return done
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
-        hub = self.hub if self._store.directory else None
+        hub = self.hub if self._context.store.directory else None
         if hub is None:
             return receipt
         try:
             done = self.sync(hub)
-            behind = [one for one in hub.ask("GET", "/v1/devices") if one["erasures"]]
+            behind = [device for device in hub.ask("GET", "/v1/devices") if device["erasures"]]
         except Unavailable as error:
             detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
             places = [Place(name="hub", state="pending", detail=detail)]
         else:
-            batches = {batch for _, batch in shared.erasures(self._store.db, dict(done.refused))}
+            batches = {batch for _, batch in shared.erasures(self._context.store.db, dict(done.refused))}
             if receipt.batch in batches:
-                return erase.receipt_of(self._store.db, receipt.batch) or receipt
+                return erase.receipt_of(self._context.store.db, receipt.batch) or receipt
             places = [Place(name="hub", state="done", detail="its copy is destroyed")] + [
-                Place(name=f"device of {one['person']}", state="pending", detail=f"last seen {one['last_seen_at']}")
-                for one in behind
+                Place(
+                    name=f"device of {device['person']}", state="pending", detail=f"last seen {device['last_seen_at']}"
+                )
+                for device in behind
             ]
         carried = replace(receipt, places=(*receipt.places, *places))
-        erase.note_receipt(self._store, self._pen, carried)
+        erase.note_receipt(self._context.store, self._context.pen, carried)
         return carried
 
     def _correct_receipts(self, refused: Mapping[str, str]) -> None:
         """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
-        for entry, batch in shared.erasures(self._store.db, refused):
-            receipt = erase.receipt_of(self._store.db, batch)
+        for entry, batch in shared.erasures(self._context.store.db, refused):
+            receipt = erase.receipt_of(self._context.store.db, batch)
             if receipt:
                 detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
                 outside = [place for place in receipt.places if place.state == "outside"]
                 places = (Place(name="hub", state="remains", detail=detail), *outside)
-                erase.note_receipt(self._store, self._pen, replace(receipt, places=places))
+                erase.note_receipt(self._context.store, self._context.pen, replace(receipt, places=places))
 
-    def team_status(self) -> TeamStatus:
+    def status(self) -> TeamStatus:
         """How this store stands with its team."""
-        member = self._store.membership
+        member = self._context.store.membership
         pushed = member.pushed if member else 0
-        waiting = max(0, shared.length(self._store.db, self._store.chain) - pushed)
+        waiting = max(0, shared.length(self._context.store.db, self._context.store.chain) - pushed)
         return TeamStatus(membership=member, waiting=waiting, lease_ends_at=sync.lease_ends(member) if member else "")
 
     @property
     def _hub_file(self) -> Path:
-        if self._store.directory is None:
+        if self._context.store.directory is None:
             raise InvalidInput("this is the hub")
-        return self._store.directory / "hub.json"
+        return self._context.store.directory / "hub.json"
 
     def let_lease_lapse(self) -> bool:
         """Drop the team's memories if the hub was not asked for too long; ``caveat`` tells of it."""
-        return sync.let_lapse(self._store, moments.written(self._clock()))
+        return sync.let_lapse(self._context.store, self._context.now)
 
     def _publication(self, memory: Memory) -> Publication:
         """A memory as it would leave; an error if it must not."""
         name = memory.id[:8]
-        if memory.scope is Scope.USER or (memory.scope is Scope.TEAM and shared.holds(self._store.db, memory.id)):
+        if memory.scope is Scope.USER or (
+            memory.scope is Scope.TEAM and shared.holds(self._context.store.db, memory.id)
+        ):
             raise InvalidInput(f"{name} is of scope {memory.scope}; only what is of a project can be published")
         if memory.repo.startswith("path:"):
             raise InvalidInput(f"{name} is of a directory that only you know; give it a git remote or a commit")
         if memory.status not in (Status.ACTIVE, Status.PROPOSED):
             raise InvalidInput(f"{name} is {memory.status}; only what stands can be published")
-        if reason := stays_out(self._store, memory.text, memory.repo, said_by_person=True):
+        if reason := stays_out(self._context.store, memory.text, memory.repo, said_by_person=True):
             raise Refused(f"{name} was refused: its value was {reason} before")
-        text = self._pen.redact(memory.text)
+        text = self._context.pen.redact(memory.text)
         fact = fit_to_leave(_copy(memory, text), [])
         withheld = {
             "secrets in the text": text != memory.text,
@@ -148,23 +154,23 @@ class Sharing(Core):
         }
         return Publication(
             memory=memory, text=text, sources=fact.sources,
-            channel=SPEAKS[min(memory.trust, self._writer.channel.trust)],
+            channel=SPEAKS[min(memory.trust, self._context.author.channel.trust)],
             withheld=tuple(what for what, is_there in withheld.items() if is_there),
         )  # fmt: skip
 
     def _published(self, planned: Publication) -> Publication:
         """Record the copy and where it came from; the second stays here. What was published before is left as it is."""
         original = planned.memory
-        before = memories.get_all(self._store.db, log.published(self._store.db, original.id))
-        standing = [one.id for one in before if one.text == planned.text and one.status is not Status.RETRACTED]
+        before = memories.get_all(self._context.store.db, log.published(self._context.store.db, original.id))
+        standing = [copy.id for copy in before if copy.text == planned.text and copy.status is not Status.RETRACTED]
         if standing:
             return replace(planned, copy=standing[0])
         fact = _copy(original, planned.text)
-        copy = learn(
-            self._store, self._pen, fact, Scope.TEAM, original.repo, channel=planned.channel, anchors=original.anchors,
-            said_by_person=True,
+        copy = learning.learn(
+            self._context, self._context.pen, fact, Scope.TEAM, original.repo, channel=planned.channel,
+            anchors=original.anchors, said_by_person=True,
         )  # fmt: skip
-        self._record([self._pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
+        self._context.record([self._context.pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(planned, copy=copy)
 
 

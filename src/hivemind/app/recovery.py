@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from hivemind.app import Hivemind
-from hivemind.app.core import utc_now, who_calls
+from hivemind.app.callers import who_calls
+from hivemind.app.context import utc_now
+from hivemind.app.hivemind import Hivemind
 from hivemind.curate.pen import Pen
 from hivemind.errors import Refused, StoreError
 from hivemind.model.events import EntriesLost, Event
@@ -19,7 +20,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Fin
     """What was looked at, what is wrong, and what to do about it, whether or not the store opens."""
     try:
         with Hivemind.open(name) as mind:
-            return *mind.doctor(quick=quick), mind.code_health(), *mind.agents_health()
+            return *mind.maintenance.doctor(quick=quick), mind.code.health(), *mind.agents.health()
     except StoreError as error:
         return (checkup.Finding(what="store", is_well=False, detail=str(error), remedy=checkup.MEND),)
 

@@ -1,0 +1,221 @@
+"""The working tree as one object: its identity, its commit, its code index, and what became of anchored code."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from hivemind.codebase import git
+from hivemind.codebase import repository as repositories_on_disk
+from hivemind.codebase.written import like_code
+from hivemind.errors import HivemindError, StoreError, Unavailable
+from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor, Staleness
+from hivemind.model.ids import short
+from hivemind.model.memory import Memory
+from hivemind.model.proposal import Proposal
+from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.store.database import Database
+from hivemind.store.projections import repositories
+
+if TYPE_CHECKING:
+    from hivemind.app.anchoring import AnchoredCode
+    from hivemind.codebase.index import Index
+
+NO_TREE = "there is no working tree here; run this in a clone of the repository"
+
+EditedFiles = Callable[[Claim], Iterable[str]]
+"""The files that were edited in the session of a claim."""
+
+
+class Checkout:
+    """A working tree, seen from the code index that is opened when something first needs it."""
+
+    exists: ClassVar[bool] = True
+
+    def __init__(self, repository: Repository, home: Path) -> None:
+        self.repository = repository
+        self._home = home
+
+    @staticmethod
+    def of(repository: Repository, db: Database, home: Path) -> "Checkout":
+        """The working tree of a repository, with the names it had before; none where the repository has no root."""
+        if not repository.root:
+            return NoCheckout(repository, home)
+        return Checkout(replace(repository, known_as=_earlier_names(db, repository)), home)
+
+    @property
+    def root(self) -> Path:
+        """The directory of the working tree."""
+        return Path(self.repository.root)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every id that this repository has or had, the current one first."""
+        return (self.repository.id, *self.repository.known_as)
+
+    @property
+    def is_under_git(self) -> bool:
+        """Whether git tracks the tree; any other directory may be somebody's whole disk."""
+        return (self.root / ".git").exists()
+
+    @property
+    def index(self) -> "Index":
+        """The code index of the tree; it may be deleted at any time."""
+        return self.code.index
+
+    @cached_property
+    def code(self) -> "AnchoredCode":
+        """The code of the tree, opened when it is first asked for."""
+        return self._open(self.root)
+
+    def open_again(self) -> "AnchoredCode":
+        """The code of the tree once more, for another thread; the caller closes it."""
+        return self._open(self.root)
+
+    def close(self) -> None:
+        """Close the code index, if it was opened."""
+        if "code" in self.__dict__:
+            self.code.close()
+
+    def head(self) -> str:
+        """The commit that is checked out."""
+        return git.head(self.root)
+
+    def is_elsewhere(self, repo: str) -> bool:
+        """Whether a memory or session with this repository id belongs to another repository."""
+        return Sight.of(self.repository).is_elsewhere(repo)
+
+    def owns(self, memory: Memory) -> bool:
+        """Whether a memory is about this tree."""
+        return memory.repo in self.names
+
+    def is_meant_by(self, claim: Claim) -> bool:
+        """Whether a claim names no repository, or this one."""
+        return claim.repo in ("", *self.names)
+
+    def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
+        """The code that each claim is about; a memory without anchors is better than no memory."""
+        about_code = [self._may_be_about_code(claim) for claim in claims]
+        anchors: list[tuple[Anchor, ...]] = [()] * len(claims)
+        if not any(about_code):
+            return anchors
+        commit = self.head()
+        with suppress(Unavailable, StoreError):
+            for place, claim in enumerate(claims):
+                if about_code[place]:
+                    near = self._paths_in_tree(edited_files(claim))
+                    anchors[place] = self.code.anchors_of_claim(claim, commit, near)
+        return anchors
+
+    def anchors_for_proposals(
+        self, proposals: Sequence[Proposal], root: str, path_of: Callable[[str], str] = str
+    ) -> dict[str, tuple[Anchor, ...]]:
+        """The code of any tree that each proposal is about, by the id of its memory."""
+        if not proposals or not (Path(root) / ".git").exists():
+            return {}
+        anchors: dict[str, tuple[Anchor, ...]] = {}
+        with suppress(Unavailable, StoreError), closing(self._open(Path(root))) as code:
+            anchors.update(code.anchors_of_proposals(proposals, path_of))
+        return anchors
+
+    def staleness_of(
+        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False
+    ) -> Sequence[Staleness]:
+        """What became of anchored code; nothing where that cannot be told."""
+        try:
+            return self.judge(anchors, commit=commit, in_passing=in_passing)
+        except HivemindError:
+            # An answer without this is worth more than none, and each entry still says how old it is.
+            return ()
+
+    def judge(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
+        """What became of anchored code, or an error where that cannot be told."""
+        return self.code.judge(anchors, commit, in_passing=in_passing)
+
+    def has_changed_since(self, staleness: Staleness, commit: str) -> bool:
+        """Whether code became stale by a change after this commit."""
+        return self.code.has_changed_since(staleness, commit)
+
+    def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
+        """The anchors of a memory in the code as it is now, without code that is gone."""
+        if not self.owns(memory):
+            return memory.anchors
+        staleness = self.staleness_of(memory.anchors, commit=self.head()) if memory.anchors else ()
+        if memory.anchors and not staleness:
+            return memory.anchors
+        files = [f"{source.file}:{source.lines}".rstrip(":") for source in memory.sources if source.file]
+        claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
+        current = tuple(one.now for one in staleness if one.now)
+        return current or self.anchors_for([claim], edited_files)[0]
+
+    def link_problems(self, memory: Memory) -> tuple[str, ...]:
+        """Why links of a memory lead to no code in this tree, a sentence each."""
+        if not memory.links or not self.owns(memory):
+            return ()
+        try:
+            return tuple(
+                f"{self.code.mismatch(link)}. The memory is kept; tie it to code with"
+                f" 'hivemind link {short(memory.id)} PATH::SYMBOL'"
+                for link in memory.links
+                if not self.code.anchors_of_link(link)
+            )
+        except (Unavailable, StoreError) as error:
+            return (f"not tied to {', '.join(memory.links)}: {error}. The memory is kept",)
+
+    def _may_be_about_code(self, claim: Claim) -> bool:
+        """Whether it is worth opening the index for a claim."""
+        if claim.scope is Scope.USER or not self.repository.id or not self.is_meant_by(claim):
+            return False
+        return bool(claim.links or claim.sources) or (self.is_under_git and like_code(claim.text))
+
+    def _paths_in_tree(self, files: Iterable[str]) -> list[str]:
+        root = self.index.root
+        return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
+
+    def _open(self, root: Path) -> "AnchoredCode":
+        # The parsers take 27 ms to load, and most commands are not about code.
+        from hivemind.app.anchoring import AnchoredCode
+
+        return AnchoredCode.open(root, self._home)
+
+
+class NoCheckout(Checkout):
+    """A repository whose working tree is elsewhere, as on a hub: there is no code to look at."""
+
+    exists = False
+
+    def _open(self, root: Path) -> "AnchoredCode":
+        raise Unavailable(NO_TREE)
+
+    @property
+    def is_under_git(self) -> bool:
+        """Never."""
+        return False
+
+    def head(self) -> str:
+        """No commit."""
+        return ""
+
+    def owns(self, memory: Memory) -> bool:
+        """No memory is about a tree that is not here."""
+        return False
+
+    def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
+        """No anchors."""
+        return [()] * len(claims)
+
+
+def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
+    """Ids that this repository had before; a fork or a namesake never shares one with it this way."""
+    at_path = repositories.names_at(db, repository.root)
+    names = [
+        *repositories_on_disk.earlier_names(repository, at_path),
+        *repositories.names_of_tree(db, repository.tree),
+    ]
+    former = repository.former_id
+    if former and (former in at_path or repositories.shared_a_path(db, repository.id, former)):
+        names.append(former)
+    return tuple(dict.fromkeys(name for name in names if name != repository.id))

@@ -1,0 +1,254 @@
+"""What every component works with: store, settings, author, clock, working tree and model."""
+
+import importlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Never
+
+from hivemind.app.checkout import Checkout
+from hivemind.capture.redact import redact, secrets_in
+from hivemind.curate.pen import Pen
+from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
+from hivemind.model import moments
+from hivemind.model.claim import Claim
+from hivemind.model.events import Event, RepositorySeen, WriteRefused
+from hivemind.model.ids import MemoryId, derived
+from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.metadata import Value, checked_metadata
+from hivemind.model.recall import Detail, Query
+from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.model.text import checked
+from hivemind.model.text import tags as tags_from
+from hivemind.model.writer import Writer
+from hivemind.settings import Settings
+from hivemind.store import Store, log
+from hivemind.store.projections import memories, repositories, sessions
+
+if TYPE_CHECKING:
+    from hivemind.recall.meaning import Meaning
+
+LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
+EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
+REVIEW_RULE = "only a person may do that; the setting agents_may_review changes it"
+
+Clock = Callable[[], datetime]
+Progress = Callable[[int, int], None]
+
+
+def utc_now() -> datetime:
+    """The time, from the one place that asks for it."""
+    return datetime.now(UTC)
+
+
+def quietly(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+class LazyEmbedder:
+    """The embedding model, loaded when a question first needs it; the requests to a hub share one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.missing_because = ""
+        """Why there is no model, if there is none."""
+
+    @cached_property
+    def meaning(self) -> "Meaning | None":
+        """Search by meaning; nothing where the model is not installed."""
+        # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
+        # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        try:
+            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._name)
+        except Unavailable as error:
+            self.missing_because = str(error)
+            return None
+        return loaded
+
+
+class Context:
+    """What every component works with, and the rules that all of them share: who may see and change what."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        repository: Repository,
+        author: Writer,
+        clock: Clock = utc_now,
+        embedder: LazyEmbedder | None = None,
+    ) -> None:
+        self.store = store
+        self.settings = settings
+        self.author = author
+        self.clock = clock
+        self.embedder = embedder or LazyEmbedder(settings.model)
+        self.pen = Pen(writer=author, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
+        self.checkout = Checkout.of(repository, store.db, settings.home)
+
+    @property
+    def repository(self) -> Repository:
+        """The repository at hand."""
+        return self.checkout.repository
+
+    @property
+    def is_person(self) -> bool:
+        """Whether a person speaks, and not an agent."""
+        return self.author.channel is Channel.PERSON
+
+    @property
+    def home(self) -> Path | None:
+        """The folder of all stores and of what hooks leave; a hub has none."""
+        return self.settings.home if self.store.directory else None
+
+    @property
+    def now(self) -> str:
+        """The time, as the log writes it."""
+        return moments.written(self.clock())
+
+    def close(self) -> None:
+        """Close the files."""
+        self.checkout.close()
+        self.store.close()
+
+    def record(self, events: Iterable[Event]) -> list[Event]:
+        """Record events, and the name of this working tree if the log does not know it yet."""
+        return self.store.record([*self.new_names([self.repository]), *events])
+
+    def new_names(self, trees: Iterable[Repository]) -> list[Event]:
+        """The names of working trees that the log does not know yet, as events."""
+        unknown = [tree for tree in trees if tree.root and not repositories.is_known(self.store.db, tree)]
+        return [
+            self.pen.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
+            for tree in unknown
+        ]
+
+    def new_batch(self, name: str) -> Pen:
+        """A pen for a learning run, so that all of it can be rolled back at once."""
+        batch = f"{name}-{derived(name, self.now, os.urandom(8).hex())[:8]}"
+        return replace(self.pen, batch=batch)
+
+    @contextmanager
+    def batch(self, name: str) -> Iterator[str]:
+        """Make what is written meanwhile one batch, which can be rolled back as one; yields its name."""
+        pen, self.pen = self.pen, self.new_batch(name)
+        try:
+            yield self.pen.batch
+        finally:
+            self.pen = pen
+
+    def require_person(self, what: str) -> None:
+        """Refuse agents, unless the settings let them review."""
+        if not self.is_person and not self.settings.agents_may_review:
+            self.refuse(what, REVIEW_RULE)
+
+    def refuse(self, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> Never:
+        """Record a refusal, and raise it."""
+        self.store.record([self.pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
+        raise Refused(f"{what} was refused: {rule}")
+
+    def query(
+        self,
+        text: str = "",
+        *,
+        scope: Scope | None = None,
+        kinds: Sequence[Kind] = (),
+        tags: Sequence[str] = (),
+        everywhere: bool = False,
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        as_of: str = "",
+        true_at: str = "",
+        detail: Detail = Detail.STANDARD,
+        agent: str = "",
+        since: str = "",
+        until: str = "",
+        statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
+        where: Mapping[str, Value] | None = None,
+    ) -> Query:
+        """A checked query, limited to what the caller may see."""
+        return Query(
+            text=text,
+            sight=self.sight(everywhere=everywhere),
+            now=self.now,
+            limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
+            max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
+            as_of=moments.end_of_day(as_of) if as_of else "",
+            true_at=moments.end_of_day(true_at) if true_at else "",
+            detail=detail,
+            scope=scope,
+            kinds=tuple(kinds),
+            tags=tags_from(tags),
+            agent=agent,
+            since=self.past(since),
+            until=moments.end_of_day(until) if until else "",
+            statuses=tuple(statuses),
+            where=checked_metadata(where or {}),
+        )
+
+    def sight(self, *, everywhere: bool = False) -> Sight:
+        """What this caller may see; where there is no working tree, on a hub, the team is the boundary."""
+        if everywhere and self.checkout.exists and not self._may_look_everywhere:
+            raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
+        return Sight.of(self.repository, everywhere=everywhere)
+
+    @property
+    def _may_look_everywhere(self) -> bool:
+        return self.is_person or self.settings.agents_may_look_everywhere
+
+    def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+        """A memory that the caller may see, by its id, which may be shortened."""
+        return memories.get(self.store.db, self.resolve(memory_id, everywhere=everywhere))
+
+    def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
+        """A memory that the caller may change; agents change nothing in other repositories."""
+        if everywhere and not self.is_person:
+            raise Refused("only a person may change what belongs to another repository")
+        return self.memory(memory_id, everywhere=everywhere)
+
+    def change(self, memory: Memory, events: Sequence[Event]) -> Memory:
+        """Record events about a memory; return the memory as it is now."""
+        self.record(events)
+        return memories.get(self.store.db, memory.id)
+
+    def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
+        """The whole id of a memory that the caller may see."""
+        prefix, sight = memory_id.strip().lower(), self.sight(everywhere=everywhere)
+        try:
+            return memories.resolve(self.store.db, prefix, sight)
+        except NotFound as error:
+            erased = log.erasure_of(self.store.db, prefix, sight)
+            if erased:
+                raise NotFound(f"{prefix[:8]} was erased on {moments.day(erased.at)} by {erased.actor}") from None
+            # The same sentence whether or not another repository has it.
+            hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
+            raise NotFound(f"{error}{hint}") from None
+
+    def past(self, text: str) -> str:
+        """A point in the past such as ``2h`` or a date; empty if nothing is given."""
+        return moments.parse_past(text, self.clock()) if text else ""
+
+    def deadline(self, text: str) -> str:
+        """A point in the future such as ``28d`` or a date; empty if nothing is given."""
+        return moments.parse_deadline(text, self.clock()) if text else ""
+
+    def edited_files(self, claim: Claim) -> list[str]:
+        """The files that were edited so far in the session of a claim."""
+        session = claim.session_id or self.author.session_id
+        return list(sessions.edited(self.store.db, session)) if session else []
+
+
+def checked_reason(text: str) -> str:
+    """A reason within its limits; none is fine too."""
+    return checked(text, "the reason", longest=2000) if text else ""
+
+
+def _positive(value: int, what: str) -> int:
+    if value < 1:
+        raise InvalidInput(f"{what} must be at least 1")
+    return value

@@ -1,0 +1,129 @@
+"""What happened: to a memory, to a subject, in the log, and what reached whom."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from hivemind.app.context import Context
+from hivemind.model import moments
+from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
+from hivemind.model.ids import MemoryId
+from hivemind.model.life import Step, steps
+from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import Receipt, Spent
+from hivemind.model.reports import Day, Explanation
+from hivemind.store import log
+from hivemind.store.log import Entry
+from hivemind.store.projections import memories, receipts
+
+PRIVATE_FACTS = ("memories.recalled", "write.refused")
+"""Facts of what somebody asked or tried, which are not the team's."""
+
+
+class History:
+    """The past of memories, as the log and the receipts tell it."""
+
+    def __init__(self, context: Context, *, own_only: bool = False) -> None:
+        """With ``own_only``, of what people asked and were shown, only what the caller was."""
+        self._context = context
+        self._own_only = own_only
+
+    def steps(self, memory: str, *, everywhere: bool = False) -> tuple[Step, ...]:
+        """Everything that happened to a memory, oldest first."""
+        return tuple(steps(log.about(self._context.store.db, self._context.resolve(memory, everywhere=everywhere))))
+
+    def of_subject(self, subject: str) -> tuple[Memory, ...]:
+        """Every value a subject has had here, oldest first."""
+        return tuple(memories.of_subject(self._context.store.db, subject, self._context.repository.id))
+
+    def explain(self, memory_id: str, *, everywhere: bool = False) -> Explanation:
+        """A memory with its sources, its versions, and whom it reached."""
+        context = self._context
+        memory = context.memory(memory_id, everywhere=everywhere)
+        shown = receipts.of_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
+        history = self.steps(memory.id, everywhere=everywhere)
+        return Explanation(memory=memory, history=history, receipts=self._visible(shown))
+
+    def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
+        """Which memories were shown to whom, and why; in one session, or the newest of all."""
+        sight = self._context.sight(everywhere=everywhere)
+        return self._visible(receipts.of_session(self._context.store.db, session, sight, limit))
+
+    def _visible(self, lines: Iterable[Receipt]) -> tuple[Receipt, ...]:
+        own = self._context.author.actor
+        return tuple(line for line in lines if not self._own_only or line.actor == own)
+
+    def tokens_spent(self) -> tuple[Spent, ...]:
+        """What memory cost each session in tokens, newest first, and how much of it was told before."""
+        return tuple(receipts.spent(self._context.store.db))
+
+    def log(
+        self,
+        memory: str = "",
+        *,
+        facts: Sequence[str] = (),
+        actor: str = "",
+        batch: str = "",
+        before: int = 0,
+        limit: int = 50,
+        everywhere: bool = False,
+    ) -> tuple[Entry, ...]:
+        """Entries of the log, newest first: about one memory, of some facts, by somebody, or all."""
+        context = self._context
+        if self._own_only:
+            shared = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
+            facts, actor = (shared, actor) if shared else (facts, context.author.actor)
+        about = context.resolve(memory, everywhere=everywhere) if memory else ""
+        return tuple(
+            log.entries(
+                context.store.db, context.sight(everywhere=everywhere), about=about, facts=facts, actor=actor,
+                batch=batch, before=before, limit=limit,
+            )
+        )  # fmt: skip
+
+    def log_length(self) -> int:
+        """How many entries the log has."""
+        return log.count(self._context.store.db)
+
+    def log_texts(self, entries: Iterable[Entry], *, everywhere: bool = False) -> tuple[str, ...]:
+        """For each entry of the log the text of its memory, or what was asked; erased ones say so."""
+        entries = tuple(entries)
+        sight = self._context.sight(everywhere=everywhere)
+        visible = memories.get_visible(self._context.store.db, {entry.about for entry in entries}, sight)
+        texts = {memory.id: memory.text for memory in visible}
+        return tuple(texts.get(MemoryId(entry.about)) or _question(entry) for entry in entries)
+
+    def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[Day, ...]:
+        """The last days, today last: what was learned, what reached agents, what it cost."""
+        db, today = self._context.store.db, self._context.clock()
+        dates = [moments.day(moments.written(today - timedelta(days=back))) for back in reversed(range(count))]
+        learned: dict[str, dict[str, int]] = defaultdict(dict)
+        for date, status, number in memories.by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
+            learned[date][status] = number
+        shown = {row[0]: row[1:] for row in receipts.by_day(db, dates[0])}
+        total = learned.pop("", {})
+        days = []
+        for date in dates:
+            total = {status: total.get(status, 0) + learned[date].get(status, 0) for status in Status}
+            recalls, to_verify, briefs, tokens = shown.get(date, (0, 0, 0, 0))
+            days.append(
+                Day(
+                    date=date,
+                    learned=sum(learned[date].values()),
+                    memories=tuple(total.items()),
+                    recalls=recalls,
+                    to_verify=to_verify,
+                    briefs=briefs,
+                    brief_tokens=tokens,
+                )
+            )
+        return tuple(days)
+
+
+def _question(entry: Entry) -> str:
+    match entry.event and entry.event.fact:
+        case None | MemoryErased():
+            return "(erased)"
+        case MemoriesRecalled(query=question):
+            return question
+    return ""

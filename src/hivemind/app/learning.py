@@ -1,0 +1,82 @@
+"""Recording claims and proposals one after another, so that each is compared with those before it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hivemind.app.context import Context
+from hivemind.curate import distil
+from hivemind.curate.learn import learn as learned_from
+from hivemind.curate.pen import Pen
+from hivemind.errors import Refused
+from hivemind.model.code import Anchor
+from hivemind.model.events import MemoryRemembered
+from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.memory import Channel
+from hivemind.model.proposal import Proposal
+from hivemind.model.scope import Scope
+
+ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How many proposals were new, known and refused."""
+
+    proposed: Counter[str] = field(default_factory=Counter)
+    """How many are new, by detector."""
+    known: int = 0
+    refused: int = 0
+
+
+def learn(
+    context: Context,
+    pen: Pen,
+    fact: MemoryRemembered,
+    scope: Scope,
+    repo: str,
+    *,
+    channel: Channel | None = None,
+    id: EventId | None = None,
+    anchors: tuple[Anchor, ...] = (),
+    said_by_person: bool = False,
+) -> MemoryId:
+    """Record a claim and what follows from it; return the memory that now says it."""
+    learned = learned_from(
+        context.store, pen, fact, scope, repo, channel=channel, id=id, anchors=anchors, said_by_person=said_by_person
+    )
+    context.record(learned.events)
+    if learned.refused:
+        raise Refused(learned.refused)
+    return learned.memory_id
+
+
+def propose(
+    context: Context,
+    pen: Pen,
+    proposals: Iterable[Proposal],
+    repo: str,
+    outcome: Outcome,
+    *,
+    anchors: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
+    believed: Mapping[str, float] = distil.NO_TRUSTED_DETECTORS,
+) -> None:
+    """Record proposals, in one transaction or not at all; to propose the same twice changes nothing.
+
+    The anchors of a proposal are found by the id of its memory.
+    """
+    with context.store.db.transaction():
+        for proposal in proposals:
+            done = distil.propose(
+                context.store, pen, proposal, owner=context.settings.person, repo=repo, believed=believed,
+                anchors=anchors.get(proposal.memory_id, ()),
+            )  # fmt: skip
+            if done.events:
+                context.record(done.events)
+            match done.fate:
+                case distil.Fate.NEW:
+                    outcome.proposed[proposal.detector] += 1
+                case distil.Fate.KNOWN:
+                    outcome.known += 1
+                case distil.Fate.REFUSED:
+                    outcome.refused += 1

@@ -1,0 +1,112 @@
+"""Looking after the store: its health, its backups, the embedding model, and what to do next."""
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
+from hivemind.curate import unfinished
+from hivemind.errors import InvalidInput
+from hivemind.model import moments
+from hivemind.model.reports import Compared, ModelState, Standing, Stats
+from hivemind.settings import write
+from hivemind.store import backup as copies
+from hivemind.store import checkup, log
+from hivemind.store.projections import memories, sessions, vectors
+from hivemind.store.repair import FOLDER
+
+
+class Maintenance:
+    """What keeps the store well, and how all of it stands."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def stats(self) -> Stats:
+        """How much there is."""
+        seen_sessions, seen_observations = sessions.count(self._context.store.db)
+        return Stats(
+            memories=tuple(memories.counts(self._context.store.db)),
+            sessions=seen_sessions,
+            observations=seen_observations,
+            events=log.count(self._context.store.db),
+            bytes=self._context.store.bytes,
+        )
+
+    def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+        """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
+        return *checkup.examine(self._context.store, quick=quick), *self._unfinished_erasures()
+
+    def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
+        """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
+        if self._context.store.directory:
+            left = unfinished.count(self._context.store.directory)
+            detail = (
+                f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
+            )
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if left else ""
+            yield checkup.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
+
+    def backup(self, file: str = "") -> copies.Backup:
+        """Copy the store as it is now, while others go on writing; without a file, beside it."""
+        beside = self._settled() / FOLDER / f"{moments.stamp(self._context.clock())}.db"
+        return copies.create(self._context.store, Path(file).absolute() if file else beside)
+
+    def backups(self) -> tuple[copies.Backup, ...]:
+        """The copies that lie beside the store."""
+        return tuple(copies.listed(self._settled()))
+
+    def _settled(self) -> Path:
+        if self._context.store.directory is None:
+            raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
+        return self._context.store.directory
+
+    def audit(self) -> tuple[log.Broken, ...]:
+        """Every place where the log was edited, cut or put in another order; none if it holds."""
+        return tuple(log.verify(self._context.store.db))
+
+    def model(self) -> ModelState:
+        """Which model searches by meaning, and how many passages it has read."""
+        loaded = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
+        embedded, waiting = vectors.count(self._context.store.db)
+        return ModelState(
+            name=loaded.name if loaded else "",
+            dimension=loaded.dimension if loaded else 0,
+            embedded=embedded,
+            waiting=waiting,
+            without=self._context.embedder.missing_because,
+        )
+
+    def use_model(self, name: str) -> ModelState:
+        """Search by another model from now on; its vectors are made as recall goes on."""
+        if name and name != "none":
+            importlib.import_module("hivemind.recall.models").load(name)
+        write(self._context.settings.home, "model", name)
+        self._context.settings = replace(self._context.settings, model=name)
+        self._context.embedder = LazyEmbedder(name)
+        return self.model()
+
+    def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
+        """How well models find the memories at hand by their first halves, and how long they take."""
+        texts = [memory.text for memory in memories.listed(self._context.store.db, self._context.query(limit=sample))]
+        compare = importlib.import_module("hivemind.recall.comparison").compare
+        return tuple(compare(name, texts) for name in names)
+
+    def catch_up(self, progress: Progress = quietly) -> int:
+        """Let everything recorded be found by meaning too; recall does a little of this by itself."""
+        meaning = self._context.embedder.meaning
+        return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
+
+    def rebuild(self, progress: Progress = quietly) -> None:
+        """Derive everything from the log again; no answer changes."""
+        self._context.store.rebuild(progress)
+        self.catch_up(progress)
+
+    def status(self) -> Standing:
+        """What is remembered here, who is connected, what waits, and what is worth doing now."""
+        # The health of agents takes modules that nothing else here needs.
+        from hivemind.app.status import status
+
+        return status(self._context, self.stats())

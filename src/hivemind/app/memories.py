@@ -1,0 +1,200 @@
+"""Storing and changing memories, one by one or several at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hivemind.app import learning
+from hivemind.app.context import Context, checked_reason
+from hivemind.codebase.repository import identify
+from hivemind.codebase.repository import normalised as normalised_address
+from hivemind.curate import claims as claiming
+from hivemind.curate import verdicts
+from hivemind.curate.learn import why_refused
+from hivemind.errors import InvalidInput, Refused
+from hivemind.model import moments
+from hivemind.model.claim import Claim
+from hivemind.model.code import Anchor
+from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.metadata import Value, checked_metadata
+from hivemind.model.scope import Scope
+from hivemind.model.text import checked, checked_label
+from hivemind.model.text import tags as tags_from
+from hivemind.store import shared
+from hivemind.store.projections import memories
+
+
+class Memories:
+    """What a person or agent can tell us, and what they can change about it."""
+
+    def __init__(self, context: Context, *, scope: Scope | None = None) -> None:
+        """With ``scope``, every claim is of that scope: on a hub everything is the team's."""
+        self._context = context
+        self._scope = scope
+
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
+        """Store several claims: all of them, or none if one is refused."""
+        context, claims = self._context, self._claims(items)
+        anchors = context.checkout.anchors_for(claims, context.edited_files)
+        commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
+        stored = []
+        with context.store.db.transaction():
+            for number, claim in enumerate(claims):
+                try:
+                    stored.append(self._remember(claim, anchors[number], commit))
+                except (InvalidInput, Refused) as error:
+                    if len(claims) == 1:
+                        raise
+                    shape = Refused if isinstance(error, Refused) else InvalidInput
+                    raise shape(f"items[{number}]: {error}") from None
+        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored)
+
+    def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
+        context = self._context
+        fact = claiming.stated(
+            claim, writer=context.author, owner=context.settings.person, now=context.clock(),
+            commit=commit if context.checkout.is_meant_by(claim) else "",
+            replaces=[context.resolve(replaced) for replaced in claim.replaces],
+        )  # fmt: skip
+        repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
+        return learning.learn(
+            context, context.pen, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
+        )
+
+    def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
+        """Claims, each with the id of the repository it names."""
+        claims = [
+            item if isinstance(item, Claim) else claiming.from_dictionary(item, place, self._context.repository.root)
+            for place, item in enumerate(items)
+        ]
+        ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
+        return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
+
+    def _repository_named(self, name: str) -> str:
+        """The repository with this id, address or directory; any other name stands for itself."""
+        if name.startswith(("remote:", "commit:", "path:")):
+            repo = name
+        elif "://" in name or "@" in name:
+            repo = f"remote:{normalised_address(name)}"
+        else:
+            repo = identify(Path(name)).id if Path(name).is_absolute() else name
+        if repo not in self._context.checkout.names:
+            self._context.require_person("writing about another repository")
+        return repo
+
+    def edit(
+        self,
+        memory_id: str,
+        text: str,
+        *,
+        kind: Kind | None,
+        subject: str,
+        expires: str,
+        verify_by: str,
+        valid_from: str,
+        valid_to: str,
+        confidence: float | None,
+        reason: str,
+        metadata: Mapping[str, Value | None],
+        everywhere: bool,
+    ) -> Memory:
+        """Edit a memory: its text, its dates, its metadata."""
+        context = self._context
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        unchanged = MemoryRevised(
+            memory_id=memory.id,
+            base=memory.version,
+            head=memory.head,
+            settles=tuple(rival.id for rival in memory.rivals),
+            reason=checked(reason, "the reason") if reason else "",
+        )
+        revision = replace(
+            unchanged,
+            text=checked(text) if text else "",
+            kind=kind,
+            subject=checked_label(subject, "the subject") if subject else "",
+            confidence=None if confidence is None else claiming.confidence(confidence),
+            valid_from=moments.parse_date(valid_from) if valid_from else "",
+            valid_to=moments.parse_date(valid_to) if valid_to else "",
+            expires_at=context.deadline(expires),
+            verify_by=context.deadline(verify_by),
+        )
+        facts: list[Fact] = [*([revision] if revision != unchanged else ()), *_annotation(memory, metadata)]
+        if not facts:
+            raise InvalidInput("nothing to revise; give a new text or an option to change")
+        self._require_trust(memory, f"a revision of {memory.id[:8]}")
+        facts += self._new_text(memory, revision.text)
+        return context.change(memory, [context.pen.about(memory, fact) for fact in facts])
+
+    def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
+        """The anchors of a new text, where they differ; a text that stays out is refused."""
+        context = self._context
+        if rule := why_refused(context.store, text, memory.repo, said_by_person=context.is_person):
+            context.refuse("a memory", rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
+        if not text:
+            return []
+        anchors = context.checkout.current_anchors(replace(memory, text=text), context.edited_files)
+        return [MemoryAnchored(memory_id=memory.id, anchors=anchors)] if anchors != memory.anchors else []
+
+    def tag(self, memory_id: str, add: Sequence[str], remove: Sequence[str], *, everywhere: bool) -> Memory:
+        """Add tags to a memory or remove them."""
+        memory = self._context.memory_to_change(memory_id, everywhere=everywhere)
+        fact = MemoryTagged(memory_id=memory.id, added=tags_from(add), removed=tags_from(remove))
+        if not fact.added and not fact.removed:
+            raise InvalidInput("name at least one tag to add or remove")
+        return self._context.change(memory, [self._context.pen.about(memory, fact)])
+
+    def forget(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
+        """Retract a memory."""
+        context = self._context
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        self._require_trust(memory, f"retracting {memory.id[:8]}")
+        return context.change(memory, verdicts.retract(context.store, context.pen, memory, checked_reason(reason)))
+
+    def restore(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
+        """Restore a memory that was retracted, rejected or superseded."""
+        context = self._context
+        context.require_person("restoring a memory")
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        if memory.status not in (Status.RETRACTED, Status.SUPERSEDED):
+            raise InvalidInput(
+                f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
+            )
+        restored = context.change(memory, verdicts.restore(context.store, context.pen, memory, checked_reason(reason)))
+        # The team may have said the same meanwhile, and it was kept out.
+        if context.store.membership:
+            shared.read_again(context.store.db)
+        return restored
+
+    def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
+        """Approve a memory; with ``over``, in place of what contradicts it."""
+        context = self._context
+        context.require_person("an approval")
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        events = verdicts.approve(context.store, context.pen, memory, checked_reason(reason), over=over)
+        return context.change(memory, events)
+
+    def reject(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
+        """Reject a memory, and keep its value out."""
+        context = self._context
+        context.require_person("a rejection")
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        return context.change(memory, verdicts.reject(context.store, context.pen, memory, checked_reason(reason)))
+
+    def _require_trust(self, memory: Memory, what: str) -> None:
+        """Leave memories of higher trust than the author's to people."""
+        if self._context.author.channel.trust < memory.trust:
+            self._context.require_person(f"{what}, which is of higher trust,")
+
+
+def _annotation(memory: Memory, changes: Mapping[str, Value | None]) -> list[MemoryAnnotated]:
+    """What sets and removes metadata; nothing where nothing would change."""
+    new = checked_metadata({name: value for name, value in changes.items() if value is not None})
+    removed = tuple(name for name, value in changes.items() if value is None)
+    if unknown := [name for name in removed if name not in memory.metadata]:
+        raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")
+    after = checked_metadata(memory.metadata.with_changes(new, removed))
+    return [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed)] if after != memory.metadata else []

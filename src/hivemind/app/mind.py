@@ -1,0 +1,299 @@
+"""The verbs and components that a person's memory and a team's memory on a hub have in common.
+
+A verb takes values, calls the package that knows, and records what happened. Components are imported when they are
+first used: loading all of them takes longer than most commands run.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from hivemind.app.checkout import Checkout
+from hivemind.app.context import Context
+from hivemind.model.claim import Claim
+from hivemind.model.memory import Kind, Memory, Status, Trace
+from hivemind.model.metadata import NO_METADATA, Value
+from hivemind.model.recall import Detail, Recall
+from hivemind.model.scope import Repository, Scope
+from hivemind.model.text import checked, checked_label
+from hivemind.store.database import Held
+from hivemind.store.projections import memories
+
+if TYPE_CHECKING:
+    from hivemind.app.answers import Answers
+    from hivemind.app.browse import Browse
+    from hivemind.app.code import Code
+    from hivemind.app.erasures import Erasures
+    from hivemind.app.history import History
+    from hivemind.app.maintenance import Maintenance
+    from hivemind.app.memories import Memories
+    from hivemind.app.review import Review
+    from hivemind.app.sessions import Sessions
+    from hivemind.model.erasure import Erasure
+    from hivemind.model.reports import Explanation
+
+
+class Mind(Held):
+    """An open memory, seen from one repository."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def repository(self) -> Repository:
+        """The repository at hand."""
+        return self._context.repository
+
+    @property
+    def checkout(self) -> Checkout:
+        """The working tree at hand."""
+        return self._context.checkout
+
+    @property
+    def speaker(self) -> str:
+        """The person or agent on whose behalf this is open."""
+        return self._context.author.actor
+
+    @cached_property
+    def browse(self) -> "Browse":
+        """What a person looks at without leaving a receipt."""
+        from hivemind.app.browse import Browse
+
+        return Browse(self._context, lambda: self._answers)
+
+    @cached_property
+    def code(self) -> "Code":
+        """Memories and the code they are about."""
+        from hivemind.app.code import Code
+
+        return Code(self._context, lambda: self._answers)
+
+    @cached_property
+    def erasures(self) -> "Erasures":
+        """Erasures: by name, their receipts, and those that broke off."""
+        from hivemind.app.erasures import Erasures
+
+        return Erasures(self._context)
+
+    @cached_property
+    def history(self) -> "History":
+        """What happened: to a memory, to a subject, in the log."""
+        from hivemind.app.history import History
+
+        return History(self._context)
+
+    @cached_property
+    def maintenance(self) -> "Maintenance":
+        """The health of the store, its backups, and the embedding model."""
+        from hivemind.app.maintenance import Maintenance
+
+        return Maintenance(self._context)
+
+    @cached_property
+    def review(self) -> "Review":
+        """The queue of a reviewer, and decisions about many memories."""
+        from hivemind.app.review import Review
+
+        return Review(self._context)
+
+    @cached_property
+    def sessions(self) -> "Sessions":
+        """Sessions of agents: what they did, and what can be learned from it."""
+        from hivemind.app.sessions import Sessions
+
+        return Sessions(self._context)
+
+    @cached_property
+    def _answers(self) -> "Answers":
+        from hivemind.app.answers import Answers
+
+        return Answers(self._context)
+
+    @cached_property
+    def _memories(self) -> "Memories":
+        from hivemind.app.memories import Memories
+
+        return Memories(self._context)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._context.close()
+
+    def remember(
+        self,
+        text: str,
+        *,
+        scope: Scope = Scope.PROJECT,
+        kind: Kind = Kind.FACT,
+        tags: Sequence[str] = (),
+        subject: str = "",
+        replaces: Sequence[str] = (),
+        expires: str = "",
+        verify_by: str = "",
+        valid_from: str = "",
+        valid_to: str = "",
+        links: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        confidence: float = 1.0,
+        propose: bool = False,
+        metadata: Mapping[str, Value] | None = None,
+    ) -> Memory:
+        """Store a memory; what it contradicts is named in ``contradicts``."""
+        claim = Claim(
+            text=text, scope=scope, kind=kind, tags=tags, subject=subject, replaces=replaces, expires=expires,
+            verify_by=verify_by, valid_from=valid_from, valid_to=valid_to, links=links, sources=sources,
+            confidence=confidence, propose=propose, metadata=metadata or NO_METADATA,
+        )  # fmt: skip
+        return self.remember_all([claim])[0]
+
+    def remember_all(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Memory, ...]:
+        """Store several memories, given as claims or dictionaries: all of them, or none if one is refused."""
+        return self._memories.remember_all(items)
+
+    def store_trace(
+        self,
+        *,
+        agent: str,
+        action: str,
+        reasoning: str = "",
+        result: str = "",
+        tags: Sequence[str] = (),
+        scope: Scope = Scope.PROJECT,
+        links: Sequence[str] = (),
+    ) -> Memory:
+        """Store what was done, why, and how it ended."""
+        trace = Trace(
+            agent=checked_label(agent, "the agent"),
+            action=checked_label(action, "the action"),
+            reasoning=checked(reasoning, "the reasoning") if reasoning else "",
+            result=checked_label(result, "the result") if result else "",
+        )
+        claim = Claim(text=trace.text, kind=Kind.TRACE, scope=scope, tags=tags, links=links, trace=trace)
+        return self.remember_all([claim])[0]
+
+    def recall(
+        self,
+        text: str,
+        *,
+        scope: Scope | None = None,
+        kinds: Sequence[Kind] = (),
+        tags: Sequence[str] = (),
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        as_of: str = "",
+        true_at: str = "",
+        everywhere: bool = False,
+        detail: Detail = Detail.STANDARD,
+        where: Mapping[str, Value] | None = None,
+    ) -> Recall:
+        """Search memories, with a receipt for each one shown.
+
+        ``as_of`` asks what was believed then, ``true_at`` what, as far as we know today, was true then, and ``where``
+        for memories whose metadata has these values.
+        """
+        query = self._context.query(
+            checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
+            as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail, where=where,
+        )  # fmt: skip
+        return self._answers.recall(query)
+
+    def search_traces(self, text: str, *, limit: int | None = None, everywhere: bool = False) -> Recall:
+        """Search what was done about something like this before, and how it ended."""
+        return self.recall(text, kinds=(Kind.TRACE,), limit=limit, everywhere=everywhere)
+
+    def brief(self) -> Recall:
+        """The memories that hold here, for the start of a session; nothing if the session has them already."""
+        return self._answers.brief()
+
+    def on_prompt(self, prompt: str) -> Recall:
+        """The memories that a prompt calls for and that this session was not told yet."""
+        return self._answers.on_prompt(prompt)
+
+    def context(self, task: str = "", *, files: Sequence[str] = ()) -> Recall:
+        """The memories about a task and its files, and those that hold here and were not told yet."""
+        return self._answers.for_task(task, files)
+
+    def list(
+        self,
+        *,
+        scope: Scope | None = None,
+        kinds: Sequence[Kind] = (),
+        tags: Sequence[str] = (),
+        statuses: Sequence[Status] = (),
+        agent: str = "",
+        since: str = "",
+        until: str = "",
+        limit: int = 20,
+        before: str = "",
+        everywhere: bool = False,
+        where: Mapping[str, Value] | None = None,
+    ) -> tuple[Memory, ...]:
+        """Memories in sight, newest first; ``before`` is the last id of the page before."""
+        query = self._context.query(
+            scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
+            since=since, until=until, where=where,
+        )  # fmt: skip
+        last = self._context.resolve(before, everywhere=everywhere) if before else ""
+        return tuple(memories.listed(self._context.store.db, query, before=last))
+
+    def show(self, memory: str, *, everywhere: bool = False) -> Memory:
+        """A memory by its id, which may be shortened; with ``everywhere``, also of another repository."""
+        return self._context.memory(memory, everywhere=everywhere)
+
+    def explain(self, memory: str, *, everywhere: bool = False) -> "Explanation":
+        """A memory with its sources, its versions, and whom it reached."""
+        return self.history.explain(memory, everywhere=everywhere)
+
+    def edit(
+        self,
+        memory: str,
+        text: str = "",
+        *,
+        kind: Kind | None = None,
+        subject: str = "",
+        expires: str = "",
+        verify_by: str = "",
+        valid_from: str = "",
+        valid_to: str = "",
+        confidence: float | None = None,
+        reason: str = "",
+        metadata: Mapping[str, Value | None] | None = None,
+        everywhere: bool = False,
+    ) -> Memory:
+        """Edit a memory; earlier versions stay in its history.
+
+        ``metadata`` sets the values it names and removes those that are None.
+        """
+        return self._memories.edit(
+            memory, text, kind=kind, subject=subject, expires=expires, verify_by=verify_by, valid_from=valid_from,
+            valid_to=valid_to, confidence=confidence, reason=reason, metadata=metadata or {}, everywhere=everywhere,
+        )  # fmt: skip
+
+    def tag(
+        self, memory: str, add: Sequence[str] = (), remove: Sequence[str] = (), *, everywhere: bool = False
+    ) -> Memory:
+        """Add tags to a memory or remove them."""
+        return self._memories.tag(memory, add, remove, everywhere=everywhere)
+
+    def forget(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Retract a memory; ``restore`` brings it back."""
+        return self._memories.forget(memory, reason, everywhere=everywhere)
+
+    def restore(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Restore a retracted, rejected or superseded memory."""
+        return self._memories.restore(memory, reason, everywhere=everywhere)
+
+    def approve(self, memory: str, *, reason: str = "", over: bool = False, everywhere: bool = False) -> Memory:
+        """Approve a memory; with ``over``, in place of what contradicts it."""
+        return self._memories.approve(memory, reason, over=over, everywhere=everywhere)
+
+    def reject(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Reject a memory and keep its value out from now on; ``restore`` lifts that."""
+        return self._memories.reject(memory, reason, everywhere=everywhere)
+
+    def erase(self, memory: str, *, reason: str = "", also: Sequence[str] = (), everywhere: bool = False) -> "Erasure":
+        """Erase memories and all that came of them for good; the receipt says of each place whether it is done.
+
+        Of a memory that is erased already, the receipt of that erasure.
+        """
+        return self.erasures.erase(memory, also, reason, everywhere=everywhere)

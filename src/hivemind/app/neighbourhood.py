@@ -1,0 +1,150 @@
+"""What lies near code: files that bear on it, callers, and the memories that are tied to all of it."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from hivemind import recall
+from hivemind.app.answers import MOST_SESSIONS, Answers
+from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.shared_sessions import shared_sessions
+from hivemind.app.staleness import EVERY, STANDING
+from hivemind.codebase import addresses, graph, links, past
+from hivemind.codebase.tree import stamp
+from hivemind.errors import NotFound
+from hivemind.model.code import Callers, Related, Staleness, Symbol
+from hivemind.model.memory import Memory
+from hivemind.model.recall import Query
+from hivemind.model.reports import Behind, Near, Relevant, Tie
+from hivemind.model.text import checked
+from hivemind.store.projections import memories
+
+MOST_FILES = 10
+"""Files that are shown as bearing on something."""
+MOST_CHILDREN = 2_000
+"""Parts of a folder that are shown."""
+INDEX_AGE_SECONDS = 10.0
+"""How old a look at the whole tree may be before it is looked at again."""
+
+
+class Neighbourhood:
+    """The surroundings of code in one working tree."""
+
+    def __init__(self, context: Context, answers: Answers) -> None:
+        self._context = context
+        self._checkout = context.checkout
+        self._answers = answers
+
+    def related(self, target: str, limit: int, progress: Progress) -> Relevant:
+        """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
+        context = self._context
+        self._refresh(progress)
+        symbols = tuple(links.find_all(self._checkout.index, target))
+        if symbols:
+            near = self._around(target, symbols)
+            query = context.query(target, limit=limit)
+            answer = recall.about(context.store.db, query, near, self._checkout.staleness_of)
+        else:
+            answer = self._answers.search(context.query(checked(target, "the target"), limit=limit))
+            near = self._around_files([anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
+            answer = recall.with_files(answer, near)
+        return Relevant(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
+
+    def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[Related, ...]:
+        """The files that bear most on some."""
+        self._refresh(quietly)
+        shared = shared_sessions(self._context.store.db, self._context.repository, files)
+        near = graph.related(self._checkout.index, files, MOST_FILES, shared)
+        # To lie in the same folder is no reason to be told of it.
+        return tuple(related for related in near if related.why != ("same folder",))[:limit]
+
+    def behind(self, memory: Memory) -> tuple[Behind, ...]:
+        """The code a memory is tied to: what became of it, as it was and as it is."""
+        root = self._checkout.index.root
+        return tuple(
+            Behind(staleness=staleness, then=past.then(root, staleness.anchor), now=past.now(root, staleness.now))
+            for staleness in self._checkout.staleness_of(memory.anchors)
+        )
+
+    def file_at(self, path: str, commit: str) -> str:
+        """A file of the repository at a commit, or at the one checked out."""
+        return past.file(self._checkout.root, path, commit)
+
+    def near(self, target: str, limit: int) -> Near:
+        """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
+        index = self._checkout.index
+        if not index.is_built:
+            index.refresh()
+        index.refresh_if_older(INDEX_AGE_SECONDS)
+        is_file = bool(target) and bool(index.symbols_of(target))
+        children = () if is_file else tuple(graph.children(index, target)[:MOST_CHILDREN])
+        if target and not is_file and not children:
+            raise NotFound(f"there is nothing called {target!r} in this working tree")
+        related = tuple(graph.related(index, (target,), limit)) if is_file else ()
+        return Near(
+            target=target,
+            is_file=is_file,
+            children=children,
+            symbols=tuple(index.symbols_of(target)[1:]) if is_file else (),
+            related=related,
+            ties=self._ties(target, is_file=is_file, related=related),
+        )
+
+    def _ties(self, target: str, *, is_file: bool, related: Sequence[Related]) -> tuple[Tie, ...]:
+        """Memories tied to code in a place or in the files around it, each with what became of that."""
+        paths = [target, *(file.path for file in related)] if is_file else []
+        folder = f"{target}/" if target and not is_file else ""
+        query = self._context.query(limit=EVERY, statuses=STANDING)
+        ties = [
+            (memory, anchor)
+            for memory in self._tied(query, paths)
+            for anchor in memory.anchors
+            if (anchor.path in paths if is_file else anchor.path.startswith(folder))
+        ]
+        anchors = [anchor for _, anchor in ties]
+        judged: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
+        return tuple(
+            Tie(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
+            for (memory, anchor), staleness in zip_longest(ties, judged)
+        )
+
+    def _tied(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
+        """Memories of this tree that are tied to code, or to these paths."""
+        tied = memories.anchored(self._context.store.db, query, paths)
+        return [memory for memory in tied if self._checkout.owns(memory)]
+
+    def _refresh(self, progress: Progress) -> None:
+        if self._checkout.index.is_built:
+            self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
+        else:
+            self._checkout.index.refresh(progress)
+
+    def _around(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
+        """What lies around symbols, files or folders, with files that are gone and whose code came here."""
+        near = self._around_files([symbol.path for symbol in symbols])
+        reach = {*near.inside, *(file.path for file in near.files)}
+        moved = self._moved_into(reach, self._context.query(target, limit=EVERY))
+        return replace(near, symbols=symbols, inside=(*near.inside, *moved))
+
+    def _around_files(self, paths: Iterable[str]) -> recall.Nearby:
+        """The files that bear on some files or folders, and the sessions that touched them together."""
+        index, targets = self._checkout.index, tuple(dict.fromkeys(paths))
+        inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
+        shared = shared_sessions(self._context.store.db, self._context.repository, inside)
+        files = tuple(graph.related(index, targets, MOST_FILES, shared)) if targets else ()
+        # What is known about a package holds for each of its files.
+        around = (*inside, *sorted(addresses.folders(targets)))
+        return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
+
+    def _moved_into(self, paths: Collection[str], query: Query) -> list[str]:
+        """Files that are gone and whose code, as far as memories are about it, went to one of these."""
+        anchors = [anchor for memory in self._tied(query) for anchor in memory.anchors]
+        root = self._checkout.index.root
+        gone = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
+        judged = self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in gone]) if gone else ()
+        return [*dict.fromkeys(moved.anchor.path for moved in judged if moved.now and moved.now.path in paths)]
+
+    def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
+        """The callers of a symbol; of a file or of several the files that import them say more."""
+        is_one = len(symbols) == 1 and symbols[0].qualified
+        return graph.callers(self._checkout.index, symbols[0]) if is_one else None

@@ -1,0 +1,125 @@
+"""The reviewer's queue, and decisions about memories that need a second look."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from hivemind.app.context import Context, checked_reason
+from hivemind.app.staleness import stale_memories
+from hivemind.curate import files, verdicts
+from hivemind.curate import rollback as rollbacks
+from hivemind.curate.reconcile import possible_conflicts
+from hivemind.errors import InvalidInput
+from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
+from hivemind.model.ids import derived
+from hivemind.model.memory import Channel, Memory, Status
+from hivemind.model.reports import Doubt
+from hivemind.model.review import ReviewItem, ReviewReason
+from hivemind.model.rollback import Change, Selection
+from hivemind.store.projections import memories
+
+PROPOSERS = {
+    Channel.PERSON: "a person",
+    Channel.FILE: "an instruction file",
+    Channel.AGENT: "an agent",
+    Channel.TOOL: "a tool's output",
+    Channel.IMPORT: "an import",
+    Channel.DERIVED: "a detector",
+}
+WEIGHT = {reason: weight for weight, reason in enumerate(ReviewReason)}
+
+
+class Review:
+    """What a reviewer looks at and decides."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def queue(self, *, limit: int = 50, doubts: Sequence[Doubt] | None = None) -> tuple[ReviewItem, ...]:
+        """The memories that wait for a person: disputed, stale, overdue, proposed.
+
+        ``doubts`` are what ``code.stale`` has just returned, for a caller who has asked it already.
+        """
+        context, db = self._context, self._context.store.db
+        undecided = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
+        items = [self._undecided(memory) for memory in memories.waiting(db, undecided)]
+        items += [_overdue(memory) for memory in memories.overdue(db, context.query(limit=limit))]
+        items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
+        items.sort(key=lambda item: WEIGHT[item.reason])
+        # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
+        once: dict[str, ReviewItem] = {}
+        for item in items:
+            once.setdefault(item.memory.id, item)
+        return tuple(once.values())[:limit]
+
+    def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
+        """Memories that may say otherwise, where that is too uncertain for a dispute."""
+        return tuple(possible_conflicts(self._context.store.db, memory))
+
+    def dispute(self, one: str, other: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Say that two memories cannot both be correct."""
+        context = self._context
+        memory = context.memory_to_change(one, everywhere=everywhere)
+        against = context.memory_to_change(other, everywhere=everywhere)
+        return context.change(memory, verdicts.dispute(context.pen, memory, against, checked_reason(reason)))
+
+    def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+        """Mark a memory as still correct, for the code as it is now."""
+        context = self._context
+        verified = context.memory_to_change(memory, everywhere=everywhere)
+        facts: list[Fact] = [MemoryVerified(memory_id=verified.id, reason=checked_reason(reason))]
+        anchors = context.checkout.current_anchors(verified, context.edited_files)
+        if anchors != verified.anchors:
+            facts.append(MemoryAnchored(memory_id=verified.id, anchors=anchors))
+        return context.change(verified, [context.pen.about(verified, fact) for fact in facts])
+
+    def batch(self, name: str) -> AbstractContextManager[str]:
+        """Make what is written meanwhile one batch that ``rollback`` can undo; yields the batch's name."""
+        return self._context.batch(name)
+
+    def rollback(
+        self, selection: Selection, *, reason: str = "", dry_run: bool = False
+    ) -> tuple[str, tuple[Change, ...]]:
+        """Undo what was learned from somewhere; return the name by which this can be undone, and what changed."""
+        context = self._context
+        context.require_person("a rollback")
+        changes = rollbacks.plan(context.store, replace(selection, since=context.past(selection.since)))
+        name = derived("rollback", context.now)[:12]
+        if changes and not dry_run:
+            context.record(rollbacks.apply(context.pen, changes, name, checked_reason(reason)))
+        return name, tuple(changes)
+
+    def undo_rollback(self, name: str) -> int:
+        """Undo a rollback; return for how many memories."""
+        self._context.require_person("undoing a rollback")
+        return len(self._context.record(rollbacks.undo(self._context.store, self._context.pen, name)))
+
+    def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
+        """A reviewed memory in the block of an instruction file: the file, its text now, and its new text."""
+        root = self._context.checkout.root
+        target = (root / file).resolve()
+        if not target.is_relative_to(root.resolve()):
+            raise InvalidInput(f"{file!r} does not lie in the repository")
+        before = target.read_text() if target.exists() else ""
+        return target, before, files.promoted(before, self._context.memory(memory))
+
+    def _undecided(self, memory: Memory) -> ReviewItem:
+        """A memory that is disputed or proposed."""
+        against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, self._context.sight()))
+        if memory.rivals:
+            edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
+            reason, why = ReviewReason.DISPUTED, f"disputed: {edits}"
+        elif memory.status is Status.DISPUTED:
+            reason, why = ReviewReason.DISPUTED, "disputed by what was said elsewhere"
+        else:
+            reason, why = ReviewReason.PROPOSED, f"proposed by {PROPOSERS[memory.channel]}"
+        return ReviewItem(memory=memory, reason=reason, why=why, against=against)
+
+
+def _overdue(memory: Memory) -> ReviewItem:
+    return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
+
+
+def _stale(doubt: Doubt) -> ReviewItem:
+    return ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=f"in doubt: {doubt.became[0].text}")

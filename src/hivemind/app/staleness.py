@@ -1,0 +1,35 @@
+"""The memories whose code has changed."""
+
+from hivemind.app.context import Context
+from hivemind.codebase import git
+from hivemind.model.memory import Memory, Status
+from hivemind.model.reports import Doubt
+from hivemind.store.projections import memories
+
+EVERY = 100_000
+"""More memories than are tied to one repository."""
+STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+
+
+def stale_memories(context: Context, since: str = "") -> tuple[Doubt, ...]:
+    """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that commit."""
+    checkout = context.checkout
+    commit = git.commit(checkout.index.root, since) if since else ""
+    tied = anchored_memories(context)
+    if not tied:
+        return ()
+    judged = iter(checkout.judge([anchor for memory in tied for anchor in memory.anchors]))
+    doubts = []
+    for memory in tied:
+        stale = [staleness for staleness in (next(judged) for _ in memory.anchors) if staleness.must_verify]
+        if commit:
+            stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
+        if stale:
+            doubts.append(Doubt(memory=memory, became=tuple(stale)))
+    return tuple(doubts)
+
+
+def anchored_memories(context: Context) -> list[Memory]:
+    """The memories that are tied to code of this tree."""
+    query = context.query(limit=EVERY, statuses=STANDING)
+    return [memory for memory in memories.anchored(context.store.db, query) if context.checkout.owns(memory)]

@@ -1,0 +1,71 @@
+"""Where a person stands: what is remembered here, who is connected, what waits, and what to do next."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hivemind.app.agent_setup import Agents
+from hivemind.app.context import Context
+from hivemind.app.staleness import stale_memories
+from hivemind.capture import quarantine
+from hivemind.errors import HivemindError
+from hivemind.model.memory import Memory, Status
+from hivemind.model.reports import NextStep, Standing, Stats
+from hivemind.model.scope import Sight
+from hivemind.store.projections import memories, sessions
+
+MANY = 1000
+"""More than anybody reviews in a day."""
+UNDECIDED = (Status.PROPOSED, Status.DISPUTED)
+
+
+def status(context: Context, stats: Stats) -> Standing:
+    """What is remembered here, who is connected, what waits, and what is worth doing now."""
+    db, here = context.store.db, Sight.of(context.repository)
+    counts = {Status(name): int(count) for name, count in memories.statuses(db, here)}
+    connected, unconnected = Agents(context).connected()
+    stale = _stale(context)
+    # As `review` counts: each memory once, whatever it waits for.
+    others = {memory.id: memory.status for memory in (*memories.overdue(db, context.query(limit=MANY)), *stale)}
+    waiting = sum(counts.get(undecided, 0) for undecided in UNDECIDED)
+    waiting += sum(other not in UNDECIDED for other in others.values())
+    standing = Standing(
+        store=str(context.store.directory),
+        bytes=stats.bytes,
+        repository=context.repository.id,
+        memories=tuple((name.value, count) for name, count in counts.items()),
+        elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
+        last_session=next(iter(sessions.listed(db, here, limit=1)), None),
+        connected=connected,
+        waiting=waiting,
+        doubted=len(stale),
+        quarantined=quarantine.count(context.settings.home),
+        next=(),
+    )
+    return replace(standing, next=tuple(_next_steps(standing, unconnected)))
+
+
+def _stale(context: Context) -> list[Memory]:
+    try:
+        return [doubt.memory for doubt in stale_memories(context)]
+    except HivemindError:
+        # A tree that cannot be looked at is the doctor's business; the rest is still worth knowing.
+        return []
+
+
+def _next_steps(standing: Standing, unconnected: tuple[str, ...]) -> Iterator[NextStep]:
+    if unconnected:
+        yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected)}")
+    elif not standing.connected:
+        yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
+    if not standing.last_session:
+        yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
+    if standing.waiting:
+        yield NextStep(command="hivemind review", why="decide, one by one")
+    if standing.doubted:
+        yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
+    if standing.quarantined:
+        yield NextStep(command="hivemind quarantine", why="what could not be read, and why")
+    if standing.memories:
+        yield NextStep(command='hivemind recall "…"', why="ask")
+    else:
+        yield NextStep(command='hivemind remember "…"', why="keep something worth knowing next time")
