@@ -12,6 +12,7 @@ from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Recall
+from hivemind.model.review import ReviewReason
 from hivemind.model.rollback import Selection
 from hivemind.model.session import Seen
 from tests.conftest import AGENT, Clock, Open
@@ -188,6 +189,24 @@ def test_review_lists_what_waits_and_approval_raises_trust(open_mind: Open) -> N
     assert (approved.status, approved.trust) == (Status.ACTIVE, Trust.HIGH)
     assert texts(person.recall("lint ruff")) == ["Lint with ruff"]
     assert person.review.queue() == ()
+
+
+def test_each_memory_in_the_queue_has_a_reason_in_one_word(mind: Hivemind, clock: Clock) -> None:
+    mind.remember("Backups run at three", verify_by="1d")
+    mind.remember("The cache may be shared", propose=True)
+    mind.remember("The API port is 8080", subject="api port")
+    mind.remember("The API port is 9090", subject="api port")
+    clock.advance(days=2)
+
+    reasons = [item.reason for item in mind.review.queue()]
+
+    assert reasons == [
+        ReviewReason.DISPUTED,
+        ReviewReason.DISPUTED,
+        ReviewReason.OVERDUE,
+        ReviewReason.PROPOSED,
+    ]
+    assert [reason.asks_for_verification for reason in reasons] == [False, False, True, False]
 
 
 def test_an_agent_cannot_approve_reject_restore_erase_or_roll_back_and_the_refusal_is_on_record(
