@@ -24,14 +24,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         home = Path(sys.argv[1]) if len(sys.argv) > 1 else make_sessions(root / "user")
-        transcripts = backfill.transcripts(home, agents.NAMES, None)
+        transcripts = backfill.find_transcripts(home, agents.NAMES, None)
         megabytes = sum(transcript.size for transcript in transcripts) / 1e6
         settings = Settings(home=root / "home", person="benchmark")
         writer = Writer(actor="benchmark", channel=Channel.PERSON)
         with Hivemind.open(directory=root, settings=settings, writer=writer) as mind:
             work = {
                 "json.loads": lambda: parse(transcripts),
-                "read": lambda: sum(1 for _ in backfill.observations(transcripts, lambda session: False)),
+                "read": lambda: sum(1 for _ in backfill.read_observations(transcripts, lambda session: False)),
                 "backfill": lambda: mind.sessions.import_transcripts(home=home),
                 "again": lambda: mind.sessions.import_transcripts(home=home),
             }

@@ -25,11 +25,11 @@ from typing import TypeVar
 from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match
-from hivemind.codebase.staleness import judge, staleness
+from hivemind.codebase.staleness import assess_change, judge
 from hivemind.codebase.symbols import outline
-from hivemind.model.code import BROKEN, FILE, Anchor, Change, Staleness, Symbol
+from hivemind.model.code import BROKEN, FILE, Anchor, Staleness, Symbol, SymbolChange
 
 DJANGO = "Django==5.2.*"
 _Result = TypeVar("_Result")
@@ -59,7 +59,7 @@ def measure_index() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = download(Path(folder))
         ctags = ctags_seconds(root)
-        with Index.open(root, Path(folder) / "cache") as index:
+        with CodeIndex.open(root, Path(folder) / "cache") as index:
             seconds, files = measure_cpu(index.refresh)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -109,7 +109,7 @@ def ctags_seconds(root: Path) -> float | None:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def saved_files(index: Index) -> Iterator[float]:
+def saved_files(index: CodeIndex) -> Iterator[float]:
     """Yield the CPU time from a saved file to committed rows, for random files."""
     paths = random.Random(8).sample([path for path in index.paths() if path.endswith(".py")], 200)
     for path in paths:
@@ -118,7 +118,7 @@ def saved_files(index: Index) -> Iterator[float]:
         yield measure_cpu(partial(index.update, [path]))[0]
 
 
-def ten_anchors(index: Index) -> Iterator[float]:
+def ten_anchors(index: CodeIndex) -> Iterator[float]:
     """Yield the CPU time to judge ten anchors when nothing has changed."""
     draw = random.Random(8)
     paths = [path for path in index.paths() if path.endswith(".py")]
@@ -141,18 +141,18 @@ def measure_history(repository: Path, commits: int) -> None:
     print(f"{repository.name}: {len(costs)} commits that touch code")
     print(f"  file rule flags  {tally['file rule']}; of these must be verified {tally['must verify']}")
     print(f"  file rule / ours {tally['file rule'] / max(1, tally['must verify']):.0f} x")
-    print("  " + ", ".join(f"{change} {tally[change]}" for change in Change))
+    print("  " + ", ".join(f"{change} {tally[change]}" for change in SymbolChange))
     report("  commit diff", costs)
     print_distance(root, 100)
 
 
 def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Staleness]:
     """Judge every symbol of the files a commit touched; parsing the old side is not timed, an index has it already."""
-    paths, moves = git.changed(root, f"{commit}^", commit)
+    paths, moves = git.list_changes(root, f"{commit}^", commit)
     code_paths = [path for path in dict.fromkeys(paths) if language_of(path)]
     if not code_paths or len(code_paths) > 300:
         return
-    sources = git.contents(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
+    sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (f"{commit}^", commit)])
     old = [*list_symbols(sources, f"{commit}^", code_paths)]
     broken = {symbol.path for symbol in old if symbol.kind == FILE and symbol.signature == BROKEN}
     prints = [symbol.fingerprint for symbol in old if symbol.path not in broken]
@@ -170,7 +170,7 @@ def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Stalen
     costs.append(seconds)
     for before, after in pairs:
         if before.kind not in NOT_CODE:
-            yield staleness(Anchor.of(before, f"{commit}^"), after, commit)
+            yield assess_change(Anchor.of(before, f"{commit}^"), after, commit)
 
 
 def list_symbols(sources: dict[str, bytes], commit: str, paths: Sequence[str]) -> Iterator[Symbol]:
@@ -184,15 +184,17 @@ def print_distance(root: Path, distance: int) -> None:
     then = f"HEAD~{distance}"
     tree_paths = git.run(root, "ls-tree", "-r", "-z", "--name-only", then).decode("utf-8", "replace").split("\0")
     paths = [path for path in tree_paths if language_of(path)]
-    everything = [*list_symbols(git.contents(root, [f"{then}:{path}" for path in paths]), then, paths)]
+    everything = [*list_symbols(git.read_blobs(root, [f"{then}:{path}" for path in paths]), then, paths)]
     symbols = [symbol for symbol in everything if symbol.kind not in NOT_CODE]
-    touched_paths, moves = git.changed(root, then)
+    touched_paths, moves = git.list_changes(root, then)
     changed = set(touched_paths)
     code_paths = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
-    sources = git.contents(root, [f"{side}:{path}" for path in code_paths for side in (then, "HEAD")])
+    sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (then, "HEAD")])
     old, new = ([*list_symbols(sources, side, code_paths)] for side in (then, "HEAD"))
-    results = (staleness(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
-    changes = [result for result in results if result.change is not Change.FRESH and result.anchor.kind not in NOT_CODE]
+    results = (assess_change(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
+    changes = [
+        result for result in results if result.change is not SymbolChange.FRESH and result.anchor.kind not in NOT_CODE
+    ]
     by_file = sum(symbol.path in changed for symbol in symbols)
     by_symbol = sum(result.must_verify for result in changes)
     moved_symbols = {
@@ -208,7 +210,7 @@ def print_distance(root: Path, distance: int) -> None:
 
 
 def list_symbols_now(root: Path, path: str) -> Iterator[Symbol]:
-    for source in git.contents(root, [f"HEAD:{path}"]).values():
+    for source in git.read_blobs(root, [f"HEAD:{path}"]).values():
         yield from outline(path, source).symbols
 
 
@@ -219,9 +221,9 @@ def print_sample(repository: Path, commits: int) -> None:
     for commit in list_commits(root, commits):
         candidates: dict[str, list[Staleness]] = defaultdict(list)
         for result in judge_commit(root, commit, []):
-            if result.change is Change.GONE:
+            if result.change is SymbolChange.GONE:
                 candidates["lost"].append(result)
-            elif result.change in (Change.RENAMED, Change.MOVED):
+            elif result.change in (SymbolChange.RENAMED, SymbolChange.MOVED):
                 candidates["followed"].append(result)
         for what, group in candidates.items():
             sample[what] += draw.sample(group, min(2, len(group)))

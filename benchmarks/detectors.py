@@ -19,7 +19,7 @@ from hivemind.curate import commits
 from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.trail import Trail
 from hivemind.model.proposal import Proposal
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 
 SEED = 42
 COMMITS = 1000
@@ -44,7 +44,7 @@ def propose_from_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
     """Yield every detector's proposals from the sessions in a folder, each with the number of its session."""
     trails = list(read_sessions(folder))
     steps = [step for trail in trails for step in trail.steps]
-    prompts = sum(step.seen is Seen.PROMPT for step in steps)
+    prompts = sum(step.seen is ObservationKind.PROMPT for step in steps)
     print(f"{len(trails)} sessions, {len(steps):,} steps, {prompts:,} prompts")
     for name in DETECTORS:
         for number, trail in enumerate(trails):
@@ -53,10 +53,10 @@ def propose_from_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
 
 def propose_from_commits(repository: Path) -> Iterator[tuple[Proposal, int]]:
     """Yield proposals from the newest commits of a repository, each with the number of its commit."""
-    commit_list = list(git.commits(repository, limit=COMMITS))
+    commit_list = list(git.read_commits(repository, limit=COMMITS))
     print(f"{len(commit_list)} commits")
     for number, commit in enumerate(commit_list):
-        yield from ((proposal, number) for proposal in commits.proposals(commit))
+        yield from ((proposal, number) for proposal in commits.propose_from_commit(commit))
 
 
 def is_repository(folder: Path) -> bool:
@@ -80,7 +80,7 @@ def read_sessions(folder: Path) -> Iterator[Trail]:
         agent = next((names.get(part, part) for part in file.relative_to(folder).parts), "")
         if agent not in agents.NAMES:
             continue
-        for observation in agents.of(agent).read_transcript(file):
+        for observation in agents.get_agent(agent).read_transcript(file):
             if isinstance(observation, Observation):
                 by_session[observation.session_id].setdefault(observation.source_id, observation)
     for steps in by_session.values():

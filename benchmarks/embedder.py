@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import BARE, cpu_and_wall, cpu_of, quantiles
-from hivemind.recall.embedder import Embedder, default
+from hivemind.recall.embedder import Embedder, load_default
 
 ROUNDS = 100
 PASSAGES = 40
@@ -29,7 +29,7 @@ LONG = (
 )
 NUMPY = "import numpy"
 MODULES = "import numpy, hivemind.recall.embedder"
-EMBED = "from hivemind.recall.embedder import default; default().embed(['how do we run migrations'])"
+EMBED = "from hivemind.recall.embedder import load_default; load_default().embed(['how do we run migrations'])"
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     print(f"{'what':<44}{'CPU ms':>9}{'x anchor':>10}  anchor, budget")
     start()
     before = resident_megabytes()
-    embedder = default()
+    embedder = load_default()
     anchor = median_cpu(partial(multiply_as_much, 8))
     line("bare products of 8 tokens", anchor, anchor, "")
     for name, text in (("question of 8 tokens", SHORT), ("question of 31 tokens", LONG)):

@@ -23,16 +23,16 @@ from benchmarks.measure import quantiles
 from benchmarks.recall import RandomVectors
 from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
-from hivemind.hub.postgres import connected
+from hivemind.hub.postgres import connect
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
-from hivemind.recall.meaning import Meaning
+from hivemind.recall.meaning import SemanticIndex
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.store.projections.vectors import place
+from hivemind.store.projections.vectors import hash_place
 from tests.postgres import database, serving
 
 HERE = "remote:git.example/acme/api"
@@ -78,7 +78,7 @@ def main() -> None:
         for size in (size for size in SIZES if size <= options.largest):
             address = database(server, f"with_{size}")
             with Hub.open(address) as hub:
-                stores = [hub.team(hub.found(f"team {number}")) for number in range(options.teams)]
+                stores = [hub.open_team(hub.create_team(f"team {number}")) for number in range(options.teams)]
                 fill(address, stores, size)
                 measure("postgres", size, open_memory(stores[0], folder), server)
                 for store in stores:
@@ -99,14 +99,14 @@ def open_memory(store: Store, folder: str) -> Hivemind:
     settings = Settings(home=Path(folder), person="ada")
     writer = Writer(actor="ada", channel=Channel.PERSON)
     mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), writer))
-    mind._context.embedder.meaning = Meaning(RandomVectors())
+    mind._context.embedder.meaning = SemanticIndex(RandomVectors())
     return mind
 
 
 def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
     """Insert rows as remembering would, but without the log; the vector index is built at the end, which is faster."""
     chance, numbers = random.Random(3), np.random.default_rng(5)
-    with connected(address) as owner:
+    with connect(address) as owner:
         graph = owner.execute("SELECT pg_get_indexdef('hivemind.vectors_near'::regclass)").fetchone()
         assert graph is not None
         owner.execute("DROP INDEX hivemind.vectors_near")
@@ -120,7 +120,7 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
                     rows = numbers.standard_normal((len(passages), 384)).astype(np.float32)
                     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
                     small = np.rint(unit * 127 / 0.2).clip(-127, 127).astype(np.int8)
-                    name, where = "granite-embedding-30m-english", place("team", HERE)
+                    name, where = "granite-embedding-30m-english", hash_place("team", HERE)
                     db.many(
                         "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
                         (

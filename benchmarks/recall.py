@@ -28,7 +28,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
-from hivemind.recall.meaning import Meaning
+from hivemind.recall.meaning import SemanticIndex
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 
@@ -52,7 +52,7 @@ class RandomVectors:
     """Random vectors for texts, as close to each other as those of unrelated texts; real ones for questions."""
 
     def __init__(self) -> None:
-        self._real = embedder.default()
+        self._real = embedder.load_default()
         self.name, self.dimension = self._real.name, self._real.dimension
         self._chance = np.random.default_rng(5)
         self._middle = self._real.embed(sentences(random.Random(4), 32)).mean(axis=0)
@@ -87,7 +87,7 @@ def main() -> None:
         home = Path(directory)
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
-                mind._context.embedder.meaning = Meaning(model)
+                mind._context.embedder.meaning = SemanticIndex(model)
             size = 0
             for goal in (goal for goal in SIZES if goal <= options.largest):
                 fill(here, there, chance, goal - size)

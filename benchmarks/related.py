@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from benchmarks.measure import quantiles
 from hivemind.codebase import git
-from hivemind.codebase.graph import related
-from hivemind.codebase.index import Index
+from hivemind.codebase.graph import find_related
+from hivemind.codebase.index import CodeIndex
 
 FEWEST, MOST, SHOWN = 2, 10, 10
 
@@ -29,7 +29,7 @@ class PastCommit(NamedTuple):
 
     commit: str
     files: list[str]
-    tree_index: Index
+    tree_index: CodeIndex
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
         shares = []
         for seed in commit.files:
             start = time.process_time()
-            answer = related(commit.tree_index, [seed], SHOWN)
+            answer = find_related(commit.tree_index, [seed], SHOWN)
             costs.append((time.process_time() - start) * 1000)
             shares.append(share([file.path for file in answer], commit.files, seed))
         shares_found.append(statistics.mean(shares))
@@ -59,7 +59,7 @@ def main() -> None:
 def walk(root: Path, commits: int) -> Iterator[PastCommit]:
     """Yield the last commits of the right size, oldest first, each with an index of the tree before it."""
     commits_in_range = [
-        commit for commit in git.commits(root, limit=20 * commits) if FEWEST <= len(commit.files) <= MOST
+        commit for commit in git.read_commits(root, limit=20 * commits) if FEWEST <= len(commit.files) <= MOST
     ][:commits]
     with tempfile.TemporaryDirectory() as place:
         tree = Path(place) / "tree"
@@ -68,7 +68,7 @@ def walk(root: Path, commits: int) -> Iterator[PastCommit]:
             [*at, root, "worktree", "add", "-q", "--detach", tree, f"{commits_in_range[-1].id}^"], check=True
         )
         try:
-            with Index.open(tree, Path(place)) as index:
+            with CodeIndex.open(tree, Path(place)) as index:
                 for commit in reversed(commits_in_range):
                     subprocess.run([*at, tree, "checkout", "-qf", f"{commit.id}^"], check=True)
                     index.refresh()
@@ -86,7 +86,7 @@ def share(result: Sequence[str], files: Sequence[str], seed: str) -> float:
     return len(expected_files & set(result)) / len(expected_files)
 
 
-def list_folder(index: Index, seed: str) -> list[str]:
+def list_folder(index: CodeIndex, seed: str) -> list[str]:
     folder = seed.rpartition("/")[0]
     return [path for path in index.paths() if path.rpartition("/")[0] == folder and path != seed][:SHOWN]
 

@@ -29,7 +29,7 @@ from benchmarks.recall import RandomVectors, fill, open_memory
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-from hivemind.recall.meaning import Meaning
+from hivemind.recall.meaning import SemanticIndex
 
 ROUNDS = 15
 ANCHOR = "/login"
@@ -50,7 +50,7 @@ def main() -> None:
         home = Path(directory)
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
-                mind._context.embedder.meaning = Meaning(model)
+                mind._context.embedder.meaning = SemanticIndex(model)
             fill(here, there, chance, memory_count)
             questions = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
             for question in questions:
@@ -58,7 +58,7 @@ def main() -> None:
 
         def fresh() -> Hivemind:
             mind = open_memory(home, "here")
-            mind._context.embedder.meaning = Meaning(model)
+            mind._context.embedder.meaning = SemanticIndex(model)
             return mind
 
         paths = {name: [path] * ROUNDS for name, path in PAGES.items()}

@@ -17,12 +17,12 @@ from types import SimpleNamespace
 from hivemind import Hivemind
 from hivemind.app.observations import observation_event
 from hivemind.capture import intake
-from hivemind.model.ids import SessionId, derived
-from hivemind.model.imprint import Watch
+from hivemind.model.ids import SessionId, derive_id
+from hivemind.model.imprint import ErasedTextFilter
 from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 
@@ -245,16 +245,16 @@ class Told:
     directory: str
     model: str = ""
 
-    def step(self, seen: Seen, seconds: float = 20, **held: object) -> str:
+    def step(self, seen: ObservationKind, seconds: float = 20, **held: object) -> str:
         """Something an agent did; returns the id a source can point at."""
         self.at += timedelta(seconds=seconds)
-        own = derived("demo", self.session, self.at.isoformat())
+        own = derive_id("demo", self.session, self.at.isoformat())
         told = Observation(
             agent=self.agent, session_id=SessionId(self.session), seen=seen, source_id=own, directory=self.directory,
             at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **held,  # type: ignore[arg-type]
         )  # fmt: skip
-        context, arrived = self.mind._context, intake.arrival(told, str)
-        context.store.record([observation_event(context.pen, arrived, self.mind.repository.id, Watch({}))])
+        context, arrived = self.mind._context, intake.make_arrival(told, str)
+        context.store.record([observation_event(context.pen, arrived, self.mind.repository.id, ErasedTextFilter({}))])
         return own
 
 
@@ -351,24 +351,26 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             str(root),
             "claude-opus-4",
         )
-        told.step(Seen.STARTED, text="startup")
+        told.step(ObservationKind.STARTED, text="startup")
         told.step(
-            Seen.PROMPT,
+            ObservationKind.PROMPT,
             4,
             text="The price of a 700 g parcel is wrong: customers pay for one step, the tariff says two. Please fix it.",
         )
         told.step(
-            Seen.REPLY, 9, text="I'll look at how the price is computed, and at the test that should have caught this."
+            ObservationKind.REPLY,
+            9,
+            text="I'll look at how the price is computed, and at the test that should have caught this.",
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             6,
             tool="Read",
             file=str(root / "harbour/parcels/models.py"),
             output=FILES["harbour/parcels/models.py"],
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             22,
             tool="Bash",
             command="make test",
@@ -377,12 +379,12 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output="python -m pytest -q\nF.\n=== FAILURES ===\n    assert price(Parcel('1', 700, 'Kiel'), 350) == 700\nE   assert 350 == 700\n1 failed, 1 passed in 0.31s\nmake: *** [Makefile:4: test] Error 1",
         )
         told.step(
-            Seen.REPLY,
+            ObservationKind.REPLY,
             14,
             text='`price` divides with `//`, which rounds down. Rounding up fixes it, and the tariff of 2026 does say "each 500 g begun".',
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             30,
             tool="Edit",
             file=str(root / "harbour/parcels/models.py"),
@@ -390,7 +392,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output="ok",
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             18,
             tool="Bash",
             command="make test",
@@ -398,12 +400,12 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output="python -m pytest -q\n..\n2 passed in 0.28s",
         )
         told.step(
-            Seen.PROMPT,
+            ObservationKind.PROMPT,
             60,
             text="Good. And no, don't use negative floor division, we always use math.ceil for that: people must be able to read it.",
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             25,
             tool="Edit",
             file=str(root / "harbour/parcels/models.py"),
@@ -411,7 +413,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output="ok",
         )
         told.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             15,
             tool="Bash",
             command="make test",
@@ -419,16 +421,16 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output="python -m pytest -q\n..\n2 passed in 0.27s",
         )
         told.step(
-            Seen.REPLY,
+            ObservationKind.REPLY,
             8,
             text="Done: prices now round up to each 500 g begun, with `math.ceil`. We decided to keep the minimum of one step, because the tariff has no free parcels.",
         )
-        told.step(Seen.ENDED, 5)
+        told.step(ObservationKind.ENDED, 5)
         other = Told(mind, "codex", "01999c0e-codex-7d2e", now - timedelta(days=3), str(root), "gpt-5-codex")
-        other.step(Seen.STARTED, text="startup")
-        other.step(Seen.PROMPT, 3, text="Workers hang on staging after a while. Find out why.")
+        other.step(ObservationKind.STARTED, text="startup")
+        other.step(ObservationKind.PROMPT, 3, text="Workers hang on staging after a while. Find out why.")
         other.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             12,
             tool="shell",
             command="rg -n WORKERS -g '*.py'",
@@ -436,7 +438,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output='harbour/settings.py:6:WORKERS = int(os.environ.get("WORKERS", "4"))',
         )
         other.step(
-            Seen.TOOL,
+            ObservationKind.TOOL,
             40,
             tool="shell",
             command="psql -c 'select count(*), state from pg_stat_activity group by 2'",
@@ -444,15 +446,15 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             output=" count |        state\n-------+---------------------\n    62 | idle in transaction\n     4 | active\n(2 rows)",
         )
         other.step(
-            Seen.REPLY,
+            ObservationKind.REPLY,
             20,
             text="Sixty-two connections sit idle in a transaction: `take` opens one and never commits when there is no job. I propose to commit in every branch.",
         )
-        other.step(Seen.ENDED, 4)
+        other.step(ObservationKind.ENDED, 4)
         third = Told(mind, "gemini", "gem-2b77e0", now - timedelta(hours=5), str(root), "gemini-3-pro")
-        third.step(Seen.STARTED, text="startup")
-        third.step(Seen.PROMPT, 3, text="Write the tracking page's empty state.")
-        third.step(Seen.REPLY, 30, text="The page now says where the parcel was last seen, and when.")
+        third.step(ObservationKind.STARTED, text="startup")
+        third.step(ObservationKind.PROMPT, 3, text="Write the tracking page's empty state.")
+        third.step(ObservationKind.REPLY, 30, text="The page now says where the parcel was last seen, and when.")
         clock.now = now - timedelta(days=2)
         mind.sessions.learn()
     with opened("claude-code", Channel.AGENT, "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa") as agent:
@@ -563,9 +565,9 @@ def _asked(opened: Opened, clock: Clock, now: datetime) -> None:
         with opened(agent, Channel.AGENT, f"{agent}-{back}") as mind:
             clock.now = now - timedelta(days=back, hours=2)
             told = Told(mind, agent, f"{agent}-{back}", clock.now, mind.repository.root)
-            told.step(Seen.STARTED, text="startup")
-            told.step(Seen.PROMPT, text=TASKS[back % len(TASKS)])
-            told.step(Seen.ENDED, 1800)
+            told.step(ObservationKind.STARTED, text="startup")
+            told.step(ObservationKind.PROMPT, text=TASKS[back % len(TASKS)])
+            told.step(ObservationKind.ENDED, 1800)
             mind.brief()
             for turn in range((back * 7) % 5 + 1):
                 clock.go(minutes=9)

@@ -21,7 +21,7 @@ from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
 from hivemind.entrypoints.http.routes import ERRORS, router
 from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import FACTS
-from hivemind.settings import FILE_ALONE, Settings, described
+from hivemind.settings import FILE_ONLY, Settings, read_meanings
 from hivemind.store import Store
 from hivemind.store.reader import VIEWS, Reader
 
@@ -136,7 +136,7 @@ def views() -> str:
 
 def settings() -> str:
     """Every knob."""
-    meanings = described()
+    meanings = read_meanings()
     rows = [
         f"| `{field.name}` | {_default(field)} | {_variable(field.name)} | {meanings[field.name]} |"
         for field in dataclasses.fields(Settings)
@@ -153,7 +153,7 @@ def settings() -> str:
 
 
 def _variable(name: str) -> str:
-    return "not from there" if name in FILE_ALONE else f"`HIVEMIND_{name.upper()}`"
+    return "not from there" if name in FILE_ONLY else f"`HIVEMIND_{name.upper()}`"
 
 
 def _default(field: dataclasses.Field[Any]) -> str:

@@ -30,7 +30,7 @@ from evals.clients.dialects import Dialect, Reply
 from evals.clients.model import NO_TOOL, Model, Step, serve
 from hivemind.entrypoints.eval.memory import Nothing
 from hivemind.entrypoints.eval.running import KNOWN_BY_COMMAND, SHOWN_ID, Run, run_all, totals
-from hivemind.entrypoints.eval.scripted import Desk, Note, notes_in, work
+from hivemind.entrypoints.eval.scripted import Note, ScriptedDesk, notes_in, work
 from hivemind.entrypoints.eval.tasks import TASKS
 
 PRINT_MARK = "printf '\\n--%s--\\n'"
@@ -71,7 +71,7 @@ class ClientContext(Nothing):
 
 
 @dataclass(slots=True, kw_only=True)
-class ClientDesk(Desk):
+class ClientDesk(ScriptedDesk):
     """Tools of a client: the client makes the calls, and their output is in its next request."""
 
     client: Client

@@ -68,7 +68,7 @@ def database(folder: str, name: str) -> str:
 
 def new_team(hub: Hub) -> str:
     """A team that nobody else has; names are given once."""
-    return hub.found(secrets.token_hex(8))
+    return hub.create_team(secrets.token_hex(8))
 
 
 def _usable(home: Path, someone: dict[str, Any]) -> Path:

@@ -22,15 +22,15 @@ import numpy as np
 from benchmarks.retrieval.sets import Text, read_date
 from hivemind import Hivemind
 from hivemind.model.claim import Claim
-from hivemind.model.ids import short
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel
 from hivemind.model.recall import Recall
-from hivemind.model.text import LONGEST_TEXT, neutral
-from hivemind.model.words import passages, terms
+from hivemind.model.text import MAX_TEXT_BYTES, neutralise
+from hivemind.model.words import extract_terms, split_passages
 from hivemind.model.writer import Writer
 from hivemind.recall import embedder
-from hivemind.recall.budget import tokens
-from hivemind.recall.meaning import Meaning
+from hivemind.recall.budget import count_tokens
+from hivemind.recall.meaning import SemanticIndex
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 
@@ -42,7 +42,7 @@ class CachedEmbedder:
     """The model with a cache for texts, since some sets fill many stores with the same ones; not for questions."""
 
     def __init__(self, file: str) -> None:
-        self._real = embedder.default()
+        self._real = embedder.load_default()
         self.name, self.dimension = self._real.name, self._real.dimension
         self._vectors: dict[bytes, Floats] = {}
         self._cache = apsw.Connection(file)
@@ -104,7 +104,7 @@ class Product:
     def render(self, question: str) -> tuple[list[str], int, bool]:
         """Return the ids an agent sees by default, their tokens, and whether recall calls them an answer."""
         recall = self.mind.recall(_clean(question))
-        return self._ids(recall), tokens(recall.text), bool(recall.answers)
+        return self._ids(recall), count_tokens(recall.text), bool(recall.answers)
 
     def lag(self, text: str) -> float:
         """Return the milliseconds from the start of a write to the end of the recall that finds it."""
@@ -120,7 +120,7 @@ class Product:
 
     def _ids(self, recall: Recall) -> list[str]:
         """Return the ids in the order in which they were rendered, and check that all were."""
-        places = [recall.text.find(f"[{short(hit.memory.id)} · ") for hit in recall.hits]
+        places = [recall.text.find(f"[{shorten_id(hit.memory.id)} · ") for hit in recall.hits]
         assert -1 not in places, "a hit was not rendered"
         assert places == sorted(places), "hits were rendered in another order"
         return [self._texts[int(hit.memory.tags[0].removeprefix("id-"))].id for hit in recall.hits]
@@ -135,7 +135,7 @@ def words_only(texts: Sequence[Text]) -> Search:
     )
 
     def search(question: str) -> list[str]:
-        expression = " OR ".join(f'"{term}"' for term in terms(question)) or '""'
+        expression = " OR ".join(f'"{term}"' for term in extract_terms(question)) or '""'
         rows = db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT ?", (expression, DEPTH))
         return [texts[int(row[0])].id for row in rows]
 
@@ -145,7 +145,7 @@ def words_only(texts: Sequence[Text]) -> Search:
 def meaning_only(texts: Sequence[Text]) -> Search:
     """Search by vectors of the same model alone, compared exactly."""
     owners, pieces = zip(
-        *((place, piece) for place, text in enumerate(texts) for piece in passages(text.text)), strict=True
+        *((place, piece) for place, text in enumerate(texts) for piece in split_passages(text.text)), strict=True
     )
     vectors = load_model().embed(pieces)
 
@@ -161,7 +161,7 @@ def grep(texts: Sequence[Text]) -> Search:
     lower_texts = [text.text.lower() for text in texts]
 
     def search(question: str) -> list[str]:
-        words = terms(question)
+        words = extract_terms(question)
         hits = Counter({place: sum(term in text for term in words) for place, text in enumerate(lower_texts)})
         return [texts[place].id for place, count in hits.most_common(DEPTH) if count]
 
@@ -195,9 +195,9 @@ def factory(docs: Sequence[Any]) -> Callable[..., list[str]]:
 
 def _clean(text: str) -> str:
     """Return the text as the product accepts it: without control characters, and not too long."""
-    text_without_controls = re.sub("[\ufffd\x00]", " ", neutral(text))
+    text_without_controls = re.sub("[\ufffd\x00]", " ", neutralise(text))
     return (
-        text_without_controls.encode("utf-8", "replace")[:LONGEST_TEXT].decode("utf-8", "ignore").strip() or "(empty)"
+        text_without_controls.encode("utf-8", "replace")[:MAX_TEXT_BYTES].decode("utf-8", "ignore").strip() or "(empty)"
     )
 
 
@@ -206,7 +206,7 @@ def _open_memory(home: Path, name: str) -> Hivemind:
     directory.mkdir()
     writer = Writer(actor="bench", channel=Channel.PERSON)
     mind = Hivemind.open(directory=directory, settings=Settings(home=home, person="bench"), writer=writer)
-    mind._context.embedder.meaning = Meaning(load_model())
+    mind._context.embedder.meaning = SemanticIndex(load_model())
     return mind
 
 

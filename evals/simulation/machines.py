@@ -13,7 +13,7 @@ from hivemind import Hivemind
 from hivemind.app.context import Context
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Repository
-from hivemind.model.team import Member
+from hivemind.model.team import TeamMember
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, _prepare
@@ -81,7 +81,7 @@ class Machine:
         self,
         name: str,
         team: str,
-        member: Member,
+        member: TeamMember,
         skew: timedelta,
         world_now: Callable[[], datetime],
         chance: random.Random,

@@ -8,7 +8,7 @@ from hivemind.curate import erase, learn, verdicts
 from hivemind.hub import exchange, sync
 from hivemind.model import life, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
-from hivemind.model.team import Page
+from hivemind.model.team import LogPage
 from hivemind.store import Store, log, shared
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
@@ -52,7 +52,7 @@ def bodies_stay() -> list[Change]:
 
 def repeats_stay() -> list[Change]:
     """An erasure by others leaves the observations and questions that repeat what was erased."""
-    return [(erase, "follow", lambda store, pen, erased, **_: [])]
+    return [(erase, "follow_team_erasure", lambda store, pen, erased, **_: [])]
 
 
 def last_writer_wins() -> list[Change]:
@@ -71,7 +71,7 @@ def cursor_skips() -> list[Change]:
     """A page sends the reader to the end of the log instead of its own."""
     real = exchange.pull
 
-    def pull(*values: Any) -> Page:
+    def pull(*values: Any) -> LogPage:
         page = real(*values)
         return dataclasses.replace(page, cursor=page.end if page.entries else page.cursor)
 
@@ -82,8 +82,8 @@ def acknowledged_before_applied() -> list[Change]:
     """The cursor moves first, and the page is applied after."""
     real = sync._take_in
 
-    def take_in(store: Store, page: Page, follow: sync.Follow) -> tuple[int, int]:
-        shared.note(store.db, dataclasses.replace(sync._load_membership(store), cursor=page.cursor))
+    def take_in(store: Store, page: LogPage, follow: sync.EraseFollowUp) -> tuple[int, int]:
+        shared.save_membership(store.db, dataclasses.replace(sync._load_membership(store), cursor=page.cursor))
         return real(store, page, follow)
 
     return [(sync, "_take_in", take_in)]
@@ -91,7 +91,7 @@ def acknowledged_before_applied() -> list[Change]:
 
 def private_leaks() -> list[Change]:
     """Everything goes into the chain that is shared."""
-    return [(log, "_chain_for", lambda db, device, key, event: log.shared_chain(device))]
+    return [(log, "_chain_for", lambda db, device, key, event: log.derive_shared_chain(device))]
 
 
 def private_leaks_past_the_database() -> list[Change]:
@@ -112,17 +112,17 @@ def private_ids_leak() -> list[Change]:
 
 def publishing_takes_all_along() -> list[Change]:
     """A published copy keeps the sessions and entries it was learned from."""
-    return [(learn, "fit_to_leave", lambda fact, replaced: fact)]
+    return [(learn, "strip_local_references", lambda fact, replaced: fact)]
 
 
 def teams_mix() -> list[Change]:
     """A store talks to whichever hub answers."""
-    real = shared.membership
+    real = shared.read_membership
 
     def join(store: Store, welcome: Any) -> Any:
         member = real(store.db)
         if member:
-            shared.note(store.db, dataclasses.replace(member, team=welcome.team))
+            shared.save_membership(store.db, dataclasses.replace(member, team=welcome.team))
         return JOINED(store, welcome)
 
     return [(sync, "_join", join)]
@@ -132,7 +132,7 @@ def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
     def go_on(db: Database, header: wire.Header) -> int:
-        key, _, _ = log.tip(db, header.device, shared=True)
+        key, _, _ = log.ensure_chain(db, header.device, shared=True)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
         return log._add(db, key, header)
 
@@ -141,17 +141,17 @@ def gaps_pass() -> list[Change]:
 
 def seals_are_not_looked_at() -> list[Change]:
     """Content is believed without comparing it to the header's digest."""
-    return [(wire.Entry, "is_sealed", True)]
+    return [(wire.WireEntry, "is_sealed", True)]
 
 
 def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
-    find_known, reason_against = log.known, exchange._find_refusal
+    find_known, reason_against = log.find_known_ids, exchange._find_refusal
 
-    def reason(store: Store, member: Any, others: set[str], entry: wire.Entry) -> str:
+    def reason(store: Store, member: Any, others: set[str], entry: wire.WireEntry) -> str:
         return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
 
-    return [(log, "known", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
+    return [(log, "find_known_ids", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
 
 
 def refusals_have_no_effect() -> list[Change]:
@@ -161,7 +161,7 @@ def refusals_have_no_effect() -> list[Change]:
 
 def everybody_judges() -> list[Change]:
     """The hub lets anybody approve, reject and erase."""
-    return [(exchange, "beyond_rights", lambda store, member, event: "")]
+    return [(exchange, "check_rights", lambda store, member, event: "")]
 
 
 def refused_erasures_stay() -> list[Change]:
@@ -171,7 +171,7 @@ def refused_erasures_stay() -> list[Change]:
 
 def no_lease() -> list[Change]:
     """A device serves what it has, however long it was away."""
-    return [(sync, "let_lapse", lambda store, now: False)]
+    return [(sync, "expire_lease", lambda store, now: False)]
 
 
 def the_lease_takes_what_is_unsent() -> list[Change]:

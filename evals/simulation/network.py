@@ -9,8 +9,8 @@ from typing import TypeVar
 from evals.simulation.machines import Machine
 from hivemind.errors import Refused, Unavailable
 from hivemind.hub import exchange
-from hivemind.model.team import Page, Pushed, Welcome
-from hivemind.model.wire import Entry, packed, unpacked
+from hivemind.model.team import LogPage, PushResult, Welcome
+from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.store import Store
 
 Answer = TypeVar("Answer")
@@ -24,7 +24,7 @@ class Network:
     now: Callable[[], str]
     trouble: float = 0.0
     wire: list[str] = field(default_factory=list)
-    pages: dict[str, list[Page]] = field(default_factory=dict)
+    pages: dict[str, list[LogPage]] = field(default_factory=dict)
     delayed: list[Callable[[], object]] = field(default_factory=list)
 
     def odds(self, share: float = 1.0) -> bool:
@@ -54,10 +54,10 @@ class Line:
         """Send a greeting."""
         return self._send(lambda: exchange.hello(self.hub, device, self.machine.member))
 
-    def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries to the hub; sometimes the later ones arrive first, or a copy arrives late."""
 
-        def deliver(part: Sequence[Entry]) -> Pushed:
+        def deliver(part: Sequence[WireEntry]) -> PushResult:
             return exchange.push(self.hub, device, self._as_json(part), self.machine.member, self.network.now())
 
         if self.network.odds():
@@ -66,12 +66,14 @@ class Line:
             self._send(lambda: deliver(entries[1:]))
         return self._send(lambda: deliver(entries))
 
-    def pull(self, device: str, after: int, limit: int) -> Page:
+    def pull(self, device: str, after: int, limit: int) -> LogPage:
         """Request a page from the hub; sometimes an old page comes back."""
 
-        def ask() -> Page:
+        def ask() -> LogPage:
             page = exchange.pull(self.hub, device, after, self.machine.member, self.network.now(), limit)
-            return Page(after=page.after, entries=tuple(self._as_json(page.entries)), cursor=page.cursor, end=page.end)
+            return LogPage(
+                after=page.after, entries=tuple(self._as_json(page.entries)), cursor=page.cursor, end=page.end
+            )
 
         page = self._send(ask)
         pages = self.network.pages.setdefault(device, [])
@@ -88,9 +90,9 @@ class Line:
             raise Unavailable("the answer was lost")
         return answer
 
-    def _as_json(self, entries: Sequence[Entry]) -> list[Entry]:
-        text = json.dumps([packed(entry) for entry in entries])
+    def _as_json(self, entries: Sequence[WireEntry]) -> list[WireEntry]:
+        text = json.dumps([pack_entry(entry) for entry in entries])
         self.network.wire.append(text)
         if self.network.odds(0.5):
             text = text.replace("holds", "hoIds")
-        return [unpacked(entry) for entry in json.loads(text)]
+        return [unpack_entry(entry) for entry in json.loads(text)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from evals.simulation.machines import Machine, read_bytes
 from hivemind.model.events import EntriesRefused, MemoryApproved, MemoryErased, MemoryRejected, MemoryRevised
 from hivemind.model.ids import EventId
-from hivemind.model.life import rolled_back
+from hivemind.model.life import find_rolled_back
 from hivemind.model.memory import Memory
-from hivemind.model.scope import Scope, Sight
-from hivemind.model.wire import Entry
+from hivemind.model.scope import Scope, Visibility
+from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, shared
 from hivemind.store.projections import memories
 
@@ -34,14 +34,14 @@ def check(world: "World") -> None:
         _nothing_comes_back(world, hub, members)
         _no_edit_is_lost(hub)
         _rights_hold(hub, members)
-        _require(not any(device.erasures for device in shared.devices(hub.db)), "an erasure was not acknowledged")
+        _require(not any(device.erasures for device in shared.list_devices(hub.db)), "an erasure was not acknowledged")
     _nothing_private_travelled(world)
     _rebuilding_changes_nothing(world.chance.choice(world.machines).store)
 
 
 def was_held(machine: Machine, memory_id: str) -> bool:
     """Return whether the erasure on this device names the memory's values, with a key that the device has."""
-    event = log.erasure_of(machine.store.db, memory_id, EVERYTHING)
+    event = log.find_erasure(machine.store.db, memory_id, EVERYTHING)
     return event is not None and isinstance(event.fact, MemoryErased) and bool(event.fact.values)
 
 
@@ -67,23 +67,23 @@ def _everything_arrived(hub: Store, members: list[Machine]) -> None:
         for header, content in theirs.items():
             is_explained = (
                 header.about in erased_ids
-                or log.erasure_of(hub.db, header.about, EVERYTHING)
+                or log.find_erasure(hub.db, header.about, EVERYTHING)
                 or header.id in refused_ids
             )
             _require(content is not None or bool(is_explained), "what a device wrote came without its content")
 
 
 def _list_refused(hub: Store) -> set[str]:
-    events = [event for _, event in log.read(hub.db, 0, 10_000)]
+    events = [event for _, event in log.read_events(hub.db, 0, 10_000)]
     return {entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies}
 
 
-def _read_chain(store: Store, name: str) -> list[Entry]:
-    return shared.of_chain(store.db, name, 0, 10_000)
+def _read_chain(store: Store, name: str) -> list[WireEntry]:
+    return shared.read_chain(store.db, name, 0, 10_000)
 
 
 def _shared_memories(store: Store) -> list[Memory]:
-    return [memory for memory in memories.each(store.db, EVERYTHING) if memory.scope is Scope.TEAM]
+    return [memory for memory in memories.iterate_visible(store.db, EVERYTHING) if memory.scope is Scope.TEAM]
 
 
 def _all_agree(hub: Store, members: list[Machine]) -> None:
@@ -93,7 +93,7 @@ def _all_agree(hub: Store, members: list[Machine]) -> None:
 
 def _no_foreign_event(stores: list[Store], team_chains: set[str]) -> None:
     for store in stores:
-        there = {entry.header.device for _, entry in shared.page(store.db, 0, 10_000)}
+        there = {entry.header.device for _, entry in shared.read_page(store.db, 0, 10_000)}
         _require(there <= team_chains, "an entry of another team is here")
 
 
@@ -101,7 +101,7 @@ def _nothing_comes_back(world: "World", hub: Store, members: list[Machine]) -> N
     """Check that no row and no byte is left of what the hub knows to be erased."""
     refused_ids = _list_refused(hub)
     for memory, words in world.words.items():
-        if not log.erasure_of(hub.db, memory, EVERYTHING):
+        if not log.find_erasure(hub.db, memory, EVERYTHING):
             continue
         _require(not _find_words(hub, memory, words), "the content of an erased memory is still on the hub")
         for machine in members:
@@ -122,15 +122,15 @@ def _find_words(store: Store, memory: str, words: Iterable[str]) -> list[str]:
 
 def _shared_text(store: Store) -> str:
     """Return the texts of memories and shared entries, without local observations and questions."""
-    own = [memory.text for memory in memories.each(store.db, EVERYTHING)]
-    return " ".join([*own, *(entry.content or "" for _, entry in shared.page(store.db, 0, 10_000))])
+    own = [memory.text for memory in memories.iterate_visible(store.db, EVERYTHING)]
+    return " ".join([*own, *(entry.content or "" for _, entry in shared.read_page(store.db, 0, 10_000))])
 
 
 def _no_edit_is_lost(hub: Store) -> None:
     """Check that each edit is in the memory, waits beside it, or was settled by somebody who had read it."""
-    for memory in memories.each(hub.db, EVERYTHING):
-        events = log.about(hub.db, memory.id)
-        rolled_back_ids = rolled_back(events)
+    for memory in memories.iterate_visible(hub.db, EVERYTHING):
+        events = log.read_events_about(hub.db, memory.id)
+        rolled_back_ids = find_rolled_back(events)
         edits = {event.id: event.fact for event in events if isinstance(event.fact, MemoryRevised)}
         settled_ids = {edit_id for event in events for edit_id in getattr(event.fact, "settles", ())}
         accounted_ids: set[str] = set()
@@ -152,7 +152,7 @@ def _rights_hold(hub: Store, members: list[Machine]) -> None:
                 continue
             _require(not isinstance(event.fact, MemoryApproved | MemoryRejected), "a verdict of no reviewer counts")
             if isinstance(event.fact, MemoryErased):
-                is_author = shared.author(hub.db, event.about) == machine.member.person
+                is_author = shared.find_author(hub.db, event.about) == machine.member.person
                 _require(is_author and not machine.member.is_agent, "an erasure by somebody else counts")
             _require("hoIds" not in (entry.content or ""), "what was changed on its way was believed")
 
@@ -170,7 +170,7 @@ def _rebuilding_changes_nothing(store: Store) -> None:
 
 def _read_answers(store: Store) -> list[object]:
     queries = ("SELECT * FROM tombstones", "SELECT * FROM receipts", "SELECT * FROM observations ORDER BY id")
-    return [list(memories.each(store.db, EVERYTHING)), *(store.db.execute(table) for table in queries)]
+    return [list(memories.iterate_visible(store.db, EVERYTHING)), *(store.db.execute(table) for table in queries)]
 
 
 def count_events(world: "World") -> Counter[str]:
@@ -180,11 +180,13 @@ def count_events(world: "World") -> Counter[str]:
         row[0] for hub in hubs for row in hub.db.execute("SELECT fact FROM events JOIN bodies USING (position)")
     )
     facts["private words"] = len(world.private)
-    facts["rival edits"] = sum(len(memory.rivals) for hub in hubs for memory in memories.each(hub.db, EVERYTHING))
+    facts["rival edits"] = sum(
+        len(memory.rivals) for hub in hubs for memory in memories.iterate_visible(hub.db, EVERYTHING)
+    )
     facts["settled edits"] = sum(
         "settles" in row[0] for hub in hubs for row in hub.db.execute("SELECT content FROM bodies")
     )
     return facts + world.counts
 
 
-EVERYTHING = Sight(repos=(), everywhere=True)
+EVERYTHING = Visibility(repos=(), everywhere=True)

@@ -21,17 +21,17 @@ from hivemind.model import ids, moments
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
-from hivemind.model.session import Seen
-from hivemind.model.team import Member, Role
+from hivemind.model.session import ObservationKind
+from hivemind.model.team import Role, TeamMember
 from hivemind.store import log, shared
 from hivemind.store.projections import memories
 
 STEPS = 32
 PEOPLE = (
-    ("ann", "A", Member(person="ann", role=Role.REVIEWER)),
-    ("ben", "A", Member(person="ben", role=Role.WRITER)),
-    ("cody", "A", Member(person="cody", role=Role.WRITER, is_agent=True)),
-    ("dora", "B", Member(person="dora", role=Role.WRITER)),
+    ("ann", "A", TeamMember(person="ann", role=Role.REVIEWER)),
+    ("ben", "A", TeamMember(person="ben", role=Role.WRITER)),
+    ("cody", "A", TeamMember(person="cody", role=Role.WRITER, is_agent=True)),
+    ("dora", "B", TeamMember(person="dora", role=Role.WRITER)),
 )
 SKEWS = (0, 0, -3, 2, 40)
 """Days by which clocks may be wrong."""
@@ -43,7 +43,7 @@ class World:
     def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
-        self.network = Network(self.chance, lambda: moments.written(self.now))
+        self.network = Network(self.chance, lambda: moments.format_timestamp(self.now))
         self.hubs = {name: fresh_store(self.chance, room) for name in "AB"}
         self.machines = [
             Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance, room)
@@ -114,7 +114,7 @@ class World:
         edited_memory = machine.mind.edit(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.words.setdefault(memory.id, {})[word] = edited_memory.text
-            entries = shared.of_chain(machine.store.db, machine.store.chain, 0, 10_000)
+            entries = shared.read_chain(machine.store.db, machine.store.chain, 0, 10_000)
             self.entries[word] = next((entry.header.id for entry in entries if word in (entry.content or "")), "")
         else:
             self.private.add(word)
@@ -166,7 +166,7 @@ class World:
         fact = ObservationMade(
             agent="codex",
             session_id=f"{word}session",
-            seen=Seen.REPLY,
+            seen=ObservationKind.REPLY,
             text=f"{word}: {self._pick_memory(machine).text}",
         )
         machine.store.record([machine.mind._context.pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
@@ -174,7 +174,7 @@ class World:
     def _say_again(self, machine: Machine) -> None:
         """Try to store an erased value again, which must be refused where the erasure is known."""
         erasures = [
-            (memory, log.erasure_of(machine.store.db, memory, promises.EVERYTHING)) for memory in sorted(self.words)
+            (memory, log.find_erasure(machine.store.db, memory, promises.EVERYTHING)) for memory in sorted(self.words)
         ]
         erased_memories = [(memory, event.actor) for memory, event in erasures if event]
         if erased_memories:
@@ -199,7 +199,7 @@ class World:
         if self.network.odds(0.4):
             # A wrong address: another team's hub, with a token that is valid there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
-            if shared.membership(machine.store.db) is None:
+            if shared.read_membership(machine.store.db) is None:
                 return
         self.crash_odds = self.chance.choice((0, 0, 0.02, 0.1))
         try:
@@ -225,8 +225,12 @@ class World:
         if machine.mind.team.let_lease_lapse():
             self.counts["leases over"] += 1
             machine.has_lapsed = True
-        member = shared.membership(machine.store.db)
-        if member and member.synchronised_at and sync.lease_ends(member) < moments.written(machine.clock()):
+        member = shared.read_membership(machine.store.db)
+        if (
+            member
+            and member.synchronised_at
+            and sync.compute_lease_end(member) < moments.format_timestamp(machine.clock())
+        ):
             raise Broken("a device serves the team's memories after its lease")
 
     def _pick_memory(self, machine: Machine) -> Memory:

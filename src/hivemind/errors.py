@@ -45,7 +45,7 @@ class Refused(HivemindError):
     """A rule forbids it, whoever the caller is."""
 
 
-class OutOfStep(Refused):
+class OutOfOrder(Refused):
     """A log entry arrived before its predecessor; `expected` is the sequence number that must come first."""
 
     def __init__(self, message: str, expected: int) -> None:
@@ -53,11 +53,11 @@ class OutOfStep(Refused):
         super().__init__(message)
 
 
-class Unknown(Refused):
+class Unauthenticated(Refused):
     """The caller is not authenticated."""
 
 
-class TooOften(Refused):
+class RateLimited(Refused):
     """The caller has sent too many requests for now."""
 
 

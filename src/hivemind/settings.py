@@ -17,8 +17,8 @@ from typing import Any
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.model.home import data_directory
 
-FILE = "config.toml"
-FILE_ALONE = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
+CONFIG_FILE = "config.toml"
+FILE_ONLY = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
 """Settings that give agents rights. An agent sets the environment of its commands, so they come from the file only."""
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
@@ -88,41 +88,41 @@ class Setting:
     meaning: str
 
 
-def explained(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
+def list_settings(environ: Mapping[str, str] | None = None) -> tuple[Setting, ...]:
     """All settings with their current values, in the order of the reference."""
     environ = os.environ if environ is None else environ
     defaults, current = _make_defaults(Path(data_directory(environ))), Settings.load(environ)
     file_values, environment_values = _read_file(defaults), _read_environment(defaults, environ)
-    meanings = described()
+    meanings = read_meanings()
     return tuple(
         Setting(
             name=name,
             value=getattr(current, name),
             default=getattr(defaults, name),
             origin="environment" if name in environment_values else "file" if name in file_values else "default",
-            variable="" if name in FILE_ALONE else _variable_name(name),
+            variable="" if name in FILE_ONLY else _variable_name(name),
             meaning=meanings[name],
         )
         for name in _names()
     )
 
 
-def described() -> dict[str, str]:
+def read_meanings() -> dict[str, str]:
     """The meaning of each setting: the docstring under its field."""
     pairs = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
     return {name: " ".join(text.split()) for name, text in pairs}
 
 
-def known(name: str) -> str:
+def check_name(name: str) -> str:
     """Return the name if there is such a setting; else raise InvalidInput with a suggestion."""
     if name not in _names():
         raise InvalidInput(f"there is no setting {name!r}.{did_you_mean(name, _names()) or _list_names()}")
     return name
 
 
-def parsed(name: str, text: str) -> Any:
+def parse_value(name: str, text: str) -> Any:
     """Parse the text that a person wrote for a setting."""
-    default = getattr(_make_defaults(Path()), known(name))
+    default = getattr(_make_defaults(Path()), check_name(name))
     if isinstance(default, bool):
         if text.lower() not in BOOLEANS:
             raise InvalidInput(f"{name} is either true or false, not {text!r}")
@@ -134,9 +134,9 @@ def parsed(name: str, text: str) -> Any:
     return text
 
 
-def write(home: Path, name: str, value: str | int | bool | None) -> None:
+def write_setting(home: Path, name: str, value: str | int | bool | None) -> None:
     """Set one setting in the user's file, or remove it if the value is None; other lines stay as they are."""
-    file = home / FILE
+    file = home / CONFIG_FILE
     lines = file.read_text().splitlines() if file.exists() else []
     other_lines = [line for line in lines if line.split("=")[0].strip() != name]
     new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
@@ -165,19 +165,19 @@ def _make_defaults(home: Path) -> Settings:
 
 
 def _read_environment(defaults: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
-    texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ALONE}
+    texts = {name: environ.get(_variable_name(name), "") for name in _names() if name not in FILE_ONLY}
     values = {}
     for name, text in texts.items():
         if text:
             try:
-                values[name] = parsed(name, text)
+                values[name] = parse_value(name, text)
             except InvalidInput as error:
                 raise InvalidInput(f"{_variable_name(name)} in the environment: {error}") from None
     return values
 
 
 def _read_file(defaults: Settings) -> dict[str, Any]:
-    file = defaults.home / FILE
+    file = defaults.home / CONFIG_FILE
     if not file.exists():
         return {}
     try:

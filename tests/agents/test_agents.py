@@ -25,10 +25,10 @@ EVERY: tuple[Agent, ...] = (
 
 
 def test_every_agent_is_found_by_its_name() -> None:
-    assert [agents.of(name) for name in agents.NAMES] == list(EVERY)
+    assert [agents.get_agent(name) for name in agents.NAMES] == list(EVERY)
     assert [agent.NAME for agent in EVERY] == list(agents.NAMES)
 
 
 def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(InvalidInput, match="claude-code"):
-        agents.of("clippy")
+        agents.get_agent("clippy")

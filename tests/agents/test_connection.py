@@ -9,7 +9,7 @@ import pytest
 
 from hivemind import agents
 from hivemind.agents import changes, codex, connection, jsonc
-from hivemind.agents.pieces import Launch, Place
+from hivemind.agents.pieces import InstallTarget, Launch
 from hivemind.errors import Refused
 
 LAUNCH = Launch(
@@ -38,14 +38,14 @@ USERS = {".json": COMMENTED, ".jsonc": COMMENTED, ".toml": TOML, ".yaml": YAML, 
 
 
 @pytest.fixture(params=["user", "project"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> InstallTarget:
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
-    return Place(home=home, project=project if request.param == "project" else None)
+    return InstallTarget(home=home, project=project if request.param == "project" else None)
 
 
-def contents(place: Place) -> dict[str, str]:
+def contents(place: InstallTarget) -> dict[str, str]:
     top = place.home.parent
     return {str(path.relative_to(top)): path.read_text() for path in sorted(top.rglob("*")) if path.is_file()}
 
@@ -54,8 +54,8 @@ MINIFIED = json.dumps(jsonc.load(COMMENTED), separators=(",", ":"))
 LAYOUTS = {"commented": COMMENTED, "minified": MINIFIED, "empty": "{}", "spread": "{\n}\n", "tabs": '{\n\t"a": {}\n}'}
 
 
-def give_the_user_settings(name: str, place: Place, layout: str = COMMENTED) -> None:
-    for piece in agents.of(name).build_pieces(place, LAUNCH):
+def give_the_user_settings(name: str, place: InstallTarget, layout: str = COMMENTED) -> None:
+    for piece in agents.get_agent(name).build_pieces(place, LAUNCH):
         is_shared = piece.path.suffix != ".sh" and "hivemind" not in piece.path.name and piece.path.name != "SKILL.md"
         if is_shared:
             piece.path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,11 +63,11 @@ def give_the_user_settings(name: str, place: Place, layout: str = COMMENTED) -> 
 
 
 @pytest.mark.parametrize("name", agents.NAMES)
-def test_a_fresh_home_is_as_before_after_leaving(name: str, place: Place) -> None:
-    changes.apply(connection.install(name, place, LAUNCH).changes)
+def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget) -> None:
+    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     connected = contents(place)
 
-    changes.apply(connection.uninstall(name, place).changes)
+    changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert connected
     assert contents(place) == {}
@@ -76,38 +76,38 @@ def test_a_fresh_home_is_as_before_after_leaving(name: str, place: Place) -> Non
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", agents.NAMES)
-def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str, place: Place) -> None:
+def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place, LAYOUTS[layout])
     before = contents(place)
 
-    changes.apply(connection.install(name, place, LAUNCH).changes)
+    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     connected = contents(place)
-    changes.apply(connection.uninstall(name, place).changes)
+    changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert connected != before
     assert contents(place) == before
 
 
 @pytest.mark.parametrize("name", agents.NAMES)
-def test_connecting_twice_changes_nothing_the_second_time(name: str, place: Place) -> None:
+def test_connecting_twice_changes_nothing_the_second_time(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
-    changes.apply(connection.install(name, place, LAUNCH).changes)
+    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
 
-    again = connection.install(name, place, LAUNCH)
+    again = connection.plan_install(name, place, LAUNCH)
 
     assert again.changes == ()
 
 
 @pytest.mark.parametrize("name", agents.NAMES)
-def test_a_new_interpreter_replaces_the_old_one(name: str, place: Place) -> None:
+def test_a_new_interpreter_replaces_the_old_one(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
     before = contents(place)
-    changes.apply(connection.install(name, place, LAUNCH).changes)
+    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=("/new/python", "-m", "hivemind", "mcp"))
 
-    changes.apply(connection.install(name, place, moved).changes)
+    changes.apply(connection.plan_install(name, place, moved).changes)
     now = "".join(contents(place).values())
-    changes.apply(connection.uninstall(name, place).changes)
+    changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert "/opt/py" not in now
     assert "/new/python" in now or name == "windsurf"
@@ -119,7 +119,7 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
     settings.parent.mkdir()
     settings.write_text(COMMENTED)
 
-    changes.apply(connection.install("claude-code", Place(home=tmp_path), LAUNCH).changes)
+    changes.apply(connection.plan_install("claude-code", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     text = settings.read_text()
     stop = jsonc.get(text, ["hooks", "Stop"])
@@ -133,27 +133,27 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
 
 
 def test_what_the_user_changed_since_stays_when_we_leave(tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
-    changes.apply(connection.install("qwen", place, LAUNCH).changes)
+    place = InstallTarget(home=tmp_path)
+    changes.apply(connection.plan_install("qwen", place, LAUNCH).changes)
     settings = tmp_path / ".qwen" / "settings.json"
     settings.write_text(
         jsonc.append(jsonc.put(settings.read_text(), ["theme"], "dark"), ["hooks", "Stop"], {"mine": 1})
     )
 
-    changes.apply(connection.uninstall("qwen", place).changes)
+    changes.apply(connection.plan_uninstall("qwen", place).changes)
 
     assert json.loads(settings.read_text()) == {"theme": "dark", "hooks": {"Stop": [{"mine": 1}]}}
 
 
 def test_a_table_added_behind_ours_is_not_taken_along(tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
+    place = InstallTarget(home=tmp_path)
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(TOML)
-    changes.apply(connection.install("codex", place, LAUNCH).changes)
+    changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
     config.write_text(config.read_text() + '[projects."/x"]\ntrust_level = "trusted"\n')
 
-    changes.apply(connection.uninstall("codex", place).changes)
+    changes.apply(connection.plan_uninstall("codex", place).changes)
 
     held = tomllib.loads(config.read_text())
     assert held["projects"] == {"/x": {"trust_level": "trusted"}}
@@ -165,7 +165,7 @@ def test_settings_that_are_broken_are_reported_and_left_alone(tmp_path: Path) ->
     settings.parent.mkdir()
     settings.write_text('{"broken": ')
 
-    plan = connection.install("gemini", Place(home=tmp_path), LAUNCH)
+    plan = connection.plan_install("gemini", InstallTarget(home=tmp_path), LAUNCH)
 
     assert plan.changes == ()
     assert any("not valid JSON" in note for note in plan.notes)
@@ -175,18 +175,18 @@ def test_a_hook_program_of_the_user_is_left_to_them(tmp_path: Path) -> None:
     own = tmp_path / ".cline" / "hooks" / "PostToolUse.sh"
     own.parent.mkdir(parents=True)
     own.write_text("#!/bin/sh\necho mine\n")
-    place = Place(home=tmp_path)
+    place = InstallTarget(home=tmp_path)
 
-    plan = connection.install("cline", place, LAUNCH)
+    plan = connection.plan_install("cline", place, LAUNCH)
     changes.apply(plan.changes)
-    changes.apply(connection.uninstall("cline", place).changes)
+    changes.apply(connection.plan_uninstall("cline", place).changes)
 
     assert any("PostToolUse.sh" in note for note in plan.notes)
-    assert contents(Place(home=tmp_path / "home")) == {".cline/hooks/PostToolUse.sh": "#!/bin/sh\necho mine\n"}
+    assert contents(InstallTarget(home=tmp_path / "home")) == {".cline/hooks/PostToolUse.sh": "#!/bin/sh\necho mine\n"}
 
 
 def test_hook_programs_can_be_run(tmp_path: Path) -> None:
-    changes.apply(connection.install("cline", Place(home=tmp_path), LAUNCH).changes)
+    changes.apply(connection.plan_install("cline", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     program = tmp_path / ".cline" / "hooks" / "PostToolUse.sh"
 
@@ -195,11 +195,11 @@ def test_hook_programs_can_be_run(tmp_path: Path) -> None:
 
 
 def test_codex_hooks_are_not_trusted_unless_the_user_asks(tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
+    place = InstallTarget(home=tmp_path)
 
-    plan = connection.install("codex", place, LAUNCH)
+    plan = connection.plan_install("codex", place, LAUNCH)
     changes.apply(plan.changes)
-    health = connection.health("codex", place)
+    health = connection.check_health("codex", place)
 
     assert health.hooks
     assert health.trusted is False
@@ -208,16 +208,16 @@ def test_codex_hooks_are_not_trusted_unless_the_user_asks(tmp_path: Path) -> Non
 
 
 def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
+    place = InstallTarget(home=tmp_path)
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text(TOML)
 
-    changes.apply(connection.install("codex", place, LAUNCH, trust=True).changes)
-    trusted = connection.health("codex", place).trusted
+    changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
+    trusted = connection.check_health("codex", place).trusted
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=LAUNCH.server)
-    changes.apply(connection.install("codex", place, moved).changes)
-    after_a_change = connection.health("codex", place).trusted
-    changes.apply(connection.uninstall("codex", place).changes)
+    changes.apply(connection.plan_install("codex", place, moved).changes)
+    after_a_change = connection.check_health("codex", place).trusted
+    changes.apply(connection.plan_uninstall("codex", place).changes)
 
     assert trusted is True
     assert after_a_change is False
@@ -228,16 +228,16 @@ def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_p
 def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_keep_nothing_from_leaving(
     text: str, tmp_path: Path
 ) -> None:
-    place, hooks = Place(home=tmp_path), tmp_path / ".codex" / "hooks.json"
+    place, hooks = InstallTarget(home=tmp_path), tmp_path / ".codex" / "hooks.json"
     hooks.parent.mkdir()
     hooks.write_text(text)
 
-    changes.apply(connection.install("codex", place, LAUNCH, trust=True).changes)
-    connected = connection.health("codex", place)
-    changes.apply(connection.uninstall("codex", place).changes)
+    changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
+    connected = connection.check_health("codex", place)
+    changes.apply(connection.plan_uninstall("codex", place).changes)
 
     assert connected.server
-    assert contents(Place(home=tmp_path / "home")) == {".codex/hooks.json": text}
+    assert contents(InstallTarget(home=tmp_path / "home")) == {".codex/hooks.json": text}
 
 
 def test_a_fingerprint_is_the_hash_codex_would_make() -> None:
@@ -251,11 +251,11 @@ def test_a_fingerprint_is_the_hash_codex_would_make() -> None:
 
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
-    before = connection.health(name, place)
+    place = InstallTarget(home=tmp_path)
+    before = connection.check_health(name, place)
 
-    changes.apply(connection.install(name, place, LAUNCH).changes)
-    after = connection.health(name, place)
+    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    after = connection.check_health(name, place)
 
     assert not before.server
     assert after.server
@@ -265,12 +265,12 @@ def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
 
 
 def test_a_hook_taken_away_is_named(tmp_path: Path) -> None:
-    place = Place(home=tmp_path)
-    changes.apply(connection.install("claude-code", place, LAUNCH).changes)
+    place = InstallTarget(home=tmp_path)
+    changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes)
     settings = tmp_path / ".claude" / "settings.json"
-    settings.write_text(jsonc.dropped(settings.read_text(), ["hooks", "Stop"]))
+    settings.write_text(jsonc.remove(settings.read_text(), ["hooks", "Stop"]))
 
-    health = connection.health("claude-code", place)
+    health = connection.check_health("claude-code", place)
 
     assert health.missing == ("Stop",)
     assert not health.hooks
@@ -284,14 +284,14 @@ def test_agents_are_found_by_what_they_keep(tmp_path: Path) -> None:
 
 
 def test_a_file_changed_since_it_was_planned_for_is_left(tmp_path: Path) -> None:
-    plan = connection.install("cursor", Place(home=tmp_path), LAUNCH)
+    plan = connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH)
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text("{}")
 
     with pytest.raises(Refused):
         changes.apply(plan.changes)
 
-    assert contents(Place(home=tmp_path / "home")) == {".cursor/mcp.json": "{}"}
+    assert contents(InstallTarget(home=tmp_path / "home")) == {".cursor/mcp.json": "{}"}
 
 
 def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
@@ -301,16 +301,16 @@ def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(target)
 
-    changes.apply(connection.install("cursor", Place(home=tmp_path), LAUNCH).changes)
+    changes.apply(connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     assert link.is_symlink()
     assert "hivemind" in target.read_text()
 
 
 def test_a_change_is_shown_as_a_diff(tmp_path: Path) -> None:
-    plan = connection.install("cursor", Place(home=tmp_path), LAUNCH)
+    plan = connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH)
 
-    shown = changes.shown(plan.changes[0])
+    shown = changes.render_diff(plan.changes[0])
 
     assert "+++ " in shown
     assert '+    "hivemind": {' in shown
@@ -331,11 +331,11 @@ def test_an_item_in_yaml_comes_out_as_it_went_in(text: str, tmp_path: Path) -> N
     config = tmp_path / ".continue" / "config.yaml"
     config.parent.mkdir()
     config.write_text(text)
-    place = Place(home=tmp_path)
+    place = InstallTarget(home=tmp_path)
 
-    changes.apply(connection.install("continue", place, LAUNCH).changes)
+    changes.apply(connection.plan_install("continue", place, LAUNCH).changes)
     connected = config.read_text()
-    changes.apply(connection.uninstall("continue", place).changes)
+    changes.apply(connection.plan_uninstall("continue", place).changes)
 
     assert "- name: hivemind\n" in connected
     assert (config.read_text() if config.exists() else "") == text
@@ -346,7 +346,7 @@ def test_a_list_on_one_line_of_yaml_is_left_to_the_user(tmp_path: Path) -> None:
     config.parent.mkdir()
     config.write_text("mcpServers: [{name: mine}]\n")
 
-    plan = connection.install("continue", Place(home=tmp_path), LAUNCH)
+    plan = connection.plan_install("continue", InstallTarget(home=tmp_path), LAUNCH)
 
     assert config not in [change.path for change in plan.changes]
     assert any("by hand" in note for note in plan.notes)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
-from hivemind.agents.base import clean
-from hivemind.agents.calls import git_name
-from hivemind.model.session import Observation, Seen, Skipped
+from hivemind.agents.base import strip_injected
+from hivemind.agents.calls import hash_blob
+from hivemind.model.session import Observation, ObservationKind, SkippedInput
 from tests.searching import examples
 
 AT = "2026-03-01T10:00:00.000000Z"
@@ -19,8 +19,8 @@ S = {"session_id": "s1", "cwd": "/repo"}
 
 def told(name: str, event: str, payload: dict[str, Any]) -> list[Observation]:
     """The observations in a payload of which all is readable."""
-    found = list(agents.of(name).decode(event, payload, AT))
-    assert not [one for one in found if isinstance(one, Skipped)]
+    found = list(agents.get_agent(name).decode(event, payload, AT))
+    assert not [one for one in found if isinstance(one, SkippedInput)]
     return [one for one in found if isinstance(one, Observation)]
 
 
@@ -197,7 +197,7 @@ def test_an_edit_is_told_as_a_diff_of_its_file(name: str) -> None:
 
     (seen,) = told(name, event, payload)
 
-    assert (seen.agent, seen.session_id, seen.seen, seen.file) == (name, "s1", Seen.TOOL, "/repo/a.py")
+    assert (seen.agent, seen.session_id, seen.seen, seen.file) == (name, "s1", ObservationKind.TOOL, "/repo/a.py")
     assert "-x = 1" in seen.diff
     assert "+x = 2" in seen.diff
     assert not seen.failed
@@ -207,12 +207,12 @@ def test_an_edit_is_told_as_a_diff_of_its_file(name: str) -> None:
 def test_where_the_whole_file_is_told_both_sides_have_the_name_git_gives_them(name: str) -> None:
     (seen,) = told(name, *EDITS[name])
 
-    assert (seen.before, seen.after) == (git_name("x = 1\n"), git_name("x = 2\n"))
+    assert (seen.before, seen.after) == (hash_blob("x = 1\n"), hash_blob("x = 2\n"))
 
 
 def test_gits_name_is_gits() -> None:
-    assert git_name("hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"
-    assert git_name(None) == ""
+    assert hash_blob("hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert hash_blob(None) == ""
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -261,7 +261,7 @@ def test_a_patch_of_two_files_is_two_observations_with_ids_of_their_own() -> Non
     first, second = told("codex", "PostToolUse", payload)
 
     assert [first.file, second.file] == ["/repo/a.py", "/repo/b.py"]
-    assert second.after == git_name("b\n")
+    assert second.after == hash_blob("b\n")
     assert first.source_id != second.source_id
 
 
@@ -307,7 +307,7 @@ def test_a_prompt_is_the_persons_own_words(name: str) -> None:
 
     (seen,) = told(name, event, payload)
 
-    assert (seen.seen, seen.text, seen.session_id) == (Seen.PROMPT, "Use tabs", "s1")
+    assert (seen.seen, seen.text, seen.session_id) == (ObservationKind.PROMPT, "Use tabs", "s1")
 
 
 def test_a_prompt_event_without_a_prompt_tells_nothing() -> None:
@@ -320,7 +320,7 @@ def test_the_same_step_told_twice_has_the_same_id() -> None:
     ids = {
         one.source_id
         for at in ("1", "2")
-        for one in agents.of("claude-code").decode(event, payload, at)
+        for one in agents.get_agent("claude-code").decode(event, payload, at)
         if isinstance(one, Observation)
     }
 
@@ -341,7 +341,7 @@ def test_steps_inside_a_subagent_belong_to_the_session_and_say_whose_they_are() 
     )
 
     assert (copilot.session_id, copilot.subagent) == ("s1", "child")
-    assert (claude.seen, claude.text, claude.subagent) == (Seen.SUBAGENT, "Found it", "a")
+    assert (claude.seen, claude.text, claude.subagent) == (ObservationKind.SUBAGENT, "Found it", "a")
     assert fork == []
 
 
@@ -349,7 +349,8 @@ def test_a_session_begins_once_and_is_taken_up_again_as_often_as_you_like() -> N
     begun = [told("claude-code", "SessionStart", {**S, "source": "startup"})[0].source_id for _ in range(2)]
 
     resumed = [
-        next(iter(agents.of("claude-code").decode("SessionStart", {**S, "source": "resume"}, at))) for at in ("1", "2")
+        next(iter(agents.get_agent("claude-code").decode("SessionStart", {**S, "source": "resume"}, at)))
+        for at in ("1", "2")
     ]
 
     assert begun[0] == begun[1]
@@ -362,7 +363,7 @@ def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reporte
 
     known = told(name, event, {**payload, "brand_new": {"field": 1}})
     unknown = list(
-        agents.of(name).decode(
+        agents.get_agent(name).decode(
             "BrandNewEvent",
             {**payload, "hook_event_name": "BrandNewEvent", "agent_action_name": "BrandNewEvent"},
             AT,
@@ -370,14 +371,14 @@ def test_fields_we_do_not_know_are_ignored_and_events_we_do_not_know_are_reporte
     )
 
     assert known == told(name, event, payload)
-    assert [type(one) for one in unknown] == [Skipped]
+    assert [type(one) for one in unknown] == [SkippedInput]
 
 
 @pytest.mark.parametrize("name", [name for name in agents.NAMES if name != "zed"])
 def test_a_payload_without_a_session_is_reported(name: str) -> None:
-    (skipped,) = agents.of(name).decode(PROMPTS[name][0], {}, AT)
+    (skipped,) = agents.get_agent(name).decode(PROMPTS[name][0], {}, AT)
 
-    assert isinstance(skipped, Skipped)
+    assert isinstance(skipped, SkippedInput)
     assert "session" in skipped.reason
 
 
@@ -395,16 +396,16 @@ def test_whatever_stands_in_a_field_nothing_is_raised(name: str, data: st.DataOb
     event, payload = data.draw(st.sampled_from([table[name] for table in (EDITS, FAILURES, PROMPTS) if name in table]))
     spoiled = {key: data.draw(json_values) if data.draw(st.booleans()) else value for key, value in payload.items()}
 
-    found = list(agents.of(name).decode(event, spoiled, AT))
+    found = list(agents.get_agent(name).decode(event, spoiled, AT))
 
-    assert all(isinstance(one, Observation | Skipped) for one in found)
+    assert all(isinstance(one, Observation | SkippedInput) for one in found)
 
 
 def test_what_we_injected_does_not_come_back() -> None:
     said = "before <hivemind-memory a1>\nAlways use tabs\n</hivemind-memory a1> after"
 
-    assert clean(said) == "before  after"
-    assert clean("a <system-reminder> that never ends") == "a <system-reminder> that never ends"
+    assert strip_injected(said) == "before  after"
+    assert strip_injected("a <system-reminder> that never ends") == "a <system-reminder> that never ends"
 
 
 @pytest.mark.parametrize(
@@ -428,7 +429,7 @@ def test_what_we_injected_does_not_come_back() -> None:
     ],
 )
 def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected: dict[str, Any]) -> None:
-    agent = agents.of(name)
+    agent = agents.get_agent(name)
 
     assert json.loads(agent.reply(event, "C")) == expected
     assert agent.reply(event, "") == ""
@@ -437,8 +438,8 @@ def test_context_is_given_in_the_agents_own_form(name: str, event: str, expected
 
 @pytest.mark.parametrize("roots", [1, True, None, "x", [None], [["x"]]])
 def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: object) -> None:
-    asked = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
-    placed = agents.asked("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
+    asked = agents.parse_request("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": roots})
+    placed = agents.parse_request("cline", "PreToolUse", {"taskId": "s1", "workspaceRoots": ["/"]})
 
     assert (asked.session, asked.directory) == ("s1", None)
     assert str(placed.directory) == "/"
@@ -446,11 +447,11 @@ def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: objec
 
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
-    answers = agents.of(name).ANSWERS
+    answers = agents.get_agent(name).ANSWERS
 
-    assert set(answers) <= agents.ANSWERED
+    assert set(answers) <= agents.CONTEXT_EVENTS
     assert set(answers.values()) <= {"brief", "recall"}
-    assert all(agents.of(name).reply(event, "C") for event in answers)
+    assert all(agents.get_agent(name).reply(event, "C") for event in answers)
 
 
 @pytest.mark.parametrize(
@@ -470,11 +471,11 @@ def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) ->
 def test_the_agent_that_really_runs_claudes_hook_is_known(
     environ: dict[str, str], payload: dict[str, str], caller: str
 ) -> None:
-    assert agents.who_calls("claude-code", environ, json.dumps(payload)) == caller
-    assert agents.who_calls("codex", environ, json.dumps(payload)) == "codex"
+    assert agents.identify_hook_agent("claude-code", environ, json.dumps(payload)) == caller
+    assert agents.identify_hook_agent("codex", environ, json.dumps(payload)) == "codex"
 
 
 def test_a_command_knows_the_agent_whose_shell_it_runs_in() -> None:
-    assert agents.calling({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}) == ("claude-code", "s")
-    assert agents.calling({"OPENCODE": "1"}) == ("opencode", "")
-    assert agents.calling({"HOME": "/root"}) is None
+    assert agents.detect_agent({"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s"}) == ("claude-code", "s")
+    assert agents.detect_agent({"OPENCODE": "1"}) == ("opencode", "")
+    assert agents.detect_agent({"HOME": "/root"}) is None

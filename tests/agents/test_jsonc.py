@@ -56,7 +56,7 @@ def test_taking_a_member_out_again_gives_back_every_byte(text: str, parents: lis
     except InvalidInput:
         return
 
-    restored = jsonc.dropped(changed, path)
+    restored = jsonc.remove(changed, path)
 
     assert restored == text
     assert changed != text
@@ -71,14 +71,14 @@ def test_taking_an_element_out_again_gives_back_every_byte(text: str, value: Any
 
     elements = jsonc.get(changed, path)
     assert elements[-1] == value
-    assert jsonc.dropped(changed, [*path, len(elements) - 1]) == text
+    assert jsonc.remove(changed, [*path, len(elements) - 1]) == text
 
 
 def test_a_file_of_ours_alone_is_left_with_nothing() -> None:
     made = jsonc.put("", ["mcpServers", "hivemind"], {"command": "x"})
 
     assert jsonc.load(made) == {"mcpServers": {"hivemind": {"command": "x"}}}
-    assert jsonc.dropped(made, ["mcpServers", "hivemind"]) == ""
+    assert jsonc.remove(made, ["mcpServers", "hivemind"]) == ""
 
 
 def test_an_object_the_user_left_empty_stays_there() -> None:
@@ -86,7 +86,7 @@ def test_an_object_the_user_left_empty_stays_there() -> None:
 
     changed = jsonc.put(text, ["mcpServers", "hivemind"], {"command": "x"})
 
-    assert jsonc.dropped(changed, ["mcpServers", "hivemind"]) == text
+    assert jsonc.remove(changed, ["mcpServers", "hivemind"]) == text
 
 
 def test_our_element_goes_behind_those_of_others_so_that_their_places_stay() -> None:
@@ -95,7 +95,7 @@ def test_our_element_goes_behind_those_of_others_so_that_their_places_stay() -> 
     changed = jsonc.append(text, ["hooks", "Stop"], {"command": "ours"})
 
     assert jsonc.get(changed, ["hooks", "Stop"]) == [{"command": "mine"}, {"command": "ours"}]
-    assert jsonc.dropped(changed, ["hooks", "Stop", 1]) == text
+    assert jsonc.remove(changed, ["hooks", "Stop", 1]) == text
 
 
 @pytest.mark.parametrize("text", ["[1]", '{"a": ', "nonsense", '{"a": "b'])

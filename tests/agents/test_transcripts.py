@@ -11,7 +11,7 @@ import pytest
 
 from hivemind import agents
 from hivemind.capture import backfill
-from hivemind.model.session import Observation, Seen, Skipped
+from hivemind.model.session import Observation, ObservationKind, SkippedInput
 
 T = "2026-03-01T10:00:00.000Z"
 MS = 1772359200000
@@ -24,17 +24,17 @@ def kept(path: Path, *lines: dict[str, Any] | str) -> Path:
 
 
 def seen_in(name: str, path: Path) -> list[Observation]:
-    return [one for one in agents.of(name).read_transcript(path) if isinstance(one, Observation)]
+    return [one for one in agents.get_agent(name).read_transcript(path) if isinstance(one, Observation)]
 
 
-def skipped_in(name: str, path: Path) -> list[Skipped]:
-    return [one for one in agents.of(name).read_transcript(path) if isinstance(one, Skipped)]
+def skipped_in(name: str, path: Path) -> list[SkippedInput]:
+    return [one for one in agents.get_agent(name).read_transcript(path) if isinstance(one, SkippedInput)]
 
 
 def hooked(name: str, event: str, payload: dict[str, Any]) -> set[str]:
     return {
         one.source_id
-        for one in agents.of(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
+        for one in agents.get_agent(name).decode(event, payload, "2026-03-01T10:00:00.000000Z")
         if isinstance(one, Observation)
     }
 
@@ -291,9 +291,9 @@ KEEPERS = {
 def test_a_session_is_read_in_order_and_completely(name: str, tmp_path: Path) -> None:
     path = KEEPERS[name](tmp_path)
 
-    steps = [one for one in seen_in(name, path) if one.seen is not Seen.STARTED]
+    steps = [one for one in seen_in(name, path) if one.seen is not ObservationKind.STARTED]
 
-    assert [one.seen for one in steps] == [Seen.PROMPT, Seen.TOOL, Seen.REPLY]
+    assert [one.seen for one in steps] == [ObservationKind.PROMPT, ObservationKind.TOOL, ObservationKind.REPLY]
     prompt, tool, reply = steps
     assert prompt.text == "Build it"
     assert (tool.command, tool.failed) == ("make", True)
@@ -310,8 +310,8 @@ def test_transcripts_are_found_and_older_ones_left_out(name: str, tmp_path: Path
     path = KEEPERS[name](tmp_path)
     os.utime(path, (1_700_000_000, 1_700_000_000))
 
-    found = backfill.transcripts(tmp_path, [name], None)
-    recent = backfill.transcripts(tmp_path, [name], datetime(2026, 1, 1, tzinfo=UTC))
+    found = backfill.find_transcripts(tmp_path, [name], None)
+    recent = backfill.find_transcripts(tmp_path, [name], datetime(2026, 1, 1, tzinfo=UTC))
 
     assert [one.path for one in found] == [path]
     assert recent == []
@@ -422,7 +422,7 @@ def test_a_step_told_by_a_hook_and_kept_in_a_transcript_is_one_step(name: str, t
 
     told_ids = [hooked(name, event, payload) for event, payload in HOOKS[name]]
 
-    assert agents.of(name).SAME_IDS
+    assert agents.get_agent(name).SAME_IDS
     assert all(ids and ids <= kept_ids for ids in told_ids)
 
 
@@ -445,9 +445,9 @@ def test_a_file_that_is_broken_as_a_whole_is_reported(name: str, tmp_path: Path)
     path = tmp_path / ("opencode.db" if name == "opencode" else "s1.messages.json")
     path.write_text("nonsense" * 100)
 
-    told = list(agents.of(name).read_transcript(path))
+    told = list(agents.get_agent(name).read_transcript(path))
 
-    assert [type(one) for one in told] == [Skipped]
+    assert [type(one) for one in told] == [SkippedInput]
 
 
 def test_two_objects_glued_together_are_two(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ def test_a_compaction_is_kept_with_its_summary(tmp_path: Path) -> None:
 
     (seen,) = seen_in("claude-code", path)
 
-    assert (seen.seen, seen.text) == (Seen.COMPACTED, "We fixed the build.")
+    assert (seen.seen, seen.text) == (ObservationKind.COMPACTED, "We fixed the build.")
     assert {seen.source_id} == hooked("claude-code", "PostCompact", {**S, "prompt_id": "p9", "compact_summary": "x"})
 
 
@@ -511,7 +511,12 @@ def test_the_oldest_codex_format_is_read_too(tmp_path: Path) -> None:
 
     steps = seen_in("codex", path)
 
-    assert [one.seen for one in steps] == [Seen.STARTED, Seen.PROMPT, *[Seen.TOOL] * 3, Seen.REPLY]
+    assert [one.seen for one in steps] == [
+        ObservationKind.STARTED,
+        ObservationKind.PROMPT,
+        *[ObservationKind.TOOL] * 3,
+        ObservationKind.REPLY,
+    ]
     assert (steps[2].command, steps[2].exit_code, steps[2].output) == ("make", 2, "boom")
     assert [one.file for one in steps[3:5]] == ["/repo/a", "/repo/b"]
 

@@ -47,10 +47,10 @@ def is_well(home: Path) -> bool:
 def test_a_torn_line_of_the_spool_costs_that_line_alone(open_mind: Open, home: Path, tally: Tally) -> None:
     survived = 0
     leave(home, 1)
-    whole = (home / spool.FILE).read_bytes()
+    whole = (home / spool.SPOOL_FILE).read_bytes()
     cuts = range(1, len(whole), 23)
     for number, cut in enumerate(cuts, start=10):
-        (home / spool.FILE).write_bytes(whole[:cut])
+        (home / spool.SPOOL_FILE).write_bytes(whole[:cut])
         leave(home, number)
         with open_mind(home=home) as mind:
             commands = {one["command"] for one in mind_commands(mind)}
@@ -68,7 +68,7 @@ def mind_commands(mind: Hivemind) -> list[dict[str, str]]:
 
 def test_garbage_in_the_spool_is_noted_and_passed_over(home: Path) -> None:
     home.mkdir()
-    (home / spool.FILE).write_bytes(bytes(range(256)) * 20 + b"\n\0\0\0\n{}\n\t\t\t\n")
+    (home / spool.SPOOL_FILE).write_bytes(bytes(range(256)) * 20 + b"\n\0\0\0\n{}\n\t\t\t\n")
     leave(home, 1)
 
     with Hivemind.open() as mind:

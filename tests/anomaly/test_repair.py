@@ -230,7 +230,7 @@ def test_a_bit_in_free_space_is_found(mind: Hivemind, home: Path) -> None:
     mind.remember("Deploys run from main")
     mind.close()
     store = Store.open(home)
-    store.fold_in_log()
+    store.checkpoint()
     page = store.db.value("SELECT pageno FROM dbstat WHERE name = 'bookmarks'")
     store.close()
     before = unwell()

@@ -78,7 +78,7 @@ def test_tables_of_an_older_program_are_derived_again(directory: Path) -> None:
 
     store = Store.open(directory)
 
-    assert projector.version(store.db) == projector.VERSION
+    assert projector.read_version(store.db) == projector.VERSION
     assert store.db.value("SELECT count(*) FROM receipts") == 0
     store.close()
 
@@ -104,9 +104,9 @@ def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_
 
     assert (team.text, mind.maintenance.audit()) == ("Deploys run on Thursdays", ())
     assert len(mind.list()) == 2
-    assert shared.of_chain(store.db, store.chain, 0, 10) == []
+    assert shared.read_chain(store.db, store.chain, 0, 10) == []
     (published,) = mind.team.publish([team.id])
-    assert [entry.header.about for entry in shared.of_chain(store.db, store.chain, 0, 10)] == [published.copy]
+    assert [entry.header.about for entry in shared.read_chain(store.db, store.chain, 0, 10)] == [published.copy]
     assert mind.show(team.id).superseded_by == published.copy
     assert mind.maintenance.audit() == ()
     mind.close()

@@ -18,7 +18,7 @@ from hivemind.curate import files, transfer
 from hivemind.entrypoints import mcp
 from hivemind.entrypoints.mcp import protocol
 from hivemind.errors import InvalidInput
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import Observation, SkippedInput
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally
 from tests.searching import examples
@@ -103,12 +103,12 @@ QUICK = examples(25)
 @QUICK
 @given(event=st.sampled_from(EVENTS), payload=payloads)
 def test_hook_payloads_of_every_agent(agent: str, event: str, payload: dict[str, Any]) -> None:
-    told = list(agents.of(agent).decode(event, payload, "2026-01-01T10:00:00.000000Z"))
-    arrived = list(intake.arrivals([(agent, event, "2026-01-01T10:00:00.000000Z", json.dumps(payload))]))
+    told = list(agents.get_agent(agent).decode(event, payload, "2026-01-01T10:00:00.000000Z"))
+    arrived = list(intake.parse_spool_lines([(agent, event, "2026-01-01T10:00:00.000000Z", json.dumps(payload))]))
 
-    assert all(isinstance(one, Observation | Skipped) for one in told)
+    assert all(isinstance(one, Observation | SkippedInput) for one in told)
     assert len(arrived) == len(told)
-    agents.asked(agent, event, payload)
+    agents.parse_request(agent, event, payload)
 
 
 @pytest.mark.parametrize("agent", agents.NAMES)
@@ -119,20 +119,20 @@ def test_transcripts_of_every_agent(tmp_path: Path, agent: str, lines: list[str]
         file = tmp_path / name
         file.write_bytes("\n".join(lines).encode("utf-8", "replace") + raw)
 
-        told = list(agents.of(agent).read_transcript(file))
+        told = list(agents.get_agent(agent).read_transcript(file))
 
-        assert all(isinstance(one, Observation | Skipped) for one in told)
+        assert all(isinstance(one, Observation | SkippedInput) for one in told)
 
 
 @QUICK
 @given(line=st.text(max_size=200) | payloads.map(json.dumps))
 def test_spool_lines(tmp_path: Path, line: str) -> None:
-    (tmp_path / spool.FILE).write_text(line, errors="replace")
+    (tmp_path / spool.SPOOL_FILE).write_text(line, errors="replace")
 
-    with spool.taken(str(tmp_path)) as lines:
-        seen = list(intake.arrivals(lines))
+    with spool.take_lines(str(tmp_path)) as lines:
+        seen = list(intake.parse_spool_lines(lines))
 
-    assert all(isinstance(one, intake.Arrival | Skipped) for one in seen)
+    assert all(isinstance(one, intake.Arrival | SkippedInput) for one in seen)
 
 
 ODD: dict[str, dict[str, Any]] = {
@@ -167,8 +167,8 @@ def test_whatever_hooks_leave_the_store_still_opens(open_mind: Open, home: Path,
         mind.sessions.learn()
 
         assert mind.show(kept.id).text == "The store is open"
-    assert not (home / spool.FILE).exists()
-    assert list(home.glob(f"*{spool.TAKEN}")) == []
+    assert not (home / spool.SPOOL_FILE).exists()
+    assert list(home.glob(f"*{spool.TAKEN_SUFFIX}")) == []
 
 
 @QUICK
@@ -183,7 +183,7 @@ def test_configuration_with_comments(text: str, name: str) -> None:
             return None
 
     attempt(lambda: jsonc.load(text))
-    attempt(lambda: jsonc.get(text, (name,)) is not None and jsonc.dropped(text, (name,)))
+    attempt(lambda: jsonc.get(text, (name,)) is not None and jsonc.remove(text, (name,)))
     changed = attempt(lambda: jsonc.put(text, (name, "inner"), {"a": 1}))
 
     assert changed is None or jsonc.get(changed, (name, "inner")) == {"a": 1}
@@ -259,7 +259,7 @@ exported = st.fixed_dictionaries(
 @given(held=exported | payloads)
 def test_lines_of_an_import(held: dict[str, Any]) -> None:
     try:
-        found = list(transfer.imported([json.dumps(held)]))
+        found = list(transfer.parse_export([json.dumps(held)]))
     except InvalidInput:
         return
     assert len(found) == 1
@@ -295,7 +295,7 @@ def test_an_import_that_is_taken_can_be_shown(open_mind: Open, sources: list[Any
 def test_instruction_files(tmp_path: Path, text: str) -> None:
     (tmp_path / "AGENTS.md").write_text(text)
 
-    said = list(files.points(tmp_path))
+    said = list(files.read_points(tmp_path))
 
     assert all(point.text and point.lines for point in said)
 
@@ -304,7 +304,7 @@ def test_instruction_files(tmp_path: Path, text: str) -> None:
 @example("~nobody/x")  # whose home nobody knows
 @given(remote=st.text(max_size=60))
 def test_addresses_of_remotes(remote: str) -> None:
-    assert isinstance(repository.normalised(remote), str)
+    assert isinstance(repository.normalise_remote(remote), str)
 
 
 def test_the_parsers_were_all_tried(tally: Tally) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.errors import Refused
-from hivemind.model.ids import derived
+from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Status, Trust
 from tests.attacks.samples import injections
 from tests.conftest import AGENT, Clock, Open, Tally, git
@@ -58,7 +58,7 @@ def by_transcript(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
 def by_import(mind: Hivemind, repo: Path, texts: Sequence[str]) -> None:
     lines = [
         json.dumps({
-            "hivemind": 1, "id": derived("forged", str(number)), "kind": "convention", "text": text, "owner": "ada",
+            "hivemind": 1, "id": derive_id("forged", str(number)), "kind": "convention", "text": text, "owner": "ada",
             "scope": "user", "repo": "", "status": "active", "trust": "high", "channel": "person", "confidence": 1.0,
             "sources": [{"channel": "person", "actor": "ada"}],
         })

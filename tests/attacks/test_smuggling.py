@@ -11,7 +11,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.capture import spool
-from hivemind.model.text import OBEYED, neutral
+from hivemind.model.text import UNSAFE_CHARACTERS, neutralise
 from tests.conftest import Tally
 from tests.doors import run
 
@@ -62,17 +62,17 @@ COMMANDS = (
 
 
 def held_back(shown: str) -> bool:
-    return not OBEYED.search(shown.replace("\n", "").replace("\t", ""))
+    return not UNSAFE_CHARACTERS.search(shown.replace("\n", "").replace("\t", ""))
 
 
 @pytest.mark.parametrize("name", [*OBEYED_BY_TERMINALS, *HIDDEN])
 def test_what_is_obeyed_or_hidden_is_taken_out(name: str, tally: Tally) -> None:
     text = {**OBEYED_BY_TERMINALS, **HIDDEN}[name]
 
-    shown = neutral(text)
+    shown = neutralise(text)
 
     assert held_back(shown)
-    assert neutral(shown) == shown
+    assert neutralise(shown) == shown
     assert len(shown) <= len(text)
     assert shown != text
     tally("smuggled sequences neutralised", 1, 1)
@@ -80,7 +80,7 @@ def test_what_is_obeyed_or_hidden_is_taken_out(name: str, tally: Tally) -> None:
 
 @pytest.mark.parametrize("name", LEGITIMATE)
 def test_what_people_write_is_left_alone(name: str, tally: Tally) -> None:
-    assert neutral(LEGITIMATE[name]) == LEGITIMATE[name]
+    assert neutralise(LEGITIMATE[name]) == LEGITIMATE[name]
     tally("legitimate emoji and scripts kept", 1, 1)
 
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from hivemind.codebase import git
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find
 from hivemind.codebase.staleness import judge
 from hivemind.model.code import Anchor, Staleness
@@ -19,7 +19,7 @@ from hivemind.model.code import Anchor, Staleness
 class Workspace:
     root: Path
     cache: Path
-    index: Index
+    index: CodeIndex
 
     def write(self, path: str, text: str) -> None:
         place = self.root / path
@@ -60,7 +60,7 @@ class Workspace:
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     root = tmp_path / "tree"
     root.mkdir()
-    with Index.open(root, tmp_path / "cache") as index:
+    with CodeIndex.open(root, tmp_path / "cache") as index:
         made = Workspace(root=root, cache=tmp_path / "cache", index=index)
         made.git("init", "-q", "-b", "main")
         yield made

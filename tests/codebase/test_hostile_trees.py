@@ -9,7 +9,7 @@ import pytest
 from hivemind.codebase import git, tree
 from hivemind.codebase.links import find
 from hivemind.codebase.symbols import outline
-from hivemind.model.code import Change
+from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -60,8 +60,8 @@ def test_a_huge_file_is_known_by_its_ends(workspace: "Workspace") -> None:
         file.write(b"one more line\n")
     after = workspace.judge(anchor)
 
-    assert before.change is Change.FRESH
-    assert after.change is Change.BODY_MAJOR
+    assert before.change is SymbolChange.FRESH
+    assert after.change is SymbolChange.BODY_MAJOR
 
 
 @pytest.mark.parametrize("name", ["with space.py", "naïve.py", "new\nline.py", "-rf.py", "quo'te\".py", "$(boom).py"])
@@ -102,8 +102,8 @@ def test_a_file_left_out_by_a_sparse_checkout_is_not_gone(workspace: "Workspace"
     workspace.remove("left/b.py")
     removed = workspace.judge(anchor)
 
-    assert sparse.change is Change.FRESH
-    assert removed.change is Change.GONE
+    assert sparse.change is SymbolChange.FRESH
+    assert removed.change is SymbolChange.GONE
 
 
 def test_a_submodule_is_neither_indexed_nor_in_the_way(workspace: "Workspace") -> None:
@@ -121,7 +121,7 @@ def test_a_submodule_is_neither_indexed_nor_in_the_way(workspace: "Workspace") -
     anchor = workspace.anchor("vendored/lib.py::lib")
 
     assert "own.py" in workspace.index.paths()
-    assert workspace.judge(anchor).change is Change.FRESH
+    assert workspace.judge(anchor).change is SymbolChange.FRESH
 
 
 def test_git_runs_nothing_the_repository_brings_along(workspace: "Workspace") -> None:
@@ -138,8 +138,8 @@ def test_git_runs_nothing_the_repository_brings_along(workspace: "Workspace") ->
     workspace.git("config", "core.pager", str(trap))
 
     listed = git.list_files(workspace.root)
-    changed, _ = git.changed(workspace.root, first, second)
-    list(git.commits(workspace.root, limit=10))
+    changed, _ = git.list_changes(workspace.root, first, second)
+    list(git.read_commits(workspace.root, limit=10))
     was_safe = not sprung.exists()
     workspace.git("status")
 

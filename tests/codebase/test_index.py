@@ -3,21 +3,21 @@
 from typing import TYPE_CHECKING
 
 from hivemind.codebase.database import select
-from hivemind.codebase.graph import callers, related
-from hivemind.codebase.index import Index
+from hivemind.codebase.graph import find_callers, find_related
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find
-from hivemind.model.code import Change
+from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
 
 
-def ids(index: Index) -> dict[str, int]:
+def ids(index: CodeIndex) -> dict[str, int]:
     rows = select(index.db, "SELECT f.path, s.qualified, s.id FROM symbols s JOIN files f ON f.id = s.file")
     return {f"{path}::{qualified}": symbol for path, qualified, symbol in rows}
 
 
-def imported_by(index: Index, path: str) -> set[str]:
+def imported_by(index: CodeIndex, path: str) -> set[str]:
     query = "SELECT t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE f.path = ?"
     return {target for (target,) in select(index.db, query, path)}
 
@@ -90,7 +90,7 @@ def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Worksp
     workspace.replace("app/basket.py", "return add_up(self.prices)", "return add_up(self.prices) + 1")
     workspace.index.update(["app/basket.py"])
 
-    with Index.open(workspace.root, workspace.cache / "second") as anew:
+    with CodeIndex.open(workspace.root, workspace.cache / "second") as anew:
         anew.refresh()
 
         for query in (
@@ -121,9 +121,9 @@ def test_a_damaged_index_is_made_anew(workspace: "Workspace") -> None:
     workspace.index.close()
     workspace.index.path.write_bytes(b"SQLite format 3\0" + b"\xff" * 40_000)
 
-    with Index.open(workspace.root, workspace.cache) as index:
+    with CodeIndex.open(workspace.root, workspace.cache) as index:
         count = index.refresh()
-        found = index.named("add_up")
+        found = index.find_by_name("add_up")
 
     assert count == 7
     assert len(found) == 2
@@ -140,24 +140,24 @@ def test_damage_found_while_reading_is_mended(workspace: "Workspace") -> None:
         file.write(b"\xff" * (size - 4096))
     workspace.index.db.execute("PRAGMA cache_size = 0")
 
-    assert workspace.judge(anchor).change is Change.FRESH
+    assert workspace.judge(anchor).change is SymbolChange.FRESH
 
 
 def test_two_processes_may_share_an_index(workspace: "Workspace") -> None:
     fill(workspace)
 
-    with Index.open(workspace.root, workspace.cache) as second:
+    with CodeIndex.open(workspace.root, workspace.cache) as second:
         workspace.write("app/more.py", "def more(): pass\n")
         second.update(["app/more.py"])
 
-    assert [symbol.path for symbol in workspace.index.named("more")] == ["app/more.py"]
+    assert [symbol.path for symbol in workspace.index.find_by_name("more")] == ["app/more.py"]
 
 
 def test_callers_are_those_that_import_and_the_rest_is_counted(workspace: "Workspace") -> None:
     fill(workspace)
     (symbol,) = find(workspace.index, "app/money.py::add_up")
 
-    seen = callers(workspace.index, symbol)
+    seen = find_callers(workspace.index, symbol)
 
     assert [caller.label for caller in seen.symbols] == ["app/basket.py::Basket.total"]
     assert (seen.unresolved, seen.namesakes) == (1, 1)
@@ -171,13 +171,13 @@ def test_a_file_that_appears_answers_imports_that_waited_for_it(workspace: "Work
     workspace.index.refresh()
     (symbol,) = find(workspace.index, "app/money.py::add_up")
 
-    assert [caller.name for caller in callers(workspace.index, symbol).symbols] == ["total"]
+    assert [caller.name for caller in find_callers(workspace.index, symbol).symbols] == ["total"]
 
 
 def test_what_bears_on_a_file_comes_with_its_reasons(workspace: "Workspace") -> None:
     fill(workspace)
 
-    found = {one.path: one.why for one in related(workspace.index, ["app/basket.py"])}
+    found = {one.path: one.why for one in find_related(workspace.index, ["app/basket.py"])}
 
     assert "is imported by it" in found["app/money.py"]
     assert "is called or inherited by it" in found["app/base.py"]
@@ -197,14 +197,14 @@ def test_files_edited_together_are_related_and_large_commits_say_nothing(workspa
 
     workspace.index.refresh()
 
-    assert [one.path for one in related(workspace.index, ["one/a.py"])] == ["two/b.py"]
+    assert [one.path for one in find_related(workspace.index, ["one/a.py"])] == ["two/b.py"]
 
 
 def test_a_symbol_or_a_folder_can_be_asked_about(workspace: "Workspace") -> None:
     fill(workspace)
 
-    by_symbol = {one.path for one in related(workspace.index, ["Basket.total"])}
-    by_folder = {one.path for one in related(workspace.index, ["tests"])}
+    by_symbol = {one.path for one in find_related(workspace.index, ["Basket.total"])}
+    by_folder = {one.path for one in find_related(workspace.index, ["tests"])}
 
     assert "app/money.py" in by_symbol
     assert "app/basket.py" in by_folder
@@ -215,7 +215,7 @@ def test_while_another_process_indexes_anchors_are_judged_all_the_same(workspace
     edited, lost = workspace.anchor("app/money.py::add_up"), workspace.anchor("app/base.py::Stock")
     workspace.index.db.set_busy_timeout(0)
 
-    with Index.open(workspace.root, workspace.cache) as other:
+    with CodeIndex.open(workspace.root, workspace.cache) as other:
         other.db.execute("BEGIN IMMEDIATE")
         workspace.replace("app/money.py", "(prices)", "(prices, tax)")
         workspace.remove("app/base.py")
@@ -223,7 +223,7 @@ def test_while_another_process_indexes_anchors_are_judged_all_the_same(workspace
         other.db.execute("ROLLBACK")
     after = [workspace.judge(anchor).change for anchor in (edited, lost)]
 
-    assert during == [Change.SIGNATURE, Change.GONE]
+    assert during == [SymbolChange.SIGNATURE, SymbolChange.GONE]
     assert after == during
 
 
@@ -237,10 +237,10 @@ def test_what_is_edited_together_is_learned_from_commits_and_forgotten_with_the_
         workspace.commit()
     workspace.index.refresh()
 
-    before = [one.path for one in related(workspace.index, ["a.py"])]
+    before = [one.path for one in find_related(workspace.index, ["a.py"])]
     (workspace.root / "b.py").unlink()
     workspace.index.refresh()
-    after = [one.path for one in related(workspace.index, ["a.py"])]
+    after = [one.path for one in find_related(workspace.index, ["a.py"])]
 
     assert before == ["b.py", "c.py"]
     assert after == ["c.py"]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.links import find, mentions
+from hivemind.codebase.links import find, find_mentions
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -109,4 +109,4 @@ def test_a_symbol_that_moved_since_the_index_looked_is_not_linked_where_it_was(s
     ],
 )
 def test_a_text_is_linked_to_what_it_names_and_no_more(shop: "Workspace", text: str, meant: set[str]) -> None:
-    assert {anchor.label for anchor in mentions(shop.index, text)} == meant
+    assert {anchor.label for anchor in find_mentions(shop.index, text)} == meant

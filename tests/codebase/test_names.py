@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.codebase.index import MAX_AUTOMATIC_FILES
-from hivemind.codebase.links import find, nearest
-from hivemind.codebase.questions import named_files
-from hivemind.curate.anchor import linked
-from hivemind.model.code import Anchor, Change
+from hivemind.codebase.links import find, suggest_labels
+from hivemind.codebase.questions import find_named_files
+from hivemind.curate.anchor import resolve_link
+from hivemind.model.code import Anchor, SymbolChange
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -140,7 +140,7 @@ def labels(anchors: list[Anchor]) -> set[str]:
 
 
 def test_every_language_finds_its_names_in_a_tree_not_indexed_before(polyglot: "Workspace") -> None:
-    found = {name: labels(linked(polyglot.index, name)) for name, _ in NAMES}
+    found = {name: labels(resolve_link(polyglot.index, name)) for name, _ in NAMES}
 
     assert found == {name: {label} for name, label in NAMES}
 
@@ -152,7 +152,7 @@ def test_names_are_found_in_a_tree_too_large_to_index_in_passing(polyglot: "Work
     if is_committed:
         polyglot.commit()
 
-    found = {name: labels(linked(polyglot.index, name)) for name, _ in NAMES}
+    found = {name: labels(resolve_link(polyglot.index, name)) for name, _ in NAMES}
 
     assert not polyglot.index.is_built
     assert found == {name: {label} for name, label in NAMES}
@@ -172,7 +172,7 @@ def test_a_name_of_something_else_means_nothing_here(polyglot: "Workspace", name
     meant = find(polyglot.index, name)
 
     assert [symbol.label for symbol in meant] in ([], ["auth"] if name == "auth.." else [])
-    assert len(nearest(polyglot.index, name)) <= 3
+    assert len(suggest_labels(polyglot.index, name)) <= 3
 
 
 def test_the_whole_name_of_one_place_stands_before_the_end_of_another(polyglot: "Workspace") -> None:
@@ -186,13 +186,13 @@ def test_the_whole_name_of_one_place_stands_before_the_end_of_another(polyglot: 
     assert [symbol.path for symbol in whole] == ["auth/service.py"]
     assert [symbol.path for symbol in other] == ["legacy/auth/service.py"]
     assert either == []
-    assert nearest(polyglot.index, "service.authenticate_user") == [
+    assert suggest_labels(polyglot.index, "service.authenticate_user") == [
         "auth/service.py::authenticate_user", "legacy/auth/service.py::authenticate_user",
     ]  # fmt: skip
 
 
 def test_overloads_are_one_name_and_all_tied(polyglot: "Workspace") -> None:
-    tied = linked(polyglot.index, "com.acme.shop.Basket.pay")
+    tied = resolve_link(polyglot.index, "com.acme.shop.Basket.pay")
 
     assert [anchor.ordinal for anchor in tied] == [0, 1]
 
@@ -200,9 +200,9 @@ def test_overloads_are_one_name_and_all_tied(polyglot: "Workspace") -> None:
 def test_a_misspelt_name_is_answered_with_the_nearest(polyglot: "Workspace") -> None:
     polyglot.index.refresh()
 
-    assert nearest(polyglot.index, "auth.service.authenticate_usr")[0] == "auth/service.py::authenticate_user"
-    assert nearest(polyglot.index, "auth/service.py::Sesion")[0].startswith("auth/service.py::Session")
-    assert "auth/service.py::authenticate_user" in nearest(polyglot.index, "service.login")
+    assert suggest_labels(polyglot.index, "auth.service.authenticate_usr")[0] == "auth/service.py::authenticate_user"
+    assert suggest_labels(polyglot.index, "auth/service.py::Sesion")[0].startswith("auth/service.py::Session")
+    assert "auth/service.py::authenticate_user" in suggest_labels(polyglot.index, "service.login")
 
 
 def test_a_folder_is_in_doubt_when_most_of_it_is_rewritten_or_it_is_gone(workspace: "Workspace") -> None:
@@ -222,9 +222,9 @@ def test_a_folder_is_in_doubt_when_most_of_it_is_rewritten_or_it_is_gone(workspa
         workspace.remove(f"auth/{name}.py")
     gone = workspace.judge(anchor)
 
-    assert (untouched.change, grown.change) == (Change.FRESH, Change.MEMBERS)
-    assert (rewritten.change, rewritten.must_verify) == (Change.BODY_MAJOR, True)
-    assert (gone.change, gone.must_verify) == (Change.GONE, True)
+    assert (untouched.change, grown.change) == (SymbolChange.FRESH, SymbolChange.MEMBERS)
+    assert (rewritten.change, rewritten.must_verify) == (SymbolChange.BODY_MAJOR, True)
+    assert (gone.change, gone.must_verify) == (SymbolChange.GONE, True)
 
 
 @pytest.mark.parametrize(
@@ -241,4 +241,4 @@ def test_a_folder_is_in_doubt_when_most_of_it_is_rewritten_or_it_is_gone(workspa
     ],
 )
 def test_a_question_names_a_part_of_the_tree_or_none(polyglot: "Workspace", question: str, files: set[str]) -> None:
-    assert set(named_files(polyglot.root, question)) == files
+    assert set(find_named_files(polyglot.root, question)) == files

@@ -9,7 +9,7 @@ from hivemind.codebase.fingerprint import SKETCH_SIZE, pack, similarity, sketch
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import compare
 from hivemind.codebase.symbols import outline
-from hivemind.model.code import BROKEN, Change, Fingerprint
+from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
 from tests.searching import examples
 
 SAMPLES = {path.stem: path.read_text() for path in (Path(__file__).parent / "samples").glob("*.sample")}
@@ -17,7 +17,7 @@ COMMENTS = {
     "py": "#", "rb": "#", "sh": "#", "toml": "#", "yaml": "#", "sql": "--",
     **dict.fromkeys(("js", "ts", "go", "rs", "java", "c", "cpp", "cs", "kt", "swift", "scala"), "//"),
 }  # fmt: skip
-HARMLESS = {Change.FRESH, Change.COSMETIC, Change.DOCS}
+HARMLESS = {SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS}
 
 names = st.sampled_from(sorted(SAMPLES))
 commented = st.sampled_from(sorted(name for name in SAMPLES if name.rpartition(".")[2] in COMMENTS))
@@ -32,9 +32,9 @@ def inserted(text: str, where: list[int], line: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def changes(name: str, before: str, after: str) -> dict[str, Change]:
+def changes(name: str, before: str, after: str) -> dict[str, SymbolChange]:
     pairs = match(outline(name, before.encode()).symbols, outline(name, after.encode()).symbols)
-    return {old.label: compare(old, new) if new else Change.GONE for old, new in pairs}
+    return {old.label: compare(old, new) if new else SymbolChange.GONE for old, new in pairs}
 
 
 @given(name=names, where=places)
@@ -76,7 +76,7 @@ def test_any_edit_and_its_revert_leave_everything_fresh(name: str, cut: int) -> 
     known = [symbol.fingerprint for symbol in between if between[0].signature != BROKEN]
     after = outline(name, text.encode(), known).symbols
 
-    assert {compare(old, new) for old, new in zip(before, after, strict=True)} == {Change.FRESH}
+    assert {compare(old, new) for old, new in zip(before, after, strict=True)} == {SymbolChange.FRESH}
 
 
 @example(name="Shop.scala", cut=1020, size=21)  # an error elsewhere changes how a block is read

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.staleness import judge
-from hivemind.model.code import Anchor, Change
+from hivemind.model.code import Anchor, SymbolChange
 from tests.service import SERVICE as SIGNING_IN
 
 if TYPE_CHECKING:
@@ -84,52 +84,52 @@ def move_and_edit(at: "Workspace") -> None:
     edit_major(at, "auth/login.py")
 
 
-CASES: dict[str, tuple[Callable[["Workspace"], None], Change, Change, bool, str]] = {
-    "nothing": (lambda at: None, Change.FRESH, Change.FRESH, False, "unchanged"),
-    "other lines above": (push_down, Change.FRESH, Change.FRESH, False, "unchanged"),
-    "layout and comments": (reformat, Change.COSMETIC, Change.COSMETIC, False, "only layout or comments"),
+CASES: dict[str, tuple[Callable[["Workspace"], None], SymbolChange, SymbolChange, bool, str]] = {
+    "nothing": (lambda at: None, SymbolChange.FRESH, SymbolChange.FRESH, False, "unchanged"),
+    "other lines above": (push_down, SymbolChange.FRESH, SymbolChange.FRESH, False, "unchanged"),
+    "layout and comments": (reformat, SymbolChange.COSMETIC, SymbolChange.COSMETIC, False, "only layout or comments"),
     "docstring": (
         lambda at: at.replace(PATH, "Give a token", "Hand out a token"),
-        Change.DOCS,
-        Change.DOCS,
+        SymbolChange.DOCS,
+        SymbolChange.DOCS,
         False,
         "documentation changed",
     ),
     "a detail": (
         lambda at: at.replace(PATH, "raise TooManyAttempts(user)", "raise TooManyTries(user)"),
-        Change.BODY_MINOR,
-        Change.BODY_MINOR,
+        SymbolChange.BODY_MINOR,
+        SymbolChange.BODY_MINOR,
         False,
         "body changed a little (about",
     ),
-    "the body": (edit_major, Change.BODY_MAJOR, Change.BODY_MAJOR, True, "body changed (about"),
+    "the body": (edit_major, SymbolChange.BODY_MAJOR, SymbolChange.BODY_MAJOR, True, "body changed (about"),
     "the signature": (
         lambda at: at.replace(PATH, "(user, pw)", "(user, pw, otp)"),
-        Change.SIGNATURE,
-        Change.SIGNATURE,
+        SymbolChange.SIGNATURE,
+        SymbolChange.SIGNATURE,
         True,
         "signature changed: (user, pw) → (user, pw, otp)",
     ),
-    "the name": (rename, Change.RENAMED, Change.COSMETIC, False, f"renamed to {PATH}::authenticate"),
+    "the name": (rename, SymbolChange.RENAMED, SymbolChange.COSMETIC, False, f"renamed to {PATH}::authenticate"),
     "the name and the body": (
         rename_and_edit,
-        Change.RENAMED,
-        Change.BODY_MAJOR,
+        SymbolChange.RENAMED,
+        SymbolChange.BODY_MAJOR,
         True,
         f"renamed to {PATH}::authenticate; body changed",
     ),
-    "the file": (move, Change.MOVED, Change.FRESH, False, "moved to auth/login.py::authenticate_user"),
+    "the file": (move, SymbolChange.MOVED, SymbolChange.FRESH, False, "moved to auth/login.py::authenticate_user"),
     "the file and the body": (
         move_and_edit,
-        Change.MOVED,
-        Change.BODY_MAJOR,
+        SymbolChange.MOVED,
+        SymbolChange.BODY_MAJOR,
         True,
         "moved to auth/login.py::authenticate_user; body changed",
     ),
     "all of it": (
         lambda at: at.replace(PATH, BODY, ""),
-        Change.GONE,
-        Change.GONE,
+        SymbolChange.GONE,
+        SymbolChange.GONE,
         True,
         f"gone: {PATH}::authenticate_user",
     ),
@@ -163,7 +163,7 @@ def test_a_revert_heals(service: "Workspace") -> None:
     healed = service.judge(anchor)
 
     assert doubted.must_verify
-    assert healed.change is Change.FRESH
+    assert healed.change is SymbolChange.FRESH
 
 
 def test_staleness_belongs_to_the_branch_that_asks(service: "Workspace") -> None:
@@ -176,7 +176,7 @@ def test_staleness_belongs_to_the_branch_that_asks(service: "Workspace") -> None
     service.git("checkout", "-q", "main")
     here = service.judge(anchor)
 
-    assert (there.change, here.change) == (Change.BODY_MAJOR, Change.FRESH)
+    assert (there.change, here.change) == (SymbolChange.BODY_MAJOR, SymbolChange.FRESH)
 
 
 def test_verifying_takes_hold_of_the_symbol_as_it_is_now(service: "Workspace") -> None:
@@ -188,7 +188,7 @@ def test_verifying_takes_hold_of_the_symbol_as_it_is_now(service: "Workspace") -
 
     assert now is not None
     assert now.qualified == "authenticate"
-    assert service.judge(now).change is Change.FRESH
+    assert service.judge(now).change is SymbolChange.FRESH
 
 
 def test_a_class_whose_method_changed_has_changed_members(service: "Workspace") -> None:
@@ -198,9 +198,9 @@ def test_a_class_whose_method_changed_has_changed_members(service: "Workspace") 
 
     judged = service.judge(anchor)
 
-    assert judged.change is Change.MEMBERS
+    assert judged.change is SymbolChange.MEMBERS
     assert not judged.must_verify
-    assert service.judge(sibling).change is Change.FRESH
+    assert service.judge(sibling).change is SymbolChange.FRESH
 
 
 def test_a_member_follows_its_renamed_class(service: "Workspace") -> None:
@@ -209,7 +209,7 @@ def test_a_member_follows_its_renamed_class(service: "Workspace") -> None:
 
     judged = service.judge(anchor)
 
-    assert judged.change is Change.MOVED
+    assert judged.change is SymbolChange.MOVED
     assert judged.now is not None
     assert judged.now.label == f"{PATH}::Visit.close"
 
@@ -226,8 +226,8 @@ def test_a_file_in_no_known_language_is_followed_too(service: "Workspace") -> No
     service.replace("production.conf", "host7 = 10.0.0.7", "host7 = 10.9.9.9")
     edited = service.judge(anchor)
 
-    assert (moved.change, moved.edit) == (Change.RENAMED, Change.FRESH)
-    assert (edited.change, edited.edit) == (Change.RENAMED, Change.BODY_MINOR)
+    assert (moved.change, moved.edit) == (SymbolChange.RENAMED, SymbolChange.FRESH)
+    assert (edited.change, edited.edit) == (SymbolChange.RENAMED, SymbolChange.BODY_MINOR)
 
 
 def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(service: "Workspace") -> None:
@@ -241,8 +241,8 @@ def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(servic
     service.index.refresh()
     two = service.judge(anchor)
 
-    assert one.change is Change.RENAMED
-    assert two.change is Change.GONE
+    assert one.change is SymbolChange.RENAMED
+    assert two.change is SymbolChange.GONE
 
 
 def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspace") -> None:
@@ -251,10 +251,10 @@ def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspac
     plain.mkdir(parents=True)
     (plain / "service.py").write_text(service.read(PATH).replace("authenticate_user", "authenticate"))
 
-    with Index.open(plain.parent, service.root.parent / "other-cache") as index:
+    with CodeIndex.open(plain.parent, service.root.parent / "other-cache") as index:
         (judged,) = judge(index, [anchor])
 
-    assert judged.change is Change.RENAMED
+    assert judged.change is SymbolChange.RENAMED
 
 
 def test_an_anchor_of_another_scheme_is_only_compared_by_its_bytes(service: "Workspace") -> None:
@@ -267,8 +267,8 @@ def test_an_anchor_of_another_scheme_is_only_compared_by_its_bytes(service: "Wor
     reformat(service)
     other = service.judge(foreign)
 
-    assert same.change is Change.FRESH
-    assert other.change is Change.BODY_MAJOR
+    assert same.change is SymbolChange.FRESH
+    assert other.change is SymbolChange.BODY_MAJOR
 
 
 def test_a_commit_is_judged_by_what_it_did_to_each_symbol(service: "Workspace") -> None:
@@ -279,4 +279,4 @@ def test_a_commit_is_judged_by_what_it_did_to_each_symbol(service: "Workspace") 
 
     told = [one.change for one in judge(service.index, anchors)]
 
-    assert told == [Change.RENAMED, Change.SIGNATURE, Change.FRESH]
+    assert told == [SymbolChange.RENAMED, SymbolChange.SIGNATURE, SymbolChange.FRESH]

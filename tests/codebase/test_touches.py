@@ -1,6 +1,6 @@
 """How files are related that agents touched in the same sessions."""
 
-from hivemind.codebase.touches import reason, related, weights
+from hivemind.codebase.touches import describe_touches, find_related, weigh_files
 from hivemind.model.code import SharedSession
 from hivemind.model.ids import SessionId
 
@@ -12,13 +12,13 @@ def session(edited: str = "", read: str = "") -> SharedSession:
 
 
 def test_an_edit_counts_more_than_a_look() -> None:
-    counted = weights([session(edited="a b", read="c")], {"a"})
+    counted = weigh_files([session(edited="a b", read="c")], {"a"})
 
     assert counted["b"] == 2 * counted["c"] > 0
 
 
 def test_what_shares_no_session_with_a_seed_is_not_related() -> None:
-    counted = weights([session(edited="a b"), session(edited="c d")], {"a"})
+    counted = weigh_files([session(edited="a b"), session(edited="c d")], {"a"})
 
     assert {*counted} == {"a", "b"}
 
@@ -28,15 +28,15 @@ def test_each_session_counts_and_the_newer_one_more() -> None:
     newer = [session(edited="a b"), session()]
     twice = [session(edited="a b"), session(edited="a b")]
 
-    counted = [weights(sessions, {"a"})["b"] for sessions in (older, newer, twice)]
+    counted = [weigh_files(sessions, {"a"})["b"] for sessions in (older, newer, twice)]
 
     assert counted == sorted(counted)
     assert len({*counted}) == 3
 
 
 def test_a_session_through_the_whole_tree_says_less_than_one_of_two_files() -> None:
-    wide = weights([session(edited="a b " + " ".join(f"f{number}" for number in range(50)))], {"a"})
-    narrow = weights([session(edited="a b")], {"a"})
+    wide = weigh_files([session(edited="a b " + " ".join(f"f{number}" for number in range(50)))], {"a"})
+    narrow = weigh_files([session(edited="a b")], {"a"})
 
     assert wide["b"] < narrow["b"] / 10
 
@@ -44,8 +44,8 @@ def test_a_session_through_the_whole_tree_says_less_than_one_of_two_files() -> N
 def test_files_of_one_folder_are_related_to_each_other() -> None:
     sessions = [session(edited="auth/models.py", read="auth/service.py docs.md")]
 
-    found = related(sessions, {"auth/models.py", "auth/service.py"}, limit=2)
+    found = find_related(sessions, {"auth/models.py", "auth/service.py"}, limit=2)
 
     assert {file.path for file in found} == {"auth/models.py", "auth/service.py"}
-    assert reason(sessions, "auth/models.py") == "touched together in a session: edited"
-    assert reason([*sessions, *sessions], "docs.md") == "touched together in 2 sessions: read"
+    assert describe_touches(sessions, "auth/models.py") == "touched together in a session: edited"
+    assert describe_touches([*sessions, *sessions], "docs.md") == "touched together in 2 sessions: read"

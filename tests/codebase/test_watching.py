@@ -8,7 +8,7 @@ import pytest
 
 from hivemind.codebase import index as index_module
 from hivemind.codebase import watching
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_changes_new_files_and_new_folders_are_followed(workspace: "Workspace") 
     stop, seen = Event(), Queue[int]()
 
     def follow() -> None:
-        with Index.open(workspace.root, workspace.cache) as index:
+        with CodeIndex.open(workspace.root, workspace.cache) as index:
             seen.put(0)
             watching.follow(index, stop, seen.put)
 
@@ -31,7 +31,7 @@ def test_changes_new_files_and_new_folders_are_followed(workspace: "Workspace") 
         seen.get(timeout=30)
         names: list[str] = []
         for path, name in (("a.py", "second"), ("b.py", "third"), ("folder/c.py", "fourth")):
-            while not workspace.index.named(name):
+            while not workspace.index.find_by_name(name):
                 # The watch may not be set up yet, so the file is written until it is noticed.
                 workspace.write(path, f"def {name}(): pass  # {len(names)}\n")
                 names.append(name)
@@ -56,13 +56,13 @@ def test_what_hinders_watching_is_noted_for_the_doctor(workspace: "Workspace", m
     workspace.write("a.py", "def first(): pass\n")
     workspace.commit()
 
-    healthy = watching.trouble(workspace.index)
+    healthy = watching.find_problem(workspace.index)
     monkeypatch.setattr(watching, "MAX_FOLDERS", 0)
     watching.keep_warm(workspace.index, Event())
 
     assert healthy == ""
-    assert workspace.index.named("first")
-    assert "more than can be watched" in workspace.index.fact(watching.PROBLEM_FACT)
+    assert workspace.index.find_by_name("first")
+    assert "more than can be watched" in workspace.index.get_fact(watching.PROBLEM_FACT)
 
 
 def test_a_large_tree_is_not_indexed_just_because_a_server_runs(

@@ -7,7 +7,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.app.context import Context
-from hivemind.hub.postgres import ENTER
+from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
@@ -37,7 +37,7 @@ def make_store(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> I
             opened.append(Store.open(tmp_path / f"store{len(opened)}"))
         else:
             hub: Hub = request.getfixturevalue("hub")
-            opened.append(hub.team(new_team(hub)))
+            opened.append(hub.open_team(new_team(hub)))
         return opened[-1]
 
     yield make
@@ -70,7 +70,7 @@ def tamper(store: Store, statement: str) -> None:
     """Change the tables behind everybody's back, as somebody with the database's own password could."""
     if isinstance(store, HubStore):
         with store.db.connection.transaction():
-            store.db.connection.execute(ENTER, [store.db.team])
+            store.db.connection.execute(ENTER_TEAM, [store.db.team])
             store.db.connection.execute("RESET ROLE")
             store.db.connection.execute("SET CONSTRAINTS ALL DEFERRED")
             store.db.connection.execute(statement.encode())

@@ -15,12 +15,12 @@ from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.errors import NotFound, Refused, StoreError, StoreTooNew, Unavailable
 from hivemind.hub import access
-from hivemind.hub.postgres import Postgres, connected, migrate, translated
+from hivemind.hub.postgres import Postgres, connect, migrate, translate_sql
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
 from hivemind.model.recall import Query
-from hivemind.model.scope import Repository, Sight
-from hivemind.model.team import Admitted, Member, Role
+from hivemind.model.scope import Repository, Visibility
+from hivemind.model.team import AdmittedMember, Role, TeamMember
 from hivemind.settings import Settings
 from hivemind.store import log
 from hivemind.store.projections import memories, receipts, sessions, vectors, words
@@ -33,23 +33,23 @@ from tests.postgres import new_team
 SEES: dict[str, Callable[[HubStore], Any]] = {
     "memories by id": lambda store: memories.get_all(store.db, [remembered(1).about]),
     "memories by prefix": lambda store: store.db.execute("SELECT id FROM memories WHERE id LIKE '0%'"),
-    "memories listed": lambda store: list(memories.each(store.db, Sight(repos=(), everywhere=True))),
-    "memories counted": lambda store: memories.counts(store.db),
-    "the log": lambda store: log.read(store.db, 0, 100),
-    "the log as people read it": lambda store: log.entries(store.db, Sight(repos=(), everywhere=True)),
-    "the log about a memory": lambda store: log.about(store.db, remembered(1).about),
-    "the end of the log": lambda store: log.end(store.db),
-    "known entries": lambda store: log.known(store.db, [remembered(1).id]),
+    "memories listed": lambda store: list(memories.iterate_visible(store.db, Visibility(repos=(), everywhere=True))),
+    "memories counted": lambda store: memories.count_by_kind(store.db),
+    "the log": lambda store: log.read_events(store.db, 0, 100),
+    "the log as people read it": lambda store: log.read_entries(store.db, Visibility(repos=(), everywhere=True)),
+    "the log about a memory": lambda store: log.read_events_about(store.db, remembered(1).about),
+    "the end of the log": lambda store: log.last_position(store.db),
+    "known entries": lambda store: log.find_known_ids(store.db, [remembered(1).id]),
     "devices": lambda store: store.db.execute("SELECT id FROM devices"),
-    "bodies that hold something": lambda store: list(log.saying(store.db, [["quarterly"]], bool)),
-    "sessions": lambda store: sessions.listed(store.db, Sight(repos=(), everywhere=True), limit=10),
-    "receipts": lambda store: receipts.of_session(store.db, "", Sight(repos=(), everywhere=True)),
+    "bodies that hold something": lambda store: list(log.find_quoting_entries(store.db, [["quarterly"]], bool)),
+    "sessions": lambda store: sessions.list_sessions(store.db, Visibility(repos=(), everywhere=True), limit=10),
+    "receipts": lambda store: receipts.find_by_session(store.db, "", Visibility(repos=(), everywhere=True)),
     "tombstones": lambda store: store.db.execute("SELECT value FROM tombstones"),
     "erased texts": lambda store: store.db.execute("SELECT imprint FROM erased_texts"),
-    "passages": lambda store: words.read(store.db, range(1_000)),
+    "passages": lambda store: words.get_passages(store.db, range(1_000)),
     "passages by words": lambda store: store.db.index.search(everywhere("quarterly report"), 10),
-    "memories that share words": lambda store: store.db.index.sharing([["quarterly"]], HERE, 20),
-    "words said elsewhere": lambda store: store.db.index.is_said_elsewhere("quarterly", []),
+    "memories that share words": lambda store: store.db.index.find_with_words([["quarterly"]], HERE, 20),
+    "words said elsewhere": lambda store: store.db.index.is_word_elsewhere("quarterly", []),
     "words counted": lambda store: store.db.execute("SELECT term FROM word_counts"),
     "vectors counted": lambda store: any(vectors.count(store.db)),
     "how much there is": lambda store: store.bytes,
@@ -58,14 +58,14 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
 
 
 def everywhere(text: str) -> Query:
-    sight = Sight(repos=(HERE,), everywhere=True)
+    sight = Visibility(repos=(HERE,), everywhere=True)
     return Query(text=text, sight=sight, now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=500)
 
 
 @pytest.fixture
 def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     """One that has something to hide, and one that has nothing."""
-    ours, theirs = (hub.team(new_team(hub)) for _ in range(2))
+    ours, theirs = (hub.open_team(new_team(hub)) for _ in range(2))
     secret = remembered(1, "the quarterly report is late")
     shown = MemoriesRecalled(query="quarterly", shown=(), session_id="s1")
     ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
@@ -73,8 +73,10 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
     access.issue(ours.db, NOW, name="ada", role=Role.ADMIN)
-    access.begin_visit(ours.db, NOW, Admitted(team=ours.db.team, member=ADA, token=access.tokens(ours.db)[0].id))
-    access.note_refusal(ours.db, NOW, team=ours.db.team, who="eve", what="to come in", why="no valid token")
+    access.begin_visit(
+        ours.db, NOW, AdmittedMember(team=ours.db.team, member=ADA, token=access.list_tokens(ours.db)[0].id)
+    )
+    access.record_refusal(ours.db, NOW, team=ours.db.team, who="eve", what="to come in", why="no valid token")
     yield ours, theirs
     ours.close()
     theirs.close()
@@ -100,7 +102,7 @@ def test_another_team_sees_nothing(teams: tuple[HubStore, HubStore], what: str) 
 def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, clock: Clock) -> None:
     settings = Settings(home=tmp_path, person="ada")
     said = "The car was fixed at the garage"
-    with hub.team(new_team(hub)) as ours, hub.team(new_team(hub)) as theirs:
+    with hub.open_team(new_team(hub)) as ours, hub.open_team(new_team(hub)) as theirs:
         for store in (ours, theirs):
             mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
             text = said if store is ours else "Nothing of interest"
@@ -108,15 +110,15 @@ def test_meaning_does_not_reach_into_another_team(hub: Hub, tmp_path: Path, cloc
             mind.maintenance.catch_up()
             asked = mind._context.embedder.meaning.embedder.embed(["automobile repair"])[0]  # type: ignore[union-attr]
 
-            near = store.db.index.likely(asked, Sight(repos=(), everywhere=True), 200)
+            near = store.db.index.find_likely(asked, Visibility(repos=(), everywhere=True), 200)
 
-            assert [one.text for one in words.read(store.db, near)] == [
+            assert [one.text for one in words.get_passages(store.db, near)] == [
                 said if store is ours else "Nothing of interest"
             ]
 
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ADA = Member(person="ada", role=Role.ADMIN)
+ADA = TeamMember(person="ada", role=Role.ADMIN)
 TABLES = [
     *(
         "teams",
@@ -159,7 +161,7 @@ def test_without_a_team_there_is_nothing_and_nothing_can_be_written(hub: Hub, te
         assert connection.execute("SELECT count(*) FROM hivemind.events").fetchone() == (0,)
         with pytest.raises(psycopg.errors.Error):
             connection.execute("INSERT INTO hivemind.erased (name) VALUES ('x')")
-    assert log.end(teams[0].db) > 0
+    assert log.last_position(teams[0].db) > 0
 
 
 def test_a_row_cannot_be_given_to_another_team(hub: Hub, teams: tuple[HubStore, HubStore]) -> None:
@@ -236,15 +238,15 @@ def test_writers_of_a_team_take_turns_and_no_position_is_skipped(hub: Hub) -> No
     team = new_team(hub)
 
     def write(worker: int) -> None:
-        with hub.team(team) as store:
+        with hub.open_team(team) as store:
             for number in range(10):
                 store.record([replace(remembered(number), id=f"{worker}-{number}")])  # type: ignore[arg-type]
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
 
-    with hub.team(team) as store:
-        assert len(log.read(store.db, 0, 100)) == 40
+    with hub.open_team(team) as store:
+        assert len(log.read_events(store.db, 0, 100)) == 40
         assert log.verify(store.db) == []
 
 
@@ -253,14 +255,14 @@ def test_two_hubs_may_start_at_once_and_starting_again_changes_nothing(empty_dat
         list(pool.map(migrate, [empty_database] * 3))
 
     migrate(empty_database)
-    with Hub.open(empty_database) as hub, hub.team(new_team(hub)) as store:
+    with Hub.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
         store.record([remembered(1)])
-        assert log.end(store.db) > 0
+        assert log.last_position(store.db) > 0
 
 
 def test_a_database_that_a_newer_program_migrated_is_left_alone(empty_database: str) -> None:
     migrate(empty_database)
-    with connected(empty_database) as owner:
+    with connect(empty_database) as owner:
         owner.execute("INSERT INTO hivemind.migrations VALUES ('9999_later.sql')")
 
     with pytest.raises(StoreTooNew, match="upgrade"):
@@ -269,28 +271,28 @@ def test_a_database_that_a_newer_program_migrated_is_left_alone(empty_database: 
 
 def test_an_older_derivation_is_derived_again(hub: Hub) -> None:
     team = new_team(hub)
-    with hub.team(team) as store:
+    with hub.open_team(team) as store:
         store.record([remembered(1)])
         store.db.execute("UPDATE bookmarks SET version = 0")
         store.db.execute("UPDATE memories SET text = 'wrong'")
 
-    with hub.team(team) as store:
+    with hub.open_team(team) as store:
         assert [one.text for one in memories.get_all(store.db, [remembered(1).about])] == ["fact 1"]
 
 
 def test_a_team_that_is_not_there_is_not_opened(hub: Hub) -> None:
     with pytest.raises(NotFound):
-        hub.team("00000000-0000-0000-0000-000000000000")
+        hub.open_team("00000000-0000-0000-0000-000000000000")
 
 
 def test_a_database_that_does_not_answer_is_said_to_be_unavailable(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="address"):
-        connected(f"postgresql://nobody@/none?host={tmp_path}")
+        connect(f"postgresql://nobody@/none?host={tmp_path}")
 
 
 def test_placeholders_are_numbered_and_what_is_quoted_stays() -> None:
-    assert translated("SELECT ?, '?', ':a', ?::text", (1, 2)) == ("SELECT $1, '?', ':a', $2::text", [1, 2])
-    assert translated("SELECT :b, :a, :b::int", ({"a": 1, "b": 2},)) == ("SELECT $1, $2, $1::int", [2, 1])
+    assert translate_sql("SELECT ?, '?', ':a', ?::text", (1, 2)) == ("SELECT $1, '?', ':a', $2::text", [1, 2])
+    assert translate_sql("SELECT :b, :a, :b::int", ({"a": 1, "b": 2},)) == ("SELECT $1, $2, $1::int", [2, 1])
 
 
 def test_a_zero_character_is_kept_as_a_sign_that_there_was_one(teams: tuple[HubStore, HubStore]) -> None:
@@ -318,7 +320,7 @@ def test_rows_that_an_older_transaction_still_sees_are_said_to_be_pending(
     empty_database: str, tmp_path: Path, clock: Clock
 ) -> None:
     settings = Settings(home=tmp_path, person="ada", model="none")
-    with Hub.open(empty_database) as hub, hub.team(new_team(hub)) as store:
+    with Hub.open(empty_database) as hub, hub.open_team(new_team(hub)) as store:
         mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), PERSON, clock))
         seen, unseen = (mind.remember(f"The launch word is {word}", scope=Scope.TEAM) for word in ("opal", "jade"))
         with psycopg.connect(empty_database) as older:

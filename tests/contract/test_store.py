@@ -23,11 +23,11 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
-from hivemind.model.metadata import Metadata, Value
+from hivemind.model.metadata import Metadata, MetadataValue
 from hivemind.model.recall import Query, Recall
 from hivemind.model.rollback import Selection
-from hivemind.model.scope import Repository, Sight
-from hivemind.model.session import Seen
+from hivemind.model.scope import Repository, Visibility
+from hivemind.model.session import ObservationKind
 from hivemind.recall import nearness
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
@@ -64,7 +64,7 @@ def after(event: Event, fact: MemoryErased | MemoryRevised, minute: int) -> Even
 
 
 def observed(number: int, text: str = "ran the tests") -> Event:
-    fact = ObservationMade(agent="codex", session_id="s1", seen=Seen.PROMPT, directory="/work", text=text)
+    fact = ObservationMade(agent="codex", session_id="s1", seen=ObservationKind.PROMPT, directory="/work", text=text)
     at = f"2026-03-01T14:00:{number:02d}.000000Z"
     return replace(remembered(number), id=EventId(f"o{number}"), at=at, fact=fact, scope=Scope.PROJECT)
 
@@ -87,7 +87,9 @@ def picture(store: Store) -> dict[str, list[object]]:
 
 
 def touched(number: int, file: str, *, diff: str = "", failed: bool = False) -> Event:
-    fact = ObservationMade(agent="codex", session_id="s1", seen=Seen.TOOL, file=file, diff=diff, failed=failed)
+    fact = ObservationMade(
+        agent="codex", session_id="s1", seen=ObservationKind.TOOL, file=file, diff=diff, failed=failed
+    )
     return replace(observed(number), fact=fact)
 
 
@@ -98,15 +100,15 @@ def test_the_files_of_sessions_are_told_once_each_with_whether_they_were_edited(
     looks = [touched(1, "a.py"), touched(3, "b.py"), touched(4, "c.py", failed=True)]
     store.record([*looks, touched(2, "a.py", diff="+x")])
 
-    assert sessions.touched(store.db, ["s1"]) == [("s1", "a.py", True), ("s1", "b.py", False)]
-    assert sessions.touched(store.db, ["s2"]) == []
+    assert sessions.find_touched_files(store.db, ["s1"]) == [("s1", "a.py", True), ("s1", "b.py", False)]
+    assert sessions.find_touched_files(store.db, ["s2"]) == []
 
 
 def test_the_working_trees_of_a_repository_are_known_by_its_names(store: Store) -> None:
     seen = [RepositorySeen(repo=repo, root=root) for repo, root in ((HERE, "/work/api"), (ELSEWHERE, "/work/web"))]
     store.record([replace(remembered(number), fact=fact) for number, fact in enumerate(seen)])
 
-    assert repositories.roots_of(store.db, [HERE]) == ["/work/api"]
+    assert repositories.find_roots(store.db, [HERE]) == ["/work/api"]
 
 
 def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_linked(mind: Hivemind) -> None:
@@ -119,7 +121,7 @@ def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_li
     query = mind._context.query(limit=5)
 
     places = ["auth/service.py", "auth/service.py::login", "auth.service.login", "auth/service.py::logout", "auth"]
-    found = {place: len(memories.linked(mind._context.store.db, query, [place])) for place in places}
+    found = {place: len(memories.find_linked(mind._context.store.db, query, [place])) for place in places}
 
     assert [*found.values()] == [1, 1, 1, 0, 0]
 
@@ -132,21 +134,21 @@ def test_what_is_recorded_is_read_back_in_order(store: Store) -> None:
 
     store.record(events)
 
-    read = log.read(store.db, 0, 100)
+    read = log.read_events(store.db, 0, 100)
     assert [event for _, event in read] == events
     assert [position for position, _ in read] == sorted(position for position, _ in read)
-    assert [event for _, event in log.read(store.db, read[2][0], 1)] == [events[3]]
-    assert log.end(store.db) == read[-1][0]
+    assert [event for _, event in log.read_events(store.db, read[2][0], 1)] == [events[3]]
+    assert log.last_position(store.db) == read[-1][0]
 
 
 def test_what_arrives_twice_is_recorded_once(store: Store) -> None:
     events = [remembered(number) for number in range(3)]
     store.record(events)
-    before, end = picture(store), log.end(store.db)
+    before, end = picture(store), log.last_position(store.db)
 
     assert store.record(events) == []
 
-    assert (picture(store), log.end(store.db)) == (before, end)
+    assert (picture(store), log.last_position(store.db)) == (before, end)
 
 
 def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:
@@ -156,7 +158,7 @@ def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:
         store.record([remembered(2)])
         raise ZeroDivisionError
 
-    assert [event.id for _, event in log.read(store.db, 0, 10)] == ["0001"]
+    assert [event.id for _, event in log.read_events(store.db, 0, 10)] == ["0001"]
     assert log.verify(store.db) == []
 
 
@@ -236,7 +238,7 @@ def test_the_order_of_arrival_does_not_matter_and_a_rebuild_changes_nothing(make
 def test_both_engines_derive_the_same_from_the_same_history(hub: Hub, tmp_path: Path, history: list[Event]) -> None:
     shared = [replace(event, scope=TEAM) for event in history]
     in_sqlite = Store.open(tmp_path / str(len(list(tmp_path.iterdir()))))
-    in_postgres = hub.team(new_team(hub))
+    in_postgres = hub.open_team(new_team(hub))
 
     for store in (in_sqlite, in_postgres):
         for event in shared:
@@ -304,7 +306,7 @@ def test_a_filter_on_metadata_holds_before_ranking_and_compares_types(mind: Hive
         metadata={"language": "Python", "size": 3, "is_old": True, "a.b": "ü'"},
     )
 
-    fitting: list[dict[str, Value]] = [
+    fitting: list[dict[str, MetadataValue]] = [
         {"language": "Python"},
         {"size": 3, "language": "Python"},
         {"is_old": True},
@@ -314,7 +316,7 @@ def test_a_filter_on_metadata_holds_before_ranking_and_compares_types(mind: Hive
         assert [hit.memory.id for hit in mind.recall("cache server", limit=3, where=where).hits] == [wanted.id], where
         assert [one.id for one in mind.list(where=where)] == [wanted.id]
     assert len(mind.list(where={"size": 3.0})) == 2
-    others: list[dict[str, Value]] = [{"language": "python"}, {"size": "3"}, {"is_old": 1}, {"colour": "red"}]
+    others: list[dict[str, MetadataValue]] = [{"language": "python"}, {"size": "3"}, {"is_old": 1}, {"colour": "red"}]
     for where in others:
         assert mind.recall("cache server", where=where).hits == (), where
         assert mind.list(where=where) == ()
@@ -340,12 +342,12 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
     passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
     asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
     farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
-    nearness.keep(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    nearness.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
     repository = Repository(id=HERE, root="")
-    query = Query(text="", sight=Sight.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
+    query = Query(text="", sight=Visibility.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    everything = nearness.near(store.db, query, "model", asked)
-    narrow = nearness.near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+    everything = nearness.find_near(store.db, query, "model", asked)
+    narrow = nearness.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]
@@ -402,8 +404,8 @@ def test_what_is_tied_to_code_is_found_by_its_place(mind: Hivemind) -> None:
     mind.remember("something else entirely", scope=TEAM)
     query = mind._context.query()
 
-    assert [one.id for one in memories.linked(mind._context.store.db, query, ["auth/service.py"])] == [tied.id]
-    assert memories.linked(mind._context.store.db, query, ["auth/service"]) == []
+    assert [one.id for one in memories.find_linked(mind._context.store.db, query, ["auth/service.py"])] == [tied.id]
+    assert memories.find_linked(mind._context.store.db, query, ["auth/service"]) == []
 
 
 def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
@@ -523,5 +525,5 @@ def test_everything_is_exported_and_counted(mind: Hivemind, store: Store) -> Non
     assert len(list(mind.files.export_lines())) == 3
     assert mind.maintenance.stats().memories == (("team", "fact", "active", 3),)
     assert mind.maintenance.stats().bytes > 0
-    assert len(list(memories.each(store.db, Sight.of(Repository(id=HERE, root=""))))) == 3
+    assert len(list(memories.iterate_visible(store.db, Visibility.of(Repository(id=HERE, root=""))))) == 3
     assert all(finding.is_well for finding in mind.maintenance.doctor())

@@ -10,7 +10,7 @@ from hivemind.entrypoints.eval import ground
 from hivemind.entrypoints.eval.memory import Nothing
 from hivemind.entrypoints.eval.report import rows
 from hivemind.entrypoints.eval.running import Run, run_all
-from hivemind.entrypoints.eval.scripted import Desk, notes_in, work
+from hivemind.entrypoints.eval.scripted import ScriptedDesk, notes_in, work
 from hivemind.entrypoints.eval.tasks import TASKS
 from tests.doors import run as typed
 
@@ -76,7 +76,7 @@ def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_pa
     root = tmp_path / "shop"
     ground.build(root, tmp_path / "garden")
 
-    work(Desk(root=root, memory=Liar()), TASKS["convention"].prompt)
+    work(ScriptedDesk(root=root, memory=Liar()), TASKS["convention"].prompt)
 
     assert "raise KeyError(" in (root / "shop/parse.py").read_text()
 

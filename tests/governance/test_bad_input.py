@@ -16,10 +16,10 @@ from hivemind import Hivemind
 from hivemind.app import quarantine as verbs
 from hivemind.app.observations import isolate_failures
 from hivemind.capture import quarantine, shorten, spool
-from hivemind.capture.quarantine import Door
+from hivemind.capture.quarantine import ItemOrigin
 from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
-from hivemind.model.session import LONGEST_RAW, Skipped
+from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.model.untrusted import MAX_DEPTH
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
@@ -100,10 +100,10 @@ def test_a_line_that_cannot_be_read_costs_no_other_and_is_set_aside(home: Path, 
     leave(home, good(1), UNREADABLE[what], good(2))
 
     assert good_ones() == 2
-    (item,) = quarantine.items(home)
+    (item,) = quarantine.load_items(home)
     assert item.where == "claude-code PostToolUse at 2026-03-01 10:00"
     assert item.reason
-    assert (item.door, item.content.startswith("claude-code\tPostToolUse\t")) == (Door.HOOK, True)
+    assert (item.door, item.content.startswith("claude-code\tPostToolUse\t")) == (ItemOrigin.HOOK, True)
     assert not list(home.glob("spool*"))
 
 
@@ -113,7 +113,7 @@ def test_a_line_that_is_merely_odd_is_taken_in(home: Path, what: str) -> None:
 
     assert run_json("stats")["observations"] == 3
     assert good_ones() == 2
-    assert quarantine.count(home) == 0
+    assert quarantine.count_items(home) == 0
 
 
 @pytest.mark.parametrize("what", [*UNREADABLE, *READABLE])
@@ -122,7 +122,7 @@ def test_a_hook_takes_anything_and_ends_well(home: Path, what: str) -> None:
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert run_json("stats")["observations"] == (what in READABLE)
-    assert quarantine.count(home) == (what in UNREADABLE)
+    assert quarantine.count_items(home) == (what in UNREADABLE)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
     assert ended == commands
     assert ("Deploys run from main only" in said, failed) == (True, False)
     assert good_ones() == kept
-    assert run_json("status")["quarantined"] == quarantine.count(home) > 0
+    assert run_json("status")["quarantined"] == quarantine.count_items(home) > 0
     assert residue(home, b"heron-7731-otto") == []
 
 
@@ -242,7 +242,7 @@ def test_one_bad_line_of_a_transcript_costs_no_other(home: Path, tmp_path: Path,
     again = mind.sessions.import_transcripts(home=tmp_path / "user")
 
     assert (done.observations, done.quarantined, again.quarantined) == (whole, 1, 1)
-    (item,) = quarantine.items(home)
+    (item,) = quarantine.load_items(home)
     assert item.where == f"{path} line 2"
     assert residue(home, SECRET.encode()) == []
 
@@ -254,7 +254,7 @@ def test_a_line_of_fifty_megabytes_in_a_transcript_is_left_out(home: Path, tmp_p
         file.write('{"type": "user", "text": "' + "x" * 50_000_000 + '"}\n')
 
     assert mind.sessions.import_transcripts(home=tmp_path / "user").observations == whole
-    (item,) = quarantine.items(home)
+    (item,) = quarantine.load_items(home)
     assert item.is_cut
     assert "line too long" in item.reason
     assert sum(file.stat().st_size for file in (home / "quarantine").iterdir()) < 100_000
@@ -302,12 +302,12 @@ def test_an_import_takes_the_good_lines_and_names_the_bad_one(
         env=os.environ | target, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
-    (item,) = quarantine.items(tmp_path / "other")
+    (item,) = quarantine.load_items(tmp_path / "other")
     assert done.returncode == 1
     assert "Imported 2 memories" in done.stdout
     assert "line 2 is not an exported memory" in done.stderr
     assert "1 line could not be read; kept in the quarantine: hivemind quarantine" in done.stderr
-    assert (item.door, item.where) == (Door.IMPORT, f"{file}, line 2")
+    assert (item.door, item.where) == (ItemOrigin.IMPORT, f"{file}, line 2")
     assert residue(tmp_path / "other", SECRET.encode()) == []
 
 
@@ -315,7 +315,7 @@ def test_a_file_of_which_no_line_can_be_read_is_refused_and_not_kept(home: Path,
     with pytest.raises(InvalidInput, match="line 1 is not an exported memory: not JSON"):
         mind.files.import_lines(["not json", "neither"])
 
-    assert quarantine.count(home) == 0
+    assert quarantine.count_items(home) == 0
 
 
 def test_a_line_whose_recording_fails_is_found_and_the_others_are_recorded() -> None:
@@ -373,7 +373,11 @@ def test_what_can_be_read_after_an_upgrade_is_read_again(home: Path) -> None:
     leave(home, good(1), "never")
     # As an older program would have set it aside.
     quarantine.add(
-        home, Door.HOOK, [Skipped(reason="unknown", raw=f"claude-code\tPostToolUse\t{AT}\t{good(2)}")], AT, frozenset()
+        home,
+        ItemOrigin.HOOK,
+        [SkippedInput(reason="unknown", raw=f"claude-code\tPostToolUse\t{AT}\t{good(2)}")],
+        AT,
+        frozenset(),
     )
 
     done = run_json("quarantine", "retry")
@@ -382,7 +386,7 @@ def test_what_can_be_read_after_an_upgrade_is_read_again(home: Path) -> None:
     assert done == {"read": 1, "still_unreadable": 0}
     assert again == {"read": 0, "still_unreadable": 1}
     assert good_ones() == 2
-    assert quarantine.count(home) == 1
+    assert quarantine.count_items(home) == 1
 
 
 def test_no_agent_is_shown_what_is_in_quarantine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,7 +400,7 @@ def test_no_agent_is_shown_what_is_in_quarantine(home: Path, monkeypatch: pytest
 
     assert [done.exit_code for done in refused] == [4] * 4
     assert "Otto" not in "".join(told)
-    assert "Otto" in verbs.show(quarantine.items(home)[0].id).content
+    assert "Otto" in verbs.show(quarantine.load_items(home)[0].id).content
 
 
 def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -> None:
@@ -410,16 +414,16 @@ def test_what_is_erased_leaves_the_quarantine_too(home: Path, open_mind: Open) -
     details = [place.detail for place in receipt.places if place.name == "quarantine"]
     assert details == ["items that quoted it, removed: 1"]
     assert residue(home, b"blue heron") == []
-    assert quarantine.count(home) == 1
+    assert quarantine.count_items(home) == 1
 
 
 def test_the_quarantine_is_bounded_private_and_keeps_the_newest(home: Path) -> None:
-    first, many = [Skipped(reason="old", raw="x" * 70_000)], range(quarantine.MOST_ITEMS + 5)
-    quarantine.add(home, Door.HOOK, first, AT, frozenset())
+    first, many = [SkippedInput(reason="old", raw="x" * 70_000)], range(quarantine.MOST_ITEMS + 5)
+    quarantine.add(home, ItemOrigin.HOOK, first, AT, frozenset())
     time.sleep(0.01)
-    quarantine.add(home, Door.HOOK, [Skipped(reason="new", raw=f"item {n}") for n in many], AT, frozenset())
+    quarantine.add(home, ItemOrigin.HOOK, [SkippedInput(reason="new", raw=f"item {n}") for n in many], AT, frozenset())
 
-    items = quarantine.items(home)
+    items = quarantine.load_items(home)
 
     assert len(items) == quarantine.MOST_ITEMS
     assert {item.reason for item in items} == {"new"}
@@ -429,13 +433,13 @@ def test_the_quarantine_is_bounded_private_and_keeps_the_newest(home: Path) -> N
 
 
 def test_the_quarantine_takes_a_limited_number_of_bytes(home: Path) -> None:
-    large = [Skipped(reason="large", raw=f"{number:03}" + "x " * 40_000) for number in range(300)]
+    large = [SkippedInput(reason="large", raw=f"{number:03}" + "x " * 40_000) for number in range(300)]
 
-    quarantine.add(home, Door.HOOK, large, AT, frozenset())
+    quarantine.add(home, ItemOrigin.HOOK, large, AT, frozenset())
 
     total = sum(file.stat().st_size for file in (home / "quarantine").iterdir())
     assert quarantine.MOST_BYTES // 2 < total <= quarantine.MOST_BYTES
-    assert all(item.is_cut for item in quarantine.items(home))
+    assert all(item.is_cut for item in quarantine.load_items(home))
 
 
 def test_where_nothing_can_be_set_aside_the_spool_stays_and_the_store_opens(home: Path) -> None:
@@ -450,23 +454,25 @@ def test_where_nothing_can_be_set_aside_the_spool_stays_and_the_store_opens(home
     assert residue(home, b"not json") != []
     (home / "quarantine").unlink()
     assert run("status").exit_code == 0
-    assert quarantine.count(home) == 1
+    assert quarantine.count_items(home) == 1
     assert "spool" not in {one["what"] for one in json.loads(run("doctor", "--json").stdout)}
 
 
 @pytest.mark.parametrize("coded", ["utf-8", "utf-16-le"])
 def test_no_secret_is_kept_whole_or_cut_in_two(home: Path, coded: str) -> None:
     wide = 1 if coded == "utf-8" else 2
-    for place in (quarantine.LONGEST_CONTENT, LONGEST_RAW):
+    for place in (quarantine.LONGEST_CONTENT, MAX_RAW_CHARACTERS):
         for shift in (5, 20, 35):
             before = " y" * (place // wide)
             text = f"<private>{'p' * 9_000}</private>" + before[: place // wide - shift - 9_020] + f" {SECRET} " * 3
             raw = (text + "w " * 40_000).encode(coded).decode("latin-1")
-            quarantine.add(home, Door.IMPORT, [Skipped(reason="x", raw=raw[:LONGEST_RAW])], AT, frozenset())
-            quarantine.add(home, Door.IMPORT, [Skipped(reason="y", where="z", raw=raw)], AT, frozenset())
+            quarantine.add(
+                home, ItemOrigin.IMPORT, [SkippedInput(reason="x", raw=raw[:MAX_RAW_CHARACTERS])], AT, frozenset()
+            )
+            quarantine.add(home, ItemOrigin.IMPORT, [SkippedInput(reason="y", where="z", raw=raw)], AT, frozenset())
 
     assert residue(home, SECRET[:6].encode()) == []
-    assert len(residue(home, b"y y y")) == quarantine.count(home) > 0
+    assert len(residue(home, b"y y y")) == quarantine.count_items(home) > 0
 
 
 def test_an_item_that_is_damaged_itself_is_listed_and_can_be_discarded(home: Path) -> None:

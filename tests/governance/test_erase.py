@@ -17,12 +17,12 @@ from hivemind import Hivemind, Scope
 from hivemind.curate import unfinished
 from hivemind.curate.erase import Targets
 from hivemind.curate.erase import erase as erase_targets
-from hivemind.model.erasure import Erasure, Place
+from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.quotation import Quotation
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 from tests.conftest import Clock, Open, Tally
 from tests.doors import residue, run, run_json
 from tests.governance.quoted import escaped_twice, left
@@ -34,7 +34,7 @@ PADDING = " and then the build went on and printed line after line of its log" *
 
 
 def observe(mind: Hivemind, said: str, output: str = "") -> EventId:
-    fact = ObservationMade(agent="claude-code", session_id="s1", seen=Seen.PROMPT, text=said, output=output)
+    fact = ObservationMade(agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=said, output=output)
     event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._context.store.record([event])
     return event.id
@@ -48,7 +48,7 @@ def states(receipt: Erasure) -> dict[str, str]:
     return {place.name: place.state for place in receipt.places}
 
 
-def remaining(receipt: Erasure) -> list[Place]:
+def remaining(receipt: Erasure) -> list[ErasedLocation]:
     return [place for place in receipt.places if place.state == "remains"]
 
 
@@ -122,8 +122,8 @@ def test_a_text_in_letters_beyond_ascii_is_found_in_every_spelling(mind: Hivemin
 def test_each_script_is_cut_into_words_that_can_be_quoted() -> None:
     text = "我们的数据库密码放在红色盒子里"
 
-    assert Quotation.of([text]).runs_in("注意:数据库密码放在红色盒子里")
-    assert not Quotation.of([text]).runs_in("注意:我们的数据库很大")
+    assert Quotation.of([text]).find_runs("注意:数据库密码放在红色盒子里")
+    assert not Quotation.of([text]).find_runs("注意:我们的数据库很大")
 
 
 # -- what the receipt names --------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
         home = tmp_path / f"step-{step}"
         shutil.copytree(full, home)
         assert eraser(home, memory.id, step).returncode == -signal.SIGKILL
-        was_noted = any(note.stat().st_size for note in home.glob(unfinished.FILES))
+        was_noted = any(note.stat().st_size for note in home.glob(unfinished.PLAN_FILES))
 
         with open_mind(home=home) as again:
             was_finished = left(home, TEXT) == []
@@ -293,7 +293,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_the_next_open_finishes(
             assert again.maintenance.audit() == ()
             assert [one.detail for one in again.maintenance.doctor(quick=True) if not one.is_well] == []
         assert left(home, TEXT) == [], step
-        assert unfinished.count(home) == 0
+        assert unfinished.count_unfinished(home) == 0
         killed, clean = killed + 1, clean + 1
         shutil.rmtree(home)
     tally("erasures killed at a step, finished on the next open", killed, clean)
@@ -304,11 +304,11 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
 ) -> None:
     mind = open_mind()
     memory = mind.remember(TEXT)
-    plan = unfinished.Plan(
+    plan = unfinished.ErasurePlan(
         batch="erase-0", at="2026-03-01T12:00:00.000000Z", actor="ada", channel=Channel.PERSON, session="", reason="",
         memories=(memory.id,), entries=(), texts=(TEXT,), places=(),
     )  # fmt: skip
-    with unfinished.noted(home, plan):
+    with unfinished.save_plan(home, plan):
         assert "not finished" in next(
             one.detail for one in mind.maintenance.doctor(quick=True) if one.what == "erasures"
         )
@@ -322,7 +322,7 @@ def test_an_unfinished_erasure_is_finished_by_whoever_opens_the_store(
 
 def test_a_note_that_cannot_be_carried_out_does_not_keep_the_store_shut(open_mind: Open, home: Path) -> None:
     memory = open_mind().remember(TEXT)
-    note = home / unfinished.FILES.replace("*", "0")
+    note = home / unfinished.PLAN_FILES.replace("*", "0")
     note.write_text('{"batch": "from another version"}')
 
     mind = open_mind()
@@ -421,7 +421,7 @@ def test_random_erasures_leave_nothing_where_the_receipt_says_done(open_mind: Op
         if chance.random() < 0.3:
             mind.edit(memory.id, f"{text} since {trial}")
         if chance.random() < 0.3:
-            mind._context.store.fold_in_log()
+            mind._context.store.checkpoint()
         other = plant(chance, mind, home, text)
         words = text.split()
         share = " ".join(words[: max(2, len(words) * 4 // 10)])

@@ -11,8 +11,8 @@ from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.memory import Channel
-from hivemind.model.naming import Name
-from hivemind.model.reports import Mentions, Sort
+from hivemind.model.naming import NamePattern
+from hivemind.model.reports import Mentions, MentionSort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Repository
 from hivemind.model.writer import Writer
@@ -47,7 +47,7 @@ NAMED: dict[str, tuple[list[str], list[str]]] = {
 @pytest.mark.parametrize("name", NAMED)
 def test_a_name_is_found_however_it_is_written_and_nothing_else_is(name: str, tally: Tally) -> None:
     same, other = NAMED[name]
-    asked = Name.parse(name)
+    asked = NamePattern.parse(name)
 
     missed = [text for text in same if not asked.excerpt(text)]
     mistaken = [text for text in other if asked.excerpt(text)]
@@ -104,7 +104,7 @@ def fill(open_mind: Open, make_repository: Make, home: Path) -> tuple[Hivemind, 
     return mind, ids
 
 
-def by_sort(mentions: Mentions) -> dict[Sort, set[str]]:
+def by_sort(mentions: Mentions) -> dict[MentionSort, set[str]]:
     return {sort: {one.id for one in group} for sort, group in mentions.by_sort()}
 
 
@@ -116,15 +116,15 @@ def test_everything_that_names_a_customer_is_found_in_every_sort_of_place(
     mentions = mind.erasures.find_mentions("zabro nordic")
 
     found = by_sort(mentions)
-    assert found[Sort.MEMORY] == {
+    assert found[MentionSort.MEMORY] == {
         ids[one] for one in ("memory", "user", "elsewhere", "retracted", "reason", "rolled back")
     }
-    assert found[Sort.VERSION] == {ids["version"]}
-    assert found[Sort.TRACE] == {ids["trace"]}
-    assert (len(found[Sort.OBSERVATION]), len(found[Sort.QUESTION])) == (2, 1)
-    assert found[Sort.SESSION] == {"s1"}
-    assert len(found[Sort.BACKUP]) == 1
-    assert found[Sort.QUARANTINE] == {"quarantine/aaa"}
+    assert found[MentionSort.VERSION] == {ids["version"]}
+    assert found[MentionSort.TRACE] == {ids["trace"]}
+    assert (len(found[MentionSort.OBSERVATION]), len(found[MentionSort.QUESTION])) == (2, 1)
+    assert found[MentionSort.SESSION] == {"s1"}
+    assert len(found[MentionSort.BACKUP]) == 1
+    assert found[MentionSort.QUARANTINE] == {"quarantine/aaa"}
     assert ids["control"] not in {one.id for one in mentions.found}
     repositories = {one.id: one.repo for one in mentions.found}
     assert repositories[ids["elsewhere"]] != repositories[ids["memory"]]
@@ -160,7 +160,11 @@ def test_what_is_left_out_stays_and_the_receipt_says_so(open_mind: Open, make_re
     receipt = mind.erasures.erase_mentions("Zabro Nordic", left_out=[ids["user"][:8], "s1"])
 
     assert mind.show(ids["user"]).text == "zabro-nordic pays late"
-    assert by_sort(mind.erasures.find_mentions("zabro nordic")).keys() >= {Sort.MEMORY, Sort.OBSERVATION, Sort.SESSION}
+    assert by_sort(mind.erasures.find_mentions("zabro nordic")).keys() >= {
+        MentionSort.MEMORY,
+        MentionSort.OBSERVATION,
+        MentionSort.SESSION,
+    }
     assert ids["memory"] in receipt.memories
     assert "left as you chose" in receipt.places[-1].detail
     assert receipt.places[-1].state != "pending"
@@ -179,7 +183,7 @@ def test_what_only_a_backup_still_has_is_erased_there(open_mind: Open, home: Pat
     (home / "backups").rename(home / "aside")
     mind.erase(memory.id)
     (home / "aside").rename(home / "backups")
-    assert [one.sort for one in mind.erasures.find_mentions("Zabro Nordic").found].count(Sort.BACKUP) == 1
+    assert [one.sort for one in mind.erasures.find_mentions("Zabro Nordic").found].count(MentionSort.BACKUP) == 1
 
     mind.erasures.erase_mentions("Zabro Nordic")
 
@@ -217,7 +221,7 @@ def test_the_folder_an_agent_worked_in_is_not_what_it_said(open_mind: Open, make
 
     found = mind.erasures.find_mentions("Zabro Nordic").found
 
-    assert [(one.sort, "name of a repository" in one.stays) for one in found] == [(Sort.RECORD, True)]
+    assert [(one.sort, "name of a repository" in one.stays) for one in found] == [(MentionSort.RECORD, True)]
 
 
 def test_a_teammates_memories_are_listed_and_left(tmp_path: Path, clock: Clock) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.model.text import HIDDEN
+from hivemind.model.text import INVISIBLE_CHARACTERS
 from tests.conftest import Open
 from tests.doors import run
 
@@ -23,7 +23,7 @@ def test_an_export_prints_no_character_that_hides_or_reorders_text(
     mind.remember(PLAIN)
 
     for printed in (run("export").stdout, run("list", "--json").stdout):
-        hidden = [found[0] for found in HIDDEN.finditer(printed) if not found["kept"]]
+        hidden = [found[0] for found in INVISIBLE_CHARACTERS.finditer(printed) if not found["kept"]]
         assert not hidden
         assert "\u2028" not in printed
         assert PLAIN in printed

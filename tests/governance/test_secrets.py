@@ -271,5 +271,6 @@ def test_signed_tokens_in_parts_are_found_without_a_name() -> None:
 
     assert redact(f"I pasted {parts} into the chat") == "I pasted [redacted:token] into the chat"
     assert (
-        redact("see hivemind.capture.redact.secrets_in for more") == "see hivemind.capture.redact.secrets_in for more"
+        redact("see hivemind.capture.redact.collect_secrets for more")
+        == "see hivemind.capture.redact.collect_secrets for more"
     )

@@ -11,7 +11,7 @@ from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
-from hivemind.model.imprint import MARK, Watch, imprint
+from hivemind.model.imprint import MARK, ErasedTextFilter, make_imprint
 from hivemind.model.memory import Channel, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
@@ -433,7 +433,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "sqlite":
         return Store.open(tmp_path / "hub")
     hub: Hub = request.getfixturevalue("hub")
-    return hub.team(new_team(hub))
+    return hub.open_team(new_team(hub))
 
 
 @pytest.fixture
@@ -509,20 +509,20 @@ def test_a_rejected_memory_of_the_team_keeps_its_history_when_it_is_read_again(
 
 
 def test_an_imprint_holds_no_word_and_differs_from_store_to_store() -> None:
-    kept = imprint(VALUE, b"one key")
+    kept = make_imprint(VALUE, b"one key")
 
-    assert kept != imprint(VALUE, b"another key")
+    assert kept != make_imprint(VALUE, b"another key")
     assert not any(word.lower() in kept for word in VALUE.split())
-    assert Watch({b"one key": [kept]}).cut(f"so {VALUE}.") == f"so {MARK}."
-    assert Watch({b"another key": [kept]}).cut(VALUE) == VALUE
+    assert ErasedTextFilter({b"one key": [kept]}).replace_erased_texts(f"so {VALUE}.") == f"so {MARK}."
+    assert ErasedTextFilter({b"another key": [kept]}).replace_erased_texts(VALUE) == VALUE
 
 
 @pytest.mark.parametrize("bent", ["", ":", "0:", "x", "6:zz", "7:" + "0" * 21, "-1:" + "0" * 21, "999999:" + "0" * 21])
 def test_an_imprint_that_is_not_well_formed_finds_nothing_and_harms_nothing(bent: str) -> None:
-    watch = Watch({b"key": [bent, imprint(VALUE, b"key")]})
+    watch = ErasedTextFilter({b"key": [bent, make_imprint(VALUE, b"key")]})
 
-    assert watch.cut(f"so {VALUE}.") == f"so {MARK}."
-    assert watch.cut(OTHER) == OTHER
+    assert watch.replace_erased_texts(f"so {VALUE}.") == f"so {MARK}."
+    assert watch.replace_erased_texts(OTHER) == OTHER
 
 
 def test_stores_erased_before_there_were_imprints_still_refuse_the_value(open_mind: Open) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hivemind.hub import exchange
-from hivemind.model.team import Member, Page, Pushed, Role, Welcome
-from hivemind.model.wire import Entry, packed, unpacked
+from hivemind.model.team import LogPage, PushResult, Role, TeamMember, Welcome
+from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.store import Store
 
 NOW = "2026-03-01T12:00:00.000000Z"
@@ -17,28 +17,28 @@ class Line:
     """A line to a hub, for one member."""
 
     hub: Store
-    member: Member
+    member: TeamMember
     wire: list[str] = field(default_factory=list)
     now: str = NOW
 
     def hello(self, device: str) -> Welcome:
         return exchange.hello(self.hub, device, self.member)
 
-    def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         return exchange.push(self.hub, device, self._sent(entries), self.member, self.now)
 
-    def pull(self, device: str, after: int, limit: int) -> Page:
+    def pull(self, device: str, after: int, limit: int) -> LogPage:
         page = exchange.pull(self.hub, device, after, self.member, self.now, limit)
-        return Page(after=page.after, entries=tuple(self._sent(page.entries)), cursor=page.cursor, end=page.end)
+        return LogPage(after=page.after, entries=tuple(self._sent(page.entries)), cursor=page.cursor, end=page.end)
 
-    def _sent(self, entries: Sequence[Entry]) -> list[Entry]:
-        self.wire.append(json.dumps([packed(entry) for entry in entries]))
-        return [unpacked(one) for one in json.loads(self.wire[-1])]
-
-
-def writer(person: str) -> Member:
-    return Member(person=person, role=Role.WRITER)
+    def _sent(self, entries: Sequence[WireEntry]) -> list[WireEntry]:
+        self.wire.append(json.dumps([pack_entry(entry) for entry in entries]))
+        return [unpack_entry(one) for one in json.loads(self.wire[-1])]
 
 
-def reviewer(person: str) -> Member:
-    return Member(person=person, role=Role.REVIEWER)
+def writer(person: str) -> TeamMember:
+    return TeamMember(person=person, role=Role.WRITER)
+
+
+def reviewer(person: str) -> TeamMember:
+    return TeamMember(person=person, role=Role.REVIEWER)

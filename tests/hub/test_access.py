@@ -70,12 +70,12 @@ def test_a_rotated_token_takes_the_place_of_the_old_one(served: Served, team: st
 def test_tokens_are_kept_as_hashes_alone(served: Served, team: str, hub: Hub) -> None:
     token = served.token(team, name="alice")
 
-    with hub.team(served.host.owner_of(team).team) as store:
+    with hub.open_team(served.host.owner_of(team).team) as store:
         rows = str(store.db.execute("SELECT t.* FROM tokens t"))
 
     assert "alice" in rows
     assert token not in rows
-    assert token.removeprefix(access.PREFIX) not in rows
+    assert token.removeprefix(access.TOKEN_PREFIX) not in rows
 
 
 def test_each_role_may_do_what_it_says_and_no_more(served: Served, team: str) -> None:

@@ -6,10 +6,10 @@ import urllib.request
 
 import pytest
 
-from hivemind.model.events import MemoryRemembered, encode
+from hivemind.model.events import MemoryRemembered, encode_fact
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
-from hivemind.model.untrusted import LONGEST_MESSAGE
+from hivemind.model.untrusted import MAX_MESSAGE_BYTES
 from tests.hub.serving import Served
 
 DEEP = "[" * 10_000 + "]" * 10_000
@@ -26,7 +26,7 @@ BODIES = {
     "no JSON": b"\x00\x01",
     "a list": b"[]",
     "wrong types": b'{"query": {"a": 1}, "tags": 7}',
-    "many megabytes": b'{"query": "' + b"x" * (LONGEST_MESSAGE + 1) + b'"}',
+    "many megabytes": b'{"query": "' + b"x" * (MAX_MESSAGE_BYTES + 1) + b'"}',
 }
 ANSWERS = (200, 400, 413, 422)
 
@@ -79,7 +79,7 @@ def test_a_bad_message_of_an_agent_gets_an_error_and_the_next_one_an_answer(
 
 
 def test_an_entry_whose_content_is_nested_too_deeply_is_refused(served: Served, team: str) -> None:
-    name, _ = encode(MemoryRemembered(memory_id=MemoryId("a" * 32), kind=Kind.FACT, text="x", owner="ada"))
+    name, _ = encode_fact(MemoryRemembered(memory_id=MemoryId("a" * 32), kind=Kind.FACT, text="x", owner="ada"))
     header = ["e1", "d1", 1, "0" * 64, "2026-03-01T12:00:00.000000Z", "ada", "person", "team", "", "", "", "a" * 32]
     entry = {"header": [*header, name, "0" * 64], "salt": "00", "content": f'{{"memory_id": {DEEP}}}'}
 

@@ -12,7 +12,7 @@ import pytest
 from hivemind import Hivemind, Kind, Scope
 from hivemind.app.context import Context
 from hivemind.curate import erase
-from hivemind.errors import InvalidInput, OutOfStep, Refused, Unavailable
+from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
@@ -28,8 +28,8 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Source, Status, Trust
 from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Repository
-from hivemind.model.team import Device, Member, Page, Role
-from hivemind.model.wire import packed, unpacked
+from hivemind.model.team import Device, LogPage, Role, TeamMember
+from hivemind.model.wire import pack_entry, unpack_entry
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log, shared
@@ -44,7 +44,7 @@ Opened = Callable[..., Hivemind]
 
 def unread(team: Store) -> list[Device]:
     """The devices that have not followed every erasure yet."""
-    return [one for one in shared.devices(team.db) if one.erasures]
+    return [one for one in shared.list_devices(team.db) if one.erasures]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -54,7 +54,7 @@ def team(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         store = Store.open(tmp_path / "hub")
     else:
         hub: Hub = request.getfixturevalue("hub")
-        store = hub.team(new_team(hub))
+        store = hub.open_team(new_team(hub))
     yield store
     store.close()
 
@@ -125,7 +125,7 @@ def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(devic
         with pytest.raises(apsw.ConstraintError):
             db.execute(smuggling)
 
-    assert len(shared.of_chain(db, alice._context.store.chain, 0, 10)) == 1
+    assert len(shared.read_chain(db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Opened, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_an_erasure_that_only_the_hub_refuses_comes_back_and_its_receipt_is_corr
     done = bob.team.sync(Line(team, writer("bob")))
 
     assert [reason for _, reason in done.refused] == ["only its author or a reviewer may erase it"]
-    corrected = erase.receipt_of(bob._context.store.db, receipt.batch)
+    corrected = erase.load_receipt(bob._context.store.db, receipt.batch)
     assert corrected is not None
     assert not corrected.is_complete
     assert [(place.name, place.state) for place in corrected.places if place.state != "outside"] == [("hub", "remains")]
@@ -259,15 +259,15 @@ def test_metadata_travels_and_an_agents_token_cannot_change_what_a_person_said(t
     person, agent = device("alice"), device("codex", Channel.AGENT)
     memory = person.remember("Tests run with tox", scope=Scope.TEAM, metadata={"language": "Python", "size": 3})
     person.team.sync(Line(team, writer("alice")))
-    agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    agent.team.sync(Line(team, TeamMember(person="codex", role=Role.WRITER, is_agent=True)))
     assert dict(agent.show(memory.id).metadata) == {"language": "Python", "size": 3}
     annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata({"language": "Go"}))
     agent._context.store.record([agent._context.pen.about(memory, annotation)])
 
-    done = agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    done = agent.team.sync(Line(team, TeamMember(person="codex", role=Role.WRITER, is_agent=True)))
     person.edit(memory.id, metadata={"size": 4})
     person.team.sync(Line(team, writer("alice")))
-    agent.team.sync(Line(team, Member(person="codex", role=Role.WRITER, is_agent=True)))
+    agent.team.sync(Line(team, TeamMember(person="codex", role=Role.WRITER, is_agent=True)))
 
     assert [reason for _, reason in done.refused] == ["it is of higher trust than an agent has"]
     for mind in (person, agent):
@@ -277,7 +277,7 @@ def test_metadata_travels_and_an_agents_token_cannot_change_what_a_person_said(t
 @pytest.mark.parametrize("role", [Role.WRITER, Role.ADMIN])
 def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, device: Opened, role: Role) -> None:
     agent, person = device("codex", Channel.AGENT), device("alice")
-    token = Member(person="codex", role=role, is_agent=True)
+    token = TeamMember(person="codex", role=role, is_agent=True)
     memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
     agent._context.store.record([agent._context.pen.about(memory, MemoryApproved(memory_id=memory.id))])
     as_person = replace(agent._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
@@ -310,8 +310,13 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.remember("For me alone")
-    theirs = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
-    private = [entry for _, entry in log.sent(alice._context.store.db.execute(f"{log.ENTRIES} WHERE d.shared = 0"))]
+    theirs = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    private = [
+        entry
+        for _, entry in log.parse_entry_rows(
+            alice._context.store.db.execute(f"{log.SELECT_ENTRIES} WHERE d.shared = 0")
+        )
+    ]
 
     for entries in (theirs, private):
         with pytest.raises(Refused):
@@ -322,7 +327,7 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
     with pytest.raises(Refused, match="another member"):
         exchange.push(team, alice._context.store.chain, theirs, writer("bob"), NOW)
     with pytest.raises(Refused, match="may read"):
-        exchange.push(team, alice._context.store.chain, theirs, Member(person="alice", role=Role.READER), NOW)
+        exchange.push(team, alice._context.store.chain, theirs, TeamMember(person="alice", role=Role.READER), NOW)
 
 
 def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Opened) -> None:
@@ -330,22 +335,22 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
     for number in range(4):
         alice.remember(f"Fact number {number}", scope=Scope.TEAM)
     store = alice._context.store
-    chain, entries = store.chain, shared.of_chain(store.db, store.chain, 0, 10)
+    chain, entries = store.chain, shared.read_chain(store.db, store.chain, 0, 10)
 
     after_a_gap = exchange.push(team, chain, entries[2:], writer("alice"), NOW)
     first = exchange.push(team, chain, entries[:2], writer("alice"), NOW)
     all_again = exchange.push(team, chain, entries, writer("alice"), NOW)
 
     assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
-    with pytest.raises(OutOfStep) as told:
-        device("bob")._context.store.take_in(entries[1:])
+    with pytest.raises(OutOfOrder) as told:
+        device("bob")._context.store.append_received(entries[1:])
     assert told.value.expected == 1
 
 
 def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
     alice = device("alice")
     alice.remember("Fact", scope=Scope.TEAM)
-    (entry,) = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    (entry,) = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
     assert entry.content is not None
 
     for changed in (
@@ -356,15 +361,15 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
             exchange.push(team, alice._context.store.chain, [changed], writer("alice"), NOW)
     wrongs: tuple[dict[str, object], ...] = (
         {"header": [], "salt": "", "content": None},
-        packed(entry) | {"content": "[]"},
-        packed(entry) | {"content": entry.content.replace('"Fact"', "7")},
-        packed(entry) | {"header": [*entry.header[:11], "another memory", *entry.header[12:]]},
-        packed(entry) | {"header": [*entry.header[:4], "yesterday", *entry.header[5:]]},
+        pack_entry(entry) | {"content": "[]"},
+        pack_entry(entry) | {"content": entry.content.replace('"Fact"', "7")},
+        pack_entry(entry) | {"header": [*entry.header[:11], "another memory", *entry.header[12:]]},
+        pack_entry(entry) | {"header": [*entry.header[:4], "yesterday", *entry.header[5:]]},
     )
     for wrong in wrongs:
         with pytest.raises(InvalidInput):
-            unpacked(json.loads(json.dumps(wrong)))
-    assert unpacked(json.loads(json.dumps(packed(entry)))) == entry
+            unpack_entry(json.loads(json.dumps(wrong)))
+    assert unpack_entry(json.loads(json.dumps(pack_entry(entry)))) == entry
 
 
 @pytest.mark.parametrize(
@@ -382,11 +387,11 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened,
         alice._context.store.record(
             [alice._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))]
         )
-    _, good, bad = shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    _, good, bad = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
 
-    assert unpacked(packed(good)) == good
+    assert unpack_entry(pack_entry(good)) == good
     with pytest.raises(InvalidInput, match="anchor"):
-        unpacked(packed(bad))
+        unpack_entry(pack_entry(bad))
 
 
 def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Opened) -> None:
@@ -396,7 +401,7 @@ def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, de
 
     with pytest.raises(Refused, match="upgrade"):
         alice.team.sync(Line(team, writer("alice")))
-    assert len(shared.of_chain(alice._context.store.db, alice._context.store.chain, 0, 10)) == 1
+    assert len(shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> None:
@@ -406,7 +411,7 @@ def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> No
 
     with pytest.raises(Refused, match="another team"):
         alice.team.sync(Line(other, writer("alice")))
-    assert log.end(other.db) == 0
+    assert log.last_position(other.db) == 0
     other.close()
 
 
@@ -479,7 +484,7 @@ def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: 
     alice.team.sync(Line(team, writer("alice")))
 
     class Confused(Line):
-        def pull(self, device: str, after: int, limit: int) -> Page:
+        def pull(self, device: str, after: int, limit: int) -> LogPage:
             return super().pull(device, after + 1, limit)
 
     with pytest.raises(Unavailable):

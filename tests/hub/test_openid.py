@@ -13,7 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hivemind.app.hosting import Host
-from hivemind.errors import HivemindError, Unknown
+from hivemind.errors import HivemindError, Unauthenticated
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
 from hivemind.model.team import Role
@@ -93,5 +93,5 @@ def test_a_browser_that_the_provider_vouched_for_is_known_as_long_as_its_token_w
     now[0] += timedelta(seconds=61)
 
     assert (known.person, known.role) == ("dora@acme.example", Role.REVIEWER)
-    with pytest.raises(Unknown):
+    with pytest.raises(Unauthenticated):
         host.visiting(shown, "127.0.0.1", "test")

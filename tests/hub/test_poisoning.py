@@ -8,10 +8,10 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.model.events import MemoryApproved, MemoryRemembered
-from hivemind.model.ids import MemoryId, derived
+from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Source, Status
 from hivemind.model.scope import Repository
-from hivemind.model.team import Member, Role
+from hivemind.model.team import Role, TeamMember
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
@@ -54,7 +54,7 @@ def test_what_an_agents_device_pushes_is_no_more_on_another_laptop(
 ) -> None:
     hub = Store.open(tmp_path / "hub")
     robot, alice = device(tmp_path, "robot", channel, clock), device(tmp_path, "alice", Channel.PERSON, clock)
-    token = Member(person="robot", role=Role.ADMIN, is_agent=True)
+    token = TeamMember(person="robot", role=Role.ADMIN, is_agent=True)
     alice.remember("Deploys run from main", kind=Kind.CONVENTION, scope=Scope.TEAM)
     alice.team.sync(Line(hub, writer("alice")))
     lying = (Source(channel=Channel.PERSON, actor="alice"),)
@@ -62,7 +62,7 @@ def test_what_an_agents_device_pushes_is_no_more_on_another_laptop(
     as_alice = replace(robot._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
     for text in texts:
         sent = MemoryRemembered(
-            memory_id=MemoryId(derived("forged", text)), kind=Kind.CONVENTION, text=text, owner="alice", sources=lying
+            memory_id=MemoryId(derive_id("forged", text)), kind=Kind.CONVENTION, text=text, owner="alice", sources=lying
         )
         approved = MemoryApproved(memory_id=sent.memory_id)
         robot._context.store.record(

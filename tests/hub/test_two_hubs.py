@@ -10,10 +10,10 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.app.hosting import Host
-from hivemind.hub.client import Client
+from hivemind.hub.client import HubClient
 from hivemind.model.scope import Scope
-from hivemind.model.team import Page, Pushed, Role, Welcome
-from hivemind.model.wire import Entry
+from hivemind.model.team import LogPage, PushResult, Role, Welcome
+from hivemind.model.wire import WireEntry
 from hivemind.settings import Settings
 from tests.hub.serving import Served, serving
 from tests.hub.test_pages import let_in, plainly
@@ -25,15 +25,15 @@ EACH = 15
 class Balanced:
     """Asks now one hub, now the other."""
 
-    clients: Iterator[Client]
+    clients: Iterator[HubClient]
 
     def hello(self, device: str) -> Welcome:
         return next(self.clients).hello(device)
 
-    def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         return next(self.clients).push(device, entries)
 
-    def pull(self, device: str, after: int, limit: int) -> Page:
+    def pull(self, device: str, after: int, limit: int) -> LogPage:
         return next(self.clients).pull(device, after, limit)
 
 
@@ -84,7 +84,7 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
 
     def work(person: str) -> None:
         token = here.token("team", Role.WRITER, person)
-        line = Balanced(cycle(Client(url=one.url, token=token) for one in (here, there)))
+        line = Balanced(cycle(HubClient(url=one.url, token=token) for one in (here, there)))
         settings = Settings(home=tmp_path / person, person=person, model="none")
         with Hivemind.open(directory=tmp_path, settings=settings) as mind:
             for number in range(EACH):
@@ -96,7 +96,7 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ("alice", "bob")))
     token = here.token("team", Role.READER, "carol")
-    told = [Client(url=one.url, token=token).pull("carols", 0, 200) for one in (here, there)]
+    told = [HubClient(url=one.url, token=token).pull("carols", 0, 200) for one in (here, there)]
 
     assert told[0] == told[1]
     said = [entry for entry in told[0].entries if entry.header.fact == "memory.remembered"]

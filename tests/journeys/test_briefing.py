@@ -8,7 +8,7 @@ from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
 from hivemind.model.writer import Writer
-from hivemind.recall.budget import tokens
+from hivemind.recall.budget import count_tokens
 from tests.conftest import AGENT, Open, git
 from tests.doors import run, run_json
 
@@ -99,7 +99,7 @@ def test_doubts_stay_within_the_budget_of_the_brief(open_mind: Open, make_reposi
     said = mind.brief().text
 
     assert "## In doubt" in said
-    assert tokens(said) <= mind._context.settings.brief_tokens
+    assert count_tokens(said) <= mind._context.settings.brief_tokens
 
 
 def test_the_brief_is_the_same_each_time_but_for_its_receipt(mind: Hivemind) -> None:
@@ -125,7 +125,7 @@ def test_the_brief_keeps_its_budget_and_what_is_trusted_most(open_mind: Open) ->
     said = person.brief().text
 
     assert "never push to main" in said
-    assert 800 < tokens(said) <= 1200
+    assert 800 < count_tokens(said) <= 1200
 
 
 def test_no_kind_keeps_the_others_out_of_the_brief_and_what_did_not_fit_is_counted(mind: Hivemind) -> None:

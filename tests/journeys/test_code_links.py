@@ -17,7 +17,7 @@ from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
 from tests.doors import run, run_json
@@ -494,10 +494,11 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
 
 def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str = "Add a second factor") -> None:
     """What hooks tell of a session that touched files: `read`, `edit` or `fail`, and a path as the agent wrote it."""
-    made = [ObservationMade(agent="codex", session_id=session, seen=Seen.PROMPT, text=task)]
+    made = [ObservationMade(agent="codex", session_id=session, seen=ObservationKind.PROMPT, text=task)]
     made += [
         ObservationMade(
-            agent="codex", session_id=session, seen=Seen.TOOL, directory=mind.repository.root, tool=what, file=path,
+            agent="codex", session_id=session, seen=ObservationKind.TOOL, directory=mind.repository.root,
+            tool=what, file=path,
             diff="+x" if what == "edit" else "", failed=what == "fail",
         )
         for what, path in touched

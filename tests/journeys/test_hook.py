@@ -91,7 +91,7 @@ def test_secrets_do_not_even_reach_the_spool(home: Path) -> None:
 
 
 def die_while_taking(home: Path) -> None:
-    with spool.taken(str(home)) as lines:
+    with spool.take_lines(str(home)) as lines:
         assert len(list(lines)) == 1
         raise KeyboardInterrupt
 

@@ -10,7 +10,7 @@ from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Status
-from hivemind.model.metadata import Value
+from hivemind.model.metadata import MetadataValue
 from hivemind.model.writer import Writer
 from tests.conftest import AGENT, Clock, Open
 from tests.doors import residue, run, run_json
@@ -84,7 +84,7 @@ def test_an_agent_cannot_change_the_metadata_of_what_a_person_said(mind: Hivemin
 
 def test_metadata_survives_export_and_import_and_a_rebuild(open_mind: Open, tmp_path: Path) -> None:
     here, there = open_mind(), open_mind(home=tmp_path / "other")
-    metadata: dict[str, Value] = {
+    metadata: dict[str, MetadataValue] = {
         "language": "Python",
         "lines": 120,
         "ratio": 0.5,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.errors import InvalidInput
-from hivemind.settings import FILE_ALONE, Settings, described
+from hivemind.settings import FILE_ONLY, Settings, read_meanings
 from tests.doors import run, run_json
 
 HOSTILE = "recall_limit = 77\nagents_may_review = true\n"
@@ -53,9 +53,9 @@ def test_every_setting_has_a_meaning_and_counts_from_the_environment_unless_it_g
 
     loaded = Settings.load({f"HIVEMIND_{name.upper()}": written for name, (written, _) in wanted.items()})
 
-    assert set(described()) == {*names, "home"}
+    assert set(read_meanings()) == {*names, "home"}
     for name in names:
-        expected = getattr(usual, name) if name in FILE_ALONE else wanted[name][1]
+        expected = getattr(usual, name) if name in FILE_ONLY else wanted[name][1]
         assert getattr(loaded, name) == expected
 
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from hivemind import Hivemind
-from hivemind.codebase.links import edited
+from hivemind.codebase.links import find_edited_symbols
 from hivemind.codebase.symbols import outline
 from hivemind.model.memory import Memory, Status
 from tests.conftest import AGENT, Open, git
@@ -153,6 +153,6 @@ def test_what_files_and_imports_say_is_tied_to_what_they_name(shop: Path, open_m
 def test_an_edit_is_found_by_the_lines_it_left(diff: str, symbols: list[str]) -> None:
     source = TILL.encode()
 
-    found = edited(outline("till.py", source).symbols, source, [diff])
+    found = find_edited_symbols(outline("till.py", source).symbols, source, [diff])
 
     assert [symbol.qualified for symbol in found] == symbols

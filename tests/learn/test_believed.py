@@ -34,7 +34,7 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
 ) -> None:
     context, outcome = mind._context, Outcome()
     propose(
-        context, context.pen, [found(confidence)], mind.repository.id, outcome, believed=distil.believed_from(setting)
+        context, context.pen, [found(confidence)], mind.repository.id, outcome, believed=distil.parse_believed(setting)
     )
 
     (memory,) = mind.list()
@@ -43,4 +43,4 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
 
 def test_a_setting_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"commands:0\.9"):
-        distil.believed_from("commands:often")
+        distil.parse_believed("commands:often")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hivemind import agents
-from hivemind.curate.detectors import DETECTORS, chosen
+from hivemind.curate.detectors import DETECTORS, select_detectors
 from hivemind.curate.trail import Trail
 from hivemind.errors import InvalidInput
-from hivemind.model.commands import essence, is_looking
+from hivemind.model.commands import extract_command, is_inspection
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
@@ -16,7 +16,7 @@ from tests.learn.sessions import Told, told
 
 
 def found(detector: str, session: Told) -> list[Proposal]:
-    read = agents.of("claude-code").read_transcript(session.keep())
+    read = agents.get_agent("claude-code").read_transcript(session.keep())
     steps = [one for one in read if isinstance(one, Observation)]
     return list(DETECTORS[detector](Trail(steps=steps, root=str(session.directory))))
 
@@ -168,15 +168,15 @@ def test_an_approach_taken_back_is_a_dead_end_if_the_agent_said_why(tmp_path: Pa
     ],
 )
 def test_a_command_line_is_known_by_what_it_runs(command: str, meant: str) -> None:
-    assert essence(command) == meant
+    assert extract_command(command) == meant
 
 
 def test_looking_around_is_told_from_doing_something() -> None:
-    assert is_looking("rg -n needle src")
-    assert not is_looking("make needle")
+    assert is_inspection("rg -n needle src")
+    assert not is_inspection("make needle")
 
 
 def test_an_unknown_detector_is_refused_by_name() -> None:
-    assert chosen(["fixes"]) == [DETECTORS["fixes"]]
+    assert select_detectors(["fixes"]) == [DETECTORS["fixes"]]
     with pytest.raises(InvalidInput, match="'nobody' is not a detector"):
-        chosen(["nobody"])
+        select_detectors(["nobody"])

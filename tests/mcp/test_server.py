@@ -7,12 +7,12 @@ from time import sleep
 
 import pytest
 
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 from tests.conftest import Open
 from tests.doors import run_json
 from tests.mcp.client import MODERN, Client, connected
@@ -277,7 +277,9 @@ def test_listing_the_tools_opens_no_store(place: Path, home: Path) -> None:
 
 def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: Open, place: Path) -> None:
     mind = open_mind(place)
-    asked = ObservationMade(agent="codex", session_id="s7", seen=Seen.PROMPT, text="Make the login rate limited")
+    asked = ObservationMade(
+        agent="codex", session_id="s7", seen=ObservationKind.PROMPT, text="Make the login rate limited"
+    )
     mind._context.store.record(
         [mind._context.pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
     )
@@ -293,7 +295,7 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
 
 def test_a_running_server_follows_the_working_tree(make_repository: Callable[..., Path], home: Path) -> None:
     root = make_repository("shop")
-    with connected(root) as client, Index.open(root, home / "index") as index:
+    with connected(root) as client, CodeIndex.open(root, home / "index") as index:
         client.shake_hands("2025-11-25")
         before = index.is_built
         client.call("recall", query="how are baskets counted?")
@@ -301,10 +303,10 @@ def test_a_running_server_follows_the_working_tree(make_repository: Callable[...
             # The watch may not be set up yet, so the file is written until it is noticed.
             (root / "till.py").write_text(f"def count(basket): return {attempt}\n")
             sleep(0.3)
-            if index.named("count"):
+            if index.find_by_name("count"):
                 break
 
-        found = index.named("count")
+        found = index.find_by_name("count")
 
     assert not before
     assert [symbol.label for symbol in found] == ["till.py::count"]

@@ -36,17 +36,17 @@ from hivemind.model.events import (
     ObservationMade,
     RepositorySeen,
     RollbackUndone,
-    Shown,
+    ShownMemory,
     UnknownFact,
     WriteRefused,
-    decode,
-    encode,
+    decode_fact,
+    encode_fact,
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Scope
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 from hivemind.store import Store, log, shared
 from hivemind.store.projector import OWNERS
 from tests.searching import examples
@@ -123,14 +123,14 @@ facts: st.SearchStrategy[Fact] = st.one_of(
         MemoriesRecalled,
         query=texts,
         shown=st.builds(
-            Shown, memory_id=memory_ids, rank=st.just(1), score=st.just(0.5), tokens=st.just(3), why=texts
+            ShownMemory, memory_id=memory_ids, rank=st.just(1), score=st.just(0.5), tokens=st.just(3), why=texts
         ).map(lambda line: (line,)),
     ),
     st.builds(
         ObservationMade,
         agent=st.just("codex"),
         session_id=labels,
-        seen=st.sampled_from(Seen),
+        seen=st.sampled_from(ObservationKind),
         directory=labels,
         text=texts,
     ),
@@ -198,14 +198,14 @@ def tables(store: Store) -> dict[str, list[object]]:
 
 @given(facts | erasures)
 def test_a_fact_is_read_back_as_it_was_written(fact: Fact) -> None:
-    assert decode(*encode(fact)) == fact
+    assert decode_fact(*encode_fact(fact)) == fact
 
 
 def test_a_fact_of_a_newer_program_is_kept_and_read_by_nobody() -> None:
-    unknown = decode("memory.dreamed", '{"memory_id": "x"}')
+    unknown = decode_fact("memory.dreamed", '{"memory_id": "x"}')
 
     assert unknown == UnknownFact(name="memory.dreamed", body='{"memory_id": "x"}')
-    assert encode(unknown) == ("memory.dreamed", '{"memory_id": "x"}')
+    assert encode_fact(unknown) == ("memory.dreamed", '{"memory_id": "x"}')
 
 
 @quick
@@ -233,11 +233,11 @@ def test_the_order_of_arrival_does_not_matter(history: list[Event], chance: rand
 @given(histories())
 def test_what_arrives_twice_is_recorded_once(history: list[Event]) -> None:
     with store_of(history) as store:
-        before, entries = tables(store), log.end(store.db)
+        before, entries = tables(store), log.last_position(store.db)
 
         assert store.record(history) == []
 
-        assert (tables(store), log.end(store.db)) == (before, entries)
+        assert (tables(store), log.last_position(store.db)) == (before, entries)
 
 
 @quick
@@ -252,15 +252,15 @@ def test_the_chain_verifies_also_after_erasing(history: list[Event]) -> None:
 def test_what_is_shared_means_the_same_wherever_it_is_taken_in(history: list[Event]) -> None:
     of_the_team = [replace(event, scope=Scope.TEAM) for event in history]
     with store_of(of_the_team) as one, store_of([]) as other:
-        entries = shared.of_chain(one.db, one.chain, 0, 100)
+        entries = shared.read_chain(one.db, one.chain, 0, 100)
 
-        other.take_in(entries[:5])
-        other.take_in(entries)
+        other.append_received(entries[:5])
+        other.append_received(entries)
 
         assert len(entries) == len(history)
         assert tables(one) == tables(other)
         assert (log.verify(one.db), log.verify(other.db)) == ([], [])
-        assert other.take_in(entries) == []
+        assert other.append_received(entries) == []
 
 
 REMEMBERED = [

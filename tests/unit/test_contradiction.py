@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind.model.contradiction import find_conflict
-from hivemind.model.statements import search_terms, statements
-from hivemind.model.values import normalised, value
+from hivemind.model.statements import parse_statements, search_terms
+from hivemind.model.values import digest_value, normalise
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_a_service_uses_beside_something_else_is_only_a_possible_conflict()
 def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
     assert find_conflict(one, one) is None
     find_conflict(one, other)
-    search_terms(statements(one))
+    search_terms(parse_statements(one))
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
     ],
 )
 def test_a_value_is_the_same_in_every_disguise(disguise: str) -> None:
-    assert value(disguise, b"secret") == value("Deploys run on Fridays", b"secret")
+    assert digest_value(disguise, b"secret") == digest_value("Deploys run on Fridays", b"secret")
 
 
 def test_different_values_stay_different() -> None:
     texts = ["Coverage > 80%", "Coverage < 80%", "we use C", "we use C++", "we use C#", "port 8080", "port 80 80"]
 
-    assert len({normalised(text) for text in texts}) == len(texts)
-    assert value("x", b"one") != value("x", b"two")
+    assert len({normalise(text) for text in texts}) == len(texts)
+    assert digest_value("x", b"one") != digest_value("x", b"two")

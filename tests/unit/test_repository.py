@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.codebase.repository import identify, normalised
+from hivemind.codebase.repository import identify, normalise_remote
 from tests.conftest import git
 
 Make = Callable[..., Path]
@@ -24,13 +24,13 @@ Make = Callable[..., Path]
     ],
 )
 def test_every_way_of_writing_a_remote_names_one_repository(written: str) -> None:
-    assert normalised(written) == "github.com/acme/api"
+    assert normalise_remote(written) == "github.com/acme/api"
 
 
 def test_remotes_that_differ_stay_apart() -> None:
-    assert normalised("git@github.com:acme/api") != normalised("git@gitlab.com:acme/api")
-    assert normalised("/srv/git/api.git") == "/srv/git/api"
-    assert normalised("file:///srv/git/api.git") == "/srv/git/api"
+    assert normalise_remote("git@github.com:acme/api") != normalise_remote("git@gitlab.com:acme/api")
+    assert normalise_remote("/srv/git/api.git") == "/srv/git/api"
+    assert normalise_remote("file:///srv/git/api.git") == "/srv/git/api"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_remotes_that_differ_stay_apart() -> None:
     ],
 )
 def test_the_default_port_of_each_way_is_no_port(written: str) -> None:
-    assert normalised(written) == "git.acme.org/Team/API"
+    assert normalise_remote(written) == "git.acme.org/Team/API"
 
 
 def test_ports_count() -> None:
@@ -59,17 +59,17 @@ def test_ports_count() -> None:
         "https://h:22/x/y",
     ]
 
-    assert len({normalised(one) for one in ports}) == len(ports)
-    assert normalised("ssh://git@h:2222/x/y") == normalised("ssh://ada@H:2222/x/y.git") == "h:2222/x/y"
-    assert normalised("ssh://git@[::1]:2222/x/y") != normalised("ssh://git@[::1]:3333/x/y")
+    assert len({normalise_remote(one) for one in ports}) == len(ports)
+    assert normalise_remote("ssh://git@h:2222/x/y") == normalise_remote("ssh://ada@H:2222/x/y.git") == "h:2222/x/y"
+    assert normalise_remote("ssh://git@[::1]:2222/x/y") != normalise_remote("ssh://git@[::1]:3333/x/y")
 
 
 def test_letter_case_is_ignored_only_where_the_host_ignores_it() -> None:
     for host in ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org"):
-        assert normalised(f"https://{host}/Acme/API") == normalised(f"git@{host}:acme/api.git")
-    assert normalised("https://git.acme.org/Acme/API") != normalised("https://git.acme.org/acme/api")
-    assert normalised("https://GitHub.com/acme/api") == normalised("https://github.com/acme/api")
-    assert normalised("https://Git.Acme.org/acme/api") == normalised("https://git.acme.org/acme/api")
+        assert normalise_remote(f"https://{host}/Acme/API") == normalise_remote(f"git@{host}:acme/api.git")
+    assert normalise_remote("https://git.acme.org/Acme/API") != normalise_remote("https://git.acme.org/acme/api")
+    assert normalise_remote("https://GitHub.com/acme/api") == normalise_remote("https://github.com/acme/api")
+    assert normalise_remote("https://Git.Acme.org/acme/api") == normalise_remote("https://git.acme.org/acme/api")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_letter_case_is_ignored_only_where_the_host_ignores_it() -> None:
                 "file://localhost/srv/git/API"]
 )  # fmt: skip
 def test_every_way_of_writing_a_path_names_one_place(written: str) -> None:
-    assert normalised(written) == "/srv/git/API"
+    assert normalise_remote(written) == "/srv/git/API"
 
 
 def test_the_mark_of_a_tree_stays_when_its_remote_changes_and_no_other_tree_has_it(

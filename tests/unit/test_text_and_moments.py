@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.text import LONGEST_TEXT, checked, checked_label, first_line, neutral, tags
-from hivemind.model.words import LONGEST, code_words, passages, phrases, terms
+from hivemind.model.text import MAX_TEXT_BYTES, first_line, neutralise, parse_tags, validate_label, validate_text
+from hivemind.model.words import (
+    MAX_PASSAGE_CHARACTERS,
+    extract_phrases,
+    extract_terms,
+    split_identifiers,
+    split_passages,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -23,27 +29,27 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
         ("a\ud800b", "not valid Unicode"),
         ("a\x1b[2Jb", "control character U+001B"),
         ("a\x9bb", "control character U+009B"),
-        ("x" * (LONGEST_TEXT + 1), "the limit is 65,536"),
+        ("x" * (MAX_TEXT_BYTES + 1), "the limit is 65,536"),
     ],
 )
 def test_text_that_cannot_be_kept_is_refused_with_a_reason(text: str, complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint.replace("+", r"\+")):
-        checked(text)
+        validate_text(text)
 
 
 def test_ordinary_text_is_kept_as_it_is() -> None:
-    assert checked("  tabs\tand\r\nlines, ünïcode, 日本, 👩‍💻 ") == "tabs\tand\nlines, ünïcode, 日本, 👩‍💻"
-    assert checked("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
+    assert validate_text("  tabs\tand\r\nlines, ünïcode, 日本, 👩‍💻 ") == "tabs\tand\nlines, ünïcode, 日本, 👩‍💻"
+    assert validate_text("x" * MAX_TEXT_BYTES) == "x" * MAX_TEXT_BYTES
 
 
 def test_a_label_is_one_line() -> None:
     with pytest.raises(InvalidInput, match="several lines"):
-        checked_label("two\nlines", "the subject")
-    assert checked_label("deploy-target", "the subject") == "deploy-target"
+        validate_label("two\nlines", "the subject")
+    assert validate_label("deploy-target", "the subject") == "deploy-target"
 
 
 def test_tags_are_lower_case_and_come_once() -> None:
-    assert tags("Auth, bug-fix ,auth,,Clerk") == ("auth", "bug-fix", "clerk")
+    assert parse_tags("Auth, bug-fix ,auth,,Clerk") == ("auth", "bug-fix", "clerk")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,7 @@ def test_tags_are_lower_case_and_come_once() -> None:
     ],
 )
 def test_what_a_terminal_would_obey_or_hide_is_made_harmless(hostile: str, shown: str) -> None:
-    assert neutral(hostile) == shown
+    assert neutralise(hostile) == shown
 
 
 @pytest.mark.parametrize(
@@ -73,12 +79,12 @@ def test_what_a_terminal_would_obey_or_hide_is_made_harmless(hostile: str, shown
     ],
 )
 def test_honest_text_is_shown_as_it_is(honest: str) -> None:
-    assert neutral(honest) == honest
+    assert neutralise(honest) == honest
 
 
 @given(st.text())
 def test_making_text_harmless_twice_changes_nothing_more(text: str) -> None:
-    assert neutral(neutral(text)) == neutral(text)
+    assert neutralise(neutralise(text)) == neutralise(text)
 
 
 def test_dates_and_spans_are_read_as_people_write_them() -> None:
@@ -86,7 +92,7 @@ def test_dates_and_spans_are_read_as_people_write_them() -> None:
     assert moments.parse_past("2w", NOW) == "2026-02-15T12:00:00.000000Z"
     assert moments.parse_date("2026-03-01") == "2026-03-01T00:00:00.000000Z"
     assert moments.parse_date("2026-03-01T14:00+02:00") == "2026-03-01T12:00:00.000000Z"
-    assert moments.end_of_day("2026-03-01") == "2026-03-01T23:59:59.999999Z"
+    assert moments.parse_end_of_day("2026-03-01") == "2026-03-01T23:59:59.999999Z"
 
 
 @pytest.mark.parametrize("absurd", ["soon", "0001-01-01", "9999-12-31", "99999y", "2026-13-01", "-3d", ""])
@@ -96,29 +102,29 @@ def test_an_absurd_date_is_refused(absurd: str) -> None:
 
 
 def test_identifiers_are_words_whole_and_in_parts() -> None:
-    assert code_words("call getUserById in auth/http_client.py") == (
+    assert split_identifiers("call getUserById in auth/http_client.py") == (
         "getuserbyid get user by id httpclient http client"
     )
-    assert "httpserver" in code_words("HTTPServer")
+    assert "httpserver" in split_identifiers("HTTPServer")
 
 
 def test_a_question_is_asked_by_its_telling_words() -> None:
-    assert terms("How do we deploy the API?") == ["deploy", "api"]
-    assert terms("what is it") == ["what", "is", "it"]
-    assert phrases('the "exact words" please') == ["exact words"]
+    assert extract_terms("How do we deploy the API?") == ["deploy", "api"]
+    assert extract_terms("what is it") == ["what", "is", "it"]
+    assert extract_phrases('the "exact words" please') == ["exact words"]
 
 
 @given(st.text(alphabet=st.sampled_from("ab .\n"), min_size=1, max_size=6000))
 def test_passages_hold_the_whole_text_in_bounded_pieces(text: str) -> None:
-    pieces = passages(text)
+    pieces = split_passages(text)
 
-    assert all(len(piece) <= LONGEST for piece in pieces)
+    assert all(len(piece) <= MAX_PASSAGE_CHARACTERS for piece in pieces)
     assert set("".join(pieces)) >= set(text.strip()) - {" ", "\n"}
 
 
 def test_a_fact_in_a_long_text_is_in_some_passage() -> None:
     filler = "Nothing to see in this sentence. " * 200
-    pieces = passages(filler + "The launch code is opal. " + filler)
+    pieces = split_passages(filler + "The launch code is opal. " + filler)
 
     assert len(pieces) > 3
     assert any("launch code is opal" in piece for piece in pieces)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind.recall.weights import Weights, installed
-from hivemind.recall.wordpieces import LONGEST_WORD, WordPieces, words
+from hivemind.recall.weights import Weights, find_weights
+from hivemind.recall.wordpieces import LONGEST_WORD_CHARACTERS, Tokenizer, split_words
 
 REFERENCE = [
     ("", ""),
@@ -112,45 +112,45 @@ REFERENCE = [
 
 
 @pytest.fixture(scope="module")
-def pieces() -> WordPieces:
-    vocabulary = Weights.read(installed()).vocabulary
-    return WordPieces(vocabulary["vocab"], vocabulary["merges"])
+def pieces() -> Tokenizer:
+    vocabulary = Weights.read(find_weights()).vocabulary
+    return Tokenizer(vocabulary["vocab"], vocabulary["merges"])
 
 
 @pytest.mark.parametrize(("text", "ids"), REFERENCE)
-def test_a_text_has_the_pieces_the_model_was_trained_with(pieces: WordPieces, text: str, ids: str) -> None:
-    found = pieces.ids(text, limit=512)
+def test_a_text_has_the_pieces_the_model_was_trained_with(pieces: Tokenizer, text: str, ids: str) -> None:
+    found = pieces.encode(text, limit=512)
 
     assert found == [int(number) for number in ids.split()]
 
 
-def test_a_text_in_the_shape_of_a_marker_is_plain_text(pieces: WordPieces) -> None:
+def test_a_text_in_the_shape_of_a_marker_is_plain_text(pieces: Tokenizer) -> None:
     markers = {0, 1, 2, 3, 50264}
 
-    found = pieces.ids("<s> <pad> </s> <unk> <mask>", limit=512)
+    found = pieces.encode("<s> <pad> </s> <unk> <mask>", limit=512)
 
     assert len(found) > 5
     assert not markers & set(found)
 
 
-def test_the_limit_keeps_the_beginning(pieces: WordPieces) -> None:
-    whole = pieces.ids("one two three four", limit=512)
+def test_the_limit_keeps_the_beginning(pieces: Tokenizer) -> None:
+    whole = pieces.encode("one two three four", limit=512)
 
-    cut = pieces.ids("one two three four", limit=3)
+    cut = pieces.encode("one two three four", limit=3)
 
     assert len(whole) == 4
     assert cut == whole[:3]
 
 
-def test_half_a_surrogate_pair_is_read_as_a_question_mark(pieces: WordPieces) -> None:
-    assert pieces.ids("a \ud83d b", limit=512) == pieces.ids("a ? b", limit=512)
+def test_half_a_surrogate_pair_is_read_as_a_question_mark(pieces: Tokenizer) -> None:
+    assert pieces.encode("a \ud83d b", limit=512) == pieces.encode("a ? b", limit=512)
 
 
 @given(st.text())
 def test_cutting_into_words_loses_nothing(text: str) -> None:
-    assert "".join(words(text)) == text
+    assert "".join(split_words(text)) == text
 
 
-@given(st.characters(), st.integers(0, 3 * LONGEST_WORD))
+@given(st.characters(), st.integers(0, 3 * LONGEST_WORD_CHARACTERS))
 def test_no_word_is_longer_than_can_be_merged_quickly(character: str, times: int) -> None:
-    assert all(len(word) <= LONGEST_WORD for word in words(character * times))
+    assert all(len(word) <= LONGEST_WORD_CHARACTERS for word in split_words(character * times))

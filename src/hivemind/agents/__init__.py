@@ -6,7 +6,13 @@ alone would take the hook longer than its work.
 
 from __future__ import annotations
 
-from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, calling, connected, who_calls
+from hivemind.agents.callers import (
+    CONTEXT_EVENTS,
+    ONCE_PER_SESSION_EVENTS,
+    detect_agent,
+    identify_client,
+    identify_hook_agent,
+)
 from hivemind.errors import InvalidInput, did_you_mean
 
 TYPE_CHECKING = False
@@ -14,10 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from hivemind.agents.asking import Asked
+    from hivemind.agents.asking import HookRequest
     from hivemind.agents.base import Agent
 
-__all__ = ["ANSWERED", "ANSWERED_ONCE", "NAMES", "asked", "calling", "connected", "of", "who_calls"]
+__all__ = [
+    "CONTEXT_EVENTS",
+    "NAMES",
+    "ONCE_PER_SESSION_EVENTS",
+    "detect_agent",
+    "get_agent",
+    "identify_client",
+    "identify_hook_agent",
+    "parse_request",
+]
 
 NAMES = (
     *("claude-code", "codex", "cursor", "windsurf", "gemini", "copilot"),
@@ -25,7 +40,7 @@ NAMES = (
 )
 
 
-def of(name: str) -> Agent:
+def get_agent(name: str) -> Agent:
     """Return the agent of this name."""
     if name not in NAMES:
         suggestion = did_you_mean(name, NAMES) or f" Supported are: {', '.join(NAMES)}."
@@ -35,9 +50,9 @@ def of(name: str) -> Agent:
     return agent
 
 
-def asked(name: str, event: str, payload: Mapping[str, Any]) -> Asked:
+def parse_request(name: str, event: str, payload: Mapping[str, Any]) -> HookRequest:
     """Return session, directory and prompt of a hook payload."""
-    request: Asked = _import_module("asking").asked(of(name).decode(event, payload, ""), payload)
+    request: HookRequest = _import_module("asking").parse_request(get_agent(name).decode(event, payload, ""), payload)
     return request
 
 

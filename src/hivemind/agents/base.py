@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from hivemind.agents.pieces import Launch, Piece, Place
+from hivemind.agents.pieces import InstallTarget, Launch, Piece
 from hivemind.model import moments
-from hivemind.model.session import LONGEST_RAW, Observation, Skipped
+from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.model.untrusted import (
     BYTE_ORDER_MARK,
-    LONGEST_LINE,
+    MAX_LINE_BYTES,
     Line,
-    bounded_lines,
     parse_json,
     parse_json_prefix,
+    read_lines,
 )
 
-Observations = Iterator[Observation | Skipped]
+Observations = Iterator[Observation | SkippedInput]
 """Observations in order, and a ``Skipped`` for what could not be read. Known but unneeded events yield neither."""
 
 Payload = Mapping[str, Any]
@@ -55,7 +55,7 @@ class Agent(Protocol):
     def reply(self, event: str, context: str) -> str:
         """Return what the hook must print to give the model this context; empty if the event takes none."""
 
-    def build_pieces(self, target: Place, launch: Launch) -> tuple[Piece, ...]:
+    def build_pieces(self, target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         """Return every change to configuration files that connects the agent."""
 
     def read_transcript(self, path: Path) -> Observations:
@@ -76,8 +76,8 @@ def parse_timestamp(stamp: Any, default: str = "") -> str:
     """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
         if isinstance(stamp, int | float):
-            return moments.written(datetime.fromtimestamp(stamp / 1000, UTC))
-        return moments.written(datetime.fromisoformat(stamp)) if stamp else default
+            return moments.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
+        return moments.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default
     except (ValueError, TypeError, OverflowError, OSError):
         return default
 
@@ -136,7 +136,7 @@ def extract_text(value: Any) -> str:
     return ""
 
 
-def read_objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
+def read_objects(path: Path) -> Iterator[dict[str, Any] | SkippedInput]:
     """Read the JSON objects of a JSONL file."""
     for _, value in _read_objects(path):
         yield value
@@ -145,7 +145,7 @@ def read_objects(path: Path) -> Iterator[dict[str, Any] | Skipped]:
 def decode_lines(path: Path, decode: Callable[[dict[str, Any]], Observations]) -> Observations:
     """Decode each object of a JSONL file; an object that cannot be decoded is skipped."""
     for line, value in _read_objects(path):
-        if isinstance(value, Skipped):
+        if isinstance(value, SkippedInput):
             yield value
             continue
         try:
@@ -154,30 +154,32 @@ def decode_lines(path: Path, decode: Callable[[dict[str, Any]], Observations]) -
             yield _skip(line, f"unexpected content: {type(error).__name__}: {error}")
 
 
-def read_json_file(path: Path, list_key: str = "") -> dict[str, Any] | Skipped:
+def read_json_file(path: Path, list_key: str = "") -> dict[str, Any] | SkippedInput:
     """Read a file that is one JSON object; a list becomes an object with that list under ``list_key``."""
     if path.stat().st_size > MAX_FILE_BYTES:
-        return Skipped(reason=f"file too long: more than {MAX_FILE_BYTES:,} bytes")
+        return SkippedInput(reason=f"file too long: more than {MAX_FILE_BYTES:,} bytes")
     text = path.read_text("utf-8", errors="replace")
     try:
         value = parse_json(text)
     except ValueError as error:
-        return Skipped(reason=str(error), raw=text[:LONGEST_RAW])
+        return SkippedInput(reason=str(error), raw=text[:MAX_RAW_CHARACTERS])
     if list_key and isinstance(value, list):
         return {list_key: value}
-    return value if isinstance(value, dict) else Skipped(reason=f"expected an object, got a {type(value).__name__}")
+    return (
+        value if isinstance(value, dict) else SkippedInput(reason=f"expected an object, got a {type(value).__name__}")
+    )
 
 
-def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | Skipped]]:
+def _read_objects(path: Path) -> Iterator[tuple[Line, dict[str, Any] | SkippedInput]]:
     with path.open("rb") as file:
-        for line in bounded_lines(file):
+        for line in read_lines(file):
             if line.is_cut:
-                yield line, _skip(line, f"line too long: more than {LONGEST_LINE:,} bytes")
+                yield line, _skip(line, f"line too long: more than {MAX_LINE_BYTES:,} bytes")
             else:
                 yield from ((line, value) for value in _parse_line(line))
 
 
-def _parse_line(line: Line) -> Iterator[dict[str, Any] | Skipped]:
+def _parse_line(line: Line) -> Iterator[dict[str, Any] | SkippedInput]:
     # A line can hold two objects, where an agent left out the line break between them.
     text = line.content.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).strip()
     start = 0
@@ -195,10 +197,10 @@ def _parse_line(line: Line) -> Iterator[dict[str, Any] | Skipped]:
         start = space.end() if space else end
 
 
-def _skip(line: Line, reason: str) -> Skipped:
+def _skip(line: Line, reason: str) -> SkippedInput:
     # A character takes at most four bytes in UTF-8.
-    raw = line.content[: 4 * LONGEST_RAW].decode("utf-8", "replace")
-    return Skipped(reason=reason, where=f"line {line.number}", raw=raw[:LONGEST_RAW])
+    raw = line.content[: 4 * MAX_RAW_CHARACTERS].decode("utf-8", "replace")
+    return SkippedInput(reason=reason, where=f"line {line.number}", raw=raw[:MAX_RAW_CHARACTERS])
 
 
 def make_reply(answers: Mapping[str, str], format_context: Callable[[str, str], Any]) -> Callable[[str, str], str]:
@@ -208,7 +210,7 @@ def make_reply(answers: Mapping[str, str], format_context: Callable[[str, str], 
 
 def skip_transcript(path: Path) -> Observations:
     """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
-    yield Skipped(reason="transcripts of this agent are not read")
+    yield SkippedInput(reason="transcripts of this agent are not read")
 
 
 INJECTED_TAGS = (
@@ -230,7 +232,7 @@ WRAPPER_TAG = re.compile(r"</?(?:user_input|user_query|untrusted_context)(?:\s[^
 GUIDANCE = re.compile(r'\n\nTool "[^"\n]*" succeeded\. Additional guidance from postToolUse hooks:\n')
 
 
-def clean(text: str) -> str:
+def strip_injected(text: str) -> str:
     """Return the text without injected blocks, so that memories we injected are not learned again."""
     parts, position, unclosed_tags = [], 0, set()
     for opening in INJECTED_OPENING.finditer(text):

@@ -41,24 +41,24 @@ CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
 }
 """A word in the client name that an agent sends to an MCP server, and the agent."""
 
-ANSWERED = {
+CONTEXT_EVENTS = {
     *("SessionStart", "UserPromptSubmit", "BeforeAgent", "PreToolUse", "sessionStart", "userPromptSubmitted"),
     *("beforeSubmitPrompt", "session.created", "session.resumed", "session.compacted", "chat.message"),
 }
 """Events at which some agent accepts context; a hook at any other event can exit without loading the application."""
 
-ANSWERED_ONCE = {"PreToolUse"}
+ONCE_PER_SESSION_EVENTS = {"PreToolUse"}
 """Those of them that come at every step and are answered only once in a session."""
 
 
-ENDED = {
+END_EVENTS = {
     *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),
     *("TaskComplete", "TaskError", "TaskCancel", "session.idle"),
 }
 """Events at which an agent stops working, so that the store can sync with its hub."""
 
 
-def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
+def detect_agent(environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the agent and session that run this process, or None if a person does."""
     for sign, agent, session in SIGNS:
         if environ.get(sign):
@@ -66,7 +66,7 @@ def calling(environ: Mapping[str, str]) -> tuple[str, str] | None:
     return None
 
 
-def who_calls(installed_for: str, environ: Mapping[str, str], payload: str) -> str:
+def identify_hook_agent(installed_for: str, environ: Mapping[str, str], payload: str) -> str:
     """Return the agent that runs a hook, which may not be the one it was installed for.
 
     Other agents read the settings of Claude Code, and only those. An agent started from another's shell inherits that
@@ -84,12 +84,12 @@ def who_calls(installed_for: str, environ: Mapping[str, str], payload: str) -> s
     return "codex" if is_codex and not environ.get("CLAUDECODE") else installed_for
 
 
-def connected(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) -> tuple[str, str]:
+def identify_client(client: str, environ: Mapping[str, str], meta: Mapping[str, Any]) -> tuple[str, str]:
     """Return the agent and session of an MCP client; an unknown client keeps the name it sent.
 
     The client's name goes before the environment: an agent started from another's shell inherits its variables.
     """
-    caller = calling(environ)
+    caller = detect_agent(environ)
     agent_by_name = next((agent for word, agent in CLIENTS.items() if word in client.lower()), "")
     agent = agent_by_name or (caller[0] if caller else "") or client or "agent"
     metadata = meta.get("x-codex-turn-metadata")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hivemind.agents.base import clean, get_text, parse_object, split_names
+from hivemind.agents.base import get_text, parse_object, split_names, strip_injected
 
 SHELL_TOOLS = split_names(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
@@ -47,7 +47,7 @@ def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = Fa
     """Return the fields of the observations of a call: one, and one more for each further file it changed."""
     fields = parse_object(arguments)
     command = _get_command(fields) if tool.lower() in SHELL_TOOLS else ""
-    output = clean(_get_output(result))
+    output = strip_injected(_get_output(result))
     exit_code = _get_exit_code(result, output, is_error=is_error) if command else None
     call = {
         "tool": tool,
@@ -63,7 +63,7 @@ def describe_call(tool: str, arguments: Any, result: Any, *, is_error: bool = Fa
     return [call | (edits[0] if edits else {}), *({"tool": tool, **edit} for edit in edits[1:])]
 
 
-def git_name(content: Any) -> str:
+def hash_blob(content: Any) -> str:
     """Return git's blob hash of this text, so that an edit can be matched to a commit."""
     if not isinstance(content, str):
         return ""
@@ -93,7 +93,7 @@ def _make_edit(file: str, before: Any, after: Any, diff: str | None = None) -> d
     """Return an edit, given the whole file before and after, as far as they are known, or its diff."""
     if diff is None:
         diff = _make_diff(file, before or "", after or "")
-    return {"file": file, "diff": diff, "before": git_name(before), "after": git_name(after)}
+    return {"file": file, "diff": diff, "before": hash_blob(before), "after": hash_blob(after)}
 
 
 def _build_replacement_edit(file: str, original: Any, fields: dict[str, Any]) -> dict[str, Any]:

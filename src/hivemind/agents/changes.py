@@ -13,7 +13,7 @@ EXECUTABLE_MODE = 0o755
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """The content of a file before and after a change; None if the file does not exist."""
 
     path: Path
@@ -25,7 +25,7 @@ class Change:
     """What the change adds or removes: server, hooks, instructions, trust."""
 
 
-def on_disk(path: Path) -> str | None:
+def read_file(path: Path) -> str | None:
     """Return the content of a file with its line endings unchanged, or None if there is no file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -36,7 +36,7 @@ def on_disk(path: Path) -> str | None:
         raise InvalidInput(f"{path} is not UTF-8 text, so nothing was changed; convert it and try again") from None
 
 
-def shown(change: Change) -> str:
+def render_diff(change: FileChange) -> str:
     """Return the change as a unified diff."""
     name = str(change.path)
     old, new = (change.before or "").splitlines(), (change.after or "").splitlines()
@@ -44,12 +44,12 @@ def shown(change: Change) -> str:
     return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
 
-def apply(changes: Iterable[Change]) -> None:
+def apply(changes: Iterable[FileChange]) -> None:
     """Write the changes; refuse if a file has changed since they were planned."""
     pending = list(changes)
     # All files are checked before the first is written, so that a conflict changes nothing.
     for change in pending:
-        if on_disk(change.path) != change.before:
+        if read_file(change.path) != change.before:
             raise Refused(f"{change.path} was changed by another program; run the command again")
     for change in pending:
         if change.after is None:

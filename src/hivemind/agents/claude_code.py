@@ -7,9 +7,9 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
-from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "claude-code"
 TITLE = "Claude Code"
@@ -35,7 +35,7 @@ decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, always loaded so that the model need not search for its tools, and the hooks."""
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     return (
@@ -62,7 +62,7 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
             result = (not is_error and line.get("toolUseResult")) or block.get("content")
             yield from observe_call(step, own_id, get_text(call, "name"), call.get("input"), result, is_error=is_error)
     elif kind not in UNUSED:
-        yield Skipped(reason=f"a line of type {kind!r}")
+        yield SkippedInput(reason=f"a line of type {kind!r}")
 
 
 def _decode_message(step: StepContext, turn: str, line: dict[str, Any], content: list[dict[str, Any]]) -> Observations:
@@ -72,6 +72,6 @@ def _decode_message(step: StepContext, turn: str, line: dict[str, Any], content:
         for block in text_blocks:
             yield from observe_reply(step, turn, extract_text(block))
     elif line.get("isCompactSummary"):
-        yield observe(step, Seen.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
+        yield observe(step, ObservationKind.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
     elif not line.get("isMeta") and not COMMAND_OUTPUT.match(message_text):
         yield from observe_prompt(step, get_text(line, "promptId", "uuid"), message_text)

@@ -7,7 +7,15 @@ of commands for each event.
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.base import Observations, Payload, clean, get_text, make_reply, parse_timestamp, split_names
+from hivemind.agents.base import (
+    Observations,
+    Payload,
+    get_text,
+    make_reply,
+    parse_timestamp,
+    split_names,
+    strip_injected,
+)
 from hivemind.agents.pieces import Hooks, Launch
 from hivemind.agents.steps import (
     StepContext,
@@ -18,7 +26,7 @@ from hivemind.agents.steps import (
     observe_reply,
     observe_start,
 )
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 UNUSED = split_names(
     "PreToolUse PostToolBatch Notification MessageDisplay PreCompact SubagentStart PermissionRequest "
@@ -45,7 +53,7 @@ def decode(agent: str, event: str, payload: Payload, at: str) -> Observations:
     turn, last_message = get_text(payload, "prompt_id", "turn_id"), get_text(payload, "last_assistant_message")
     match name:
         case _ if not session:
-            yield Skipped(reason=f"{name} has no session id")
+            yield SkippedInput(reason=f"{name} has no session id")
         case "SessionStart":
             yield observe_start(step, get_text(payload, "source"))
         case "UserPromptSubmit":
@@ -61,13 +69,13 @@ def decode(agent: str, event: str, payload: Payload, at: str) -> Observations:
             # Forks that Claude Code starts by itself, as for /compact, have no type and are not recorded.
             if kind := payload.get("agent_type"):
                 own_id = f"{step.subagent} {turn or step.at}"
-                yield observe(step, Seen.SUBAGENT, own_id, text=clean(last_message), tool=str(kind))
+                yield observe(step, ObservationKind.SUBAGENT, own_id, text=strip_injected(last_message), tool=str(kind))
         case "PostCompact":
-            yield observe(step, Seen.COMPACTED, turn or step.at, text=get_text(payload, "compact_summary"))
+            yield observe(step, ObservationKind.COMPACTED, turn or step.at, text=get_text(payload, "compact_summary"))
         case "SessionEnd":
-            yield observe(step, Seen.ENDED, step.at, text=get_text(payload, "reason"))
+            yield observe(step, ObservationKind.ENDED, step.at, text=get_text(payload, "reason"))
         case _ if name not in UNUSED:
-            yield Skipped(reason=f"unknown event {name}")
+            yield SkippedInput(reason=f"unknown event {name}")
 
 
 def build_step(state: TranscriptState, line: Payload, model: str) -> StepContext:

@@ -17,9 +17,9 @@ from hivemind.agents.base import (
     make_reply,
     read_json_file,
 )
-from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, ServerEntry
+from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
 from hivemind.agents.steps import TranscriptState, observe_call, observe_prompt, observe_reply, observe_start
-from hivemind.model.session import Skipped
+from hivemind.model.session import SkippedInput
 
 NAME = "cline"
 TITLE = "Cline"
@@ -71,7 +71,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
 reply = make_reply(ANSWERS, lambda _, context: {"context": context})
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, for the CLI and each editor with the extension, and a script for each event."""
     programs = tuple(
         OwnFile(
@@ -97,7 +97,7 @@ def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
 def read_transcript(path: Path) -> Observations:
     """Read the observations of a session's messages."""
     transcript = read_json_file(path, list_key="messages")
-    if isinstance(transcript, Skipped):
+    if isinstance(transcript, SkippedInput):
         yield transcript
         return
     session = get_text(transcript, "sessionId") or path.parent.name
@@ -112,7 +112,7 @@ def read_transcript(path: Path) -> Observations:
         if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
             yield from _decode_message(state, message)
         else:
-            yield Skipped(reason="a message that is neither the user's nor the assistant's")
+            yield SkippedInput(reason="a message that is neither the user's nor the assistant's")
 
 
 def _decode_message(state: TranscriptState, message: dict[str, Any]) -> Observations:

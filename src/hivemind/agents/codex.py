@@ -20,8 +20,8 @@ from hivemind.agents.base import (
     get_text,
     split_names,
 )
-from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import SERVER, FileReader, Launch, Lines, Piece, Place
+from hivemind.agents.changes import read_file
+from hivemind.agents.pieces import SERVER, FileReader, InstallTarget, Launch, Lines, Piece
 from hivemind.agents.steps import (
     StepContext,
     TranscriptState,
@@ -32,7 +32,7 @@ from hivemind.agents.steps import (
     observe_start,
 )
 from hivemind.errors import InvalidInput
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "codex"
 TITLE = "Codex"
@@ -67,7 +67,7 @@ decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks, which Codex does not run until the user trusts them."""
     directory = target.root / ".codex"
     toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
@@ -79,18 +79,18 @@ def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
     )
 
 
-def are_trusted(target: Place) -> bool:
+def are_trusted(target: InstallTarget) -> bool:
     """Return whether Codex will run all of our hooks; it skips untrusted ones silently."""
     try:
-        config = tomllib.loads(on_disk(target.home / ".codex" / "config.toml") or "")
+        config = tomllib.loads(read_file(target.home / ".codex" / "config.toml") or "")
     except tomllib.TOMLDecodeError:
         return False
     state = get_object(get_object(config, "hooks"), "state")
     trusted_hashes = {key: entry.get("trusted_hash") for key, entry in state.items() if entry.get("enabled", True)}
-    return all(trusted_hashes.get(key) == hook_hash for key, hook_hash in _find_own_hooks(target, on_disk))
+    return all(trusted_hashes.get(key) == hook_hash for key, hook_hash in _find_own_hooks(target, read_file))
 
 
-def build_trust_pieces(target: Place, read: FileReader) -> tuple[Piece, ...]:
+def build_trust_pieces(target: InstallTarget, read: FileReader) -> tuple[Piece, ...]:
     """Return what marks our hooks as trusted; only for users who ask for it, as the review is theirs."""
     config = target.home / ".codex" / "config.toml"
     tables = (
@@ -115,7 +115,7 @@ def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -
     return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
-def _find_own_hooks(target: Place, read: FileReader) -> Iterator[tuple[str, str]]:
+def _find_own_hooks(target: InstallTarget, read: FileReader) -> Iterator[tuple[str, str]]:
     """Yield key and fingerprint of each of our hooks in hooks.json."""
     path = target.root / ".codex" / "hooks.json"
     try:
@@ -154,7 +154,7 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     state.turn = get_text(payload, "turn_id") or state.turn
     match kind:
         case _ if not isinstance(line.get("payload"), dict):
-            yield Skipped(reason=f"a line of type {line.get('type')!r} without a payload")
+            yield SkippedInput(reason=f"a line of type {line.get('type')!r} without a payload")
         case "session_meta":
             thread = get_text(payload, "id") or step.session
             session = get_text(payload, "session_id") or thread
@@ -167,13 +167,13 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
             directory, model = get_text(payload, "cwd") or step.directory, get_text(payload, "model") or step.model
             state.step = replace(state.step, directory=directory, model=model)
         case "compacted":
-            yield observe(step, Seen.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
+            yield observe(step, ObservationKind.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
         case "event_msg":
             yield from _decode_message(state, step, payload)
         case "response_item":
             yield from _decode_response_item(state, step, payload)
         case _ if kind not in UNUSED:
-            yield Skipped(reason=f"a line of type {kind!r}")
+            yield SkippedInput(reason=f"a line of type {kind!r}")
 
 
 def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
@@ -191,7 +191,7 @@ def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str
                 step, call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
             )
         case other if other not in UNUSED_MESSAGES:
-            yield Skipped(reason=f"a message of type {other!r}")
+            yield SkippedInput(reason=f"a message of type {other!r}")
 
 
 def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict[str, Any]) -> Observations:
@@ -235,7 +235,7 @@ def _decode_response_item(state: TranscriptState, step: StepContext, payload: di
                     step, call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
                 )
         case other if other not in UNUSED_ITEMS:
-            yield Skipped(reason=f"an item of type {other!r}")
+            yield SkippedInput(reason=f"an item of type {other!r}")
 
 
 def _split_report(output: Any) -> Any:

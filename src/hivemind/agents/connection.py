@@ -5,15 +5,15 @@ from pathlib import Path
 
 from hivemind import agents
 from hivemind.agents import codex
-from hivemind.agents.changes import on_disk
-from hivemind.agents.pieces import FileReader, Hooks, Launch, Place, Plan, plan_changes
+from hivemind.agents.changes import read_file
+from hivemind.agents.pieces import FileReader, Hooks, InstallPlan, InstallTarget, Launch, plan_changes
 from hivemind.errors import InvalidInput
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class ConnectionHealth:
     """Whether an agent is installed and how it is connected."""
 
     agent: str
@@ -32,9 +32,11 @@ def detect(home: Path) -> tuple[str, ...]:
     return tuple(name for name in agents.NAMES if _is_present(name, home))
 
 
-def install(name: str, target: Place, launch: Launch, *, trust: bool = False, read: FileReader = on_disk) -> Plan:
+def plan_install(
+    name: str, target: InstallTarget, launch: Launch, *, trust: bool = False, read: FileReader = read_file
+) -> InstallPlan:
     """Return the changes that connect an agent; ``trust`` also marks our hooks as trusted."""
-    pieces = agents.of(name).build_pieces(target, launch)
+    pieces = agents.get_agent(name).build_pieces(target, launch)
     plan = plan_changes(pieces, target, read)
     if name != codex.NAME or not (trust or plan.changes):
         return plan
@@ -46,19 +48,21 @@ def install(name: str, target: Place, launch: Launch, *, trust: bool = False, re
     return plan_changes((*pieces, *trust_pieces), target, read)
 
 
-def uninstall(name: str, target: Place, read: FileReader = on_disk) -> Plan:
+def plan_uninstall(name: str, target: InstallTarget, read: FileReader = read_file) -> InstallPlan:
     """Return the changes that remove all we added, whichever installation it ran."""
     trust_pieces = codex.build_trust_pieces(target, read) if name == codex.NAME else ()
-    return plan_changes((*agents.of(name).build_pieces(target, Launch()), *trust_pieces), target, read, remove=True)
+    return plan_changes(
+        (*agents.get_agent(name).build_pieces(target, Launch()), *trust_pieces), target, read, remove=True
+    )
 
 
-def health(name: str, target: Place) -> Health:
+def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
     """Check whether an agent is installed, connected, and will run our hooks."""
     is_installed: dict[str, bool] = {}
     missing: tuple[str, ...] = ()
     notes: list[str] = []
-    for piece in agents.of(name).build_pieces(target, Launch()):
-        text = on_disk(piece.path) or ""
+    for piece in agents.get_agent(name).build_pieces(target, Launch()):
+        text = read_file(piece.path) or ""
         try:
             is_installed[piece.what] = is_installed.get(piece.what, True) and piece.is_in(text)
             missing += piece.missing(text) if isinstance(piece, Hooks) else ()
@@ -66,7 +70,7 @@ def health(name: str, target: Place) -> Health:
             is_installed[piece.what] = False
             notes.append(f"{piece.path}: {problem}")
     is_trusted = codex.are_trusted(target) if name == codex.NAME and is_installed.get("hooks") else None
-    return Health(
+    return ConnectionHealth(
         agent=name,
         present=_is_present(name, target.home),
         server=is_installed.get("server", False),
@@ -78,4 +82,4 @@ def health(name: str, target: Place) -> Health:
 
 
 def _is_present(name: str, home: Path) -> bool:
-    return any((home / path).exists() for path in agents.of(name).HOMES)
+    return any((home / path).exists() for path in agents.get_agent(name).HOMES)

@@ -4,7 +4,7 @@ from functools import partial
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import skip_transcript
-from hivemind.agents.pieces import RULE, SERVER, Launch, OwnFile, Piece, Place, YamlItem
+from hivemind.agents.pieces import RULE, SERVER, InstallTarget, Launch, OwnFile, Piece, YamlItem
 
 NAME = "continue"
 TITLE = "Continue"
@@ -19,7 +19,7 @@ decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, the hooks and a rule; in a project the server has its own file."""
     directory = target.root / ".continue"
     servers = directory / "mcpServers" / "hivemind.yaml" if target.project else directory / "config.yaml"

@@ -21,7 +21,7 @@ from hivemind.agents.base import (
     parse_timestamp,
     split_names,
 )
-from hivemind.agents.pieces import Hooks, Launch, Piece, Place, ServerEntry
+from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.steps import (
     StepContext,
     TranscriptState,
@@ -31,7 +31,7 @@ from hivemind.agents.steps import (
     observe_reply,
     observe_start,
 )
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "copilot"
 TITLE = "Copilot CLI"
@@ -96,7 +96,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
 reply = make_reply(ANSWERS, lambda _, context: {"additionalContext": context})
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks in their own file."""
     server = {"type": "local", **launch.server_entry(tools=["*"])}
     timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
@@ -128,7 +128,7 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     )
     match kind:
         case _ if not isinstance(line.get("data"), dict):
-            yield Skipped(reason=f"a line of type {line.get('type')!r} without data")
+            yield SkippedInput(reason=f"a line of type {line.get('type')!r} without data")
         case "session.start":
             yield observe_start(step, "new")
         case "hook.start":
@@ -152,9 +152,9 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
         case "tool.execution_complete":
             yield from _decode_completed_call(state, step, data)
         case "session.compaction_complete":
-            yield observe(step, Seen.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
+            yield observe(step, ObservationKind.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
         case other if other not in UNUSED_LINES:
-            yield Skipped(reason=f"a line of type {other!r}")
+            yield SkippedInput(reason=f"a line of type {other!r}")
 
 
 def _decode_logged_hook(state: TranscriptState, step: StepContext, event: str, payload: dict[str, Any]) -> Observations:

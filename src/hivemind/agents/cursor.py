@@ -20,10 +20,10 @@ from hivemind.agents.base import (
     read_objects,
     split_names,
 )
-from hivemind.agents.pieces import Hooks, Launch, Piece, Place, ServerEntry
+from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply
 from hivemind.model import moments
-from hivemind.model.session import Skipped
+from hivemind.model.session import SkippedInput
 from hivemind.model.untrusted import parse_json
 
 NAME = "cursor"
@@ -88,7 +88,7 @@ def _parse_output(output: Any) -> Any:
 reply = make_reply(ANSWERS, lambda _, context: {"additional_context": context})
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, each in its own file."""
     directory = target.root / ".cursor"
     hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in EVENTS}
@@ -106,19 +106,19 @@ def read_transcript(path: Path) -> Observations:
     step = StepContext(
         agent=NAME,
         session=path.parent.parent.name if is_subagent else path.stem,
-        at=moments.written(modified_at),
+        at=moments.format_timestamp(modified_at),
         directory=_find_directory(path),
         subagent=path.stem if is_subagent else "",
     )
     pending_calls: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(read_objects(path), 1):
-        step = replace(step, at=moments.written(modified_at + timedelta(milliseconds=number)))
-        if isinstance(line, Skipped):
+        step = replace(step, at=moments.format_timestamp(modified_at + timedelta(milliseconds=number)))
+        if isinstance(line, SkippedInput):
             yield line
         elif line.get("role") in ("user", "assistant"):
             yield from _decode_line(step, number, line, pending_calls)
         elif line.get("type") != "turn_ended":
-            yield Skipped(reason=f"a line of type {line.get('type')!r}", where=f"line {number}")
+            yield SkippedInput(reason=f"a line of type {line.get('type')!r}", where=f"line {number}")
     yield from _flush_calls(step, pending_calls)
 
 
@@ -139,7 +139,7 @@ def _decode_line(
             case "thinking" | "redacted_thinking" | "tool_result":
                 continue
             case other:
-                yield Skipped(reason=f"a block of type {other!r}", where=f"line {number}")
+                yield SkippedInput(reason=f"a block of type {other!r}", where=f"line {number}")
 
 
 def _flush_calls(step: StepContext, pending_calls: dict[str, dict[str, Any]]) -> Observations:

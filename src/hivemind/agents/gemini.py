@@ -8,7 +8,6 @@ from hivemind.agents import claude_shape
 from hivemind.agents.base import (
     Observations,
     Payload,
-    clean,
     digest,
     extract_text,
     get_modified_time,
@@ -19,11 +18,12 @@ from hivemind.agents.base import (
     read_json_file,
     read_objects,
     split_names,
+    strip_injected,
 )
 from hivemind.agents.calls import describe_call
-from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply, observe_start
-from hivemind.model.session import Skipped
+from hivemind.model.session import SkippedInput
 
 NAME = "gemini"
 TITLE = "Gemini CLI"
@@ -61,7 +61,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
 reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json; Gemini runs neither in folders the user does not trust."""
     settings = target.root / ".gemini" / "settings.json"
     return (
@@ -87,7 +87,7 @@ def read_transcript(path: Path) -> Observations:
         message_text = extract_text(message.get("content") or message.get("parts") or "")
         match message.get("type") or message.get("role"):
             case "user":
-                if clean(message_text):
+                if strip_injected(message_text):
                     yield from observe_reply(step, "", "\n".join(replies))
                     replies.clear()
                     yield from observe_prompt(step, "", message_text)
@@ -98,22 +98,22 @@ def read_transcript(path: Path) -> Observations:
             case "info" | "error" | "warning":
                 continue
             case other:
-                yield Skipped(reason=f"a message of type {other!r}")
+                yield SkippedInput(reason=f"a message of type {other!r}")
     yield from observe_reply(step, "", "\n".join(replies))
 
 
-def _read_messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[Skipped]]:
+def _read_messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[SkippedInput]]:
     """Return header, messages and unreadable lines; a log repeats messages that grow, and can rewind to one."""
     header: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
-    skips: list[Skipped] = []
+    skips: list[SkippedInput] = []
     if path.suffix == ".json":
         content = read_json_file(path)
-        if isinstance(content, Skipped):
+        if isinstance(content, SkippedInput):
             return {}, [], [content]
         return content, get_objects(content, "messages") or get_objects(content, "history"), []
     for line in read_objects(path):
-        if isinstance(line, Skipped):
+        if isinstance(line, SkippedInput):
             skips.append(line)
         elif "$rewindTo" in line:
             back_to = str(line["$rewindTo"])
@@ -127,7 +127,7 @@ def _read_messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], li
         elif "sessionId" in line:
             header = line
         else:
-            skips.append(Skipped(reason=f"a line with {', '.join(sorted(line))[:80]}"))
+            skips.append(SkippedInput(reason=f"a line with {', '.join(sorted(line))[:80]}"))
     return header, list(messages.values()), skips
 
 

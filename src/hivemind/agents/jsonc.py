@@ -90,7 +90,7 @@ def append(text: str, path: KeyPath, value: Any) -> str:
     return f"{text[: last.end]}, {json.dumps(value, ensure_ascii=False)}{text[last.end :]}"
 
 
-def dropped(text: str, path: KeyPath) -> str:
+def remove(text: str, path: KeyPath) -> str:
     """Return the text without the value at the path and the containers created for it; empty if nothing is left."""
     if not path:
         return ""
@@ -103,7 +103,7 @@ def dropped(text: str, path: KeyPath) -> str:
         lead, tail = text[at + 1 : member.start], text[member.end : _find_end(text, at) - 1]
         # Only a space or line break before the member: we created this container, so it goes too.
         if lead and not lead.strip() and not tail.strip():
-            return dropped(text, path[:-1])
+            return remove(text, path[:-1])
         return text[: member.start] + text[member.end :]
     if index == 0 or (isinstance(member.key, str) and text[comma] == ","):
         before = len(text[: member.start].rstrip())

@@ -21,9 +21,9 @@ from hivemind.agents.base import (
     read_json_file,
     split_names,
 )
-from hivemind.agents.pieces import MARK, Launch, OwnFile, Piece, Place, ServerEntry
+from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
 from hivemind.agents.steps import StepContext, observe, observe_call, observe_prompt, observe_reply, observe_start
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "opencode"
 TITLE = "OpenCode"
@@ -90,7 +90,7 @@ def reply(event: str, context: str) -> str:
     return context if event in ANSWERS else ""
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, in the settings file that exists, and the plugin."""
     settings = target.project or (target.home / ".config" / "opencode")
     plugins = (target.project / ".opencode" if target.project else settings) / "plugins"
@@ -114,7 +114,7 @@ def read_transcript(path: Path) -> Observations:
         yield from _read_database(path)
         return
     content = read_json_file(path)
-    if isinstance(content, Skipped):
+    if isinstance(content, SkippedInput):
         yield content
     elif "messages" in content:
         messages = ((get_object(row, "info"), get_objects(row, "parts")) for row in get_objects(content, "messages"))
@@ -123,7 +123,7 @@ def read_transcript(path: Path) -> Observations:
     elif "id" in content and STORAGE in path.parts:
         yield from _decode_session(content, _read_files(path))
     else:
-        yield Skipped(reason="not an OpenCode session")
+        yield SkippedInput(reason="not an OpenCode session")
 
 
 def _read_database(path: Path) -> Observations:
@@ -131,7 +131,7 @@ def _read_database(path: Path) -> Observations:
         database = apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         sessions = list(database.execute("SELECT id, parent_id, directory, time_created FROM session ORDER BY id"))
     except apsw.Error as error:
-        yield Skipped(reason=f"not an OpenCode database: {error}")
+        yield SkippedInput(reason=f"not an OpenCode database: {error}")
         return
     for session, parent, directory, created_at in sessions:
         info = {"id": session, "parentID": parent, "directory": directory, "time": {"created": created_at}}
@@ -189,9 +189,9 @@ def _decode_part(step: StepContext, part: dict[str, Any], *, is_reply: bool) -> 
                 result = state.get("error") if is_error else state
                 yield from observe_call(step, call_id, tool, state.get("input"), result, is_error=is_error)
         case "compaction":
-            yield observe(step, Seen.COMPACTED, str(part.get("id")))
+            yield observe(step, ObservationKind.COMPACTED, str(part.get("id")))
         case other if other not in UNUSED_PARTS:
-            yield Skipped(reason=f"a part of type {other!r}")
+            yield SkippedInput(reason=f"a part of type {other!r}")
 
 
 def _get_prompt(parts: list[dict[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.changes import Change
+from hivemind.agents.changes import FileChange
 from hivemind.errors import InvalidInput
 
 SERVER = "hivemind"
@@ -35,7 +35,7 @@ FileReader = Callable[[Path], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class InstallTarget:
     """Where to connect an agent: for the user, or in one project."""
 
     home: Path
@@ -97,7 +97,7 @@ class ServerEntry(Piece):
 
     def remove_from(self, text: str) -> str:
         """Return the file's text without our server."""
-        return jsonc.dropped(text, (self.under, SERVER)) if self.is_in(text) else text
+        return jsonc.remove(text, (self.under, SERVER)) if self.is_in(text) else text
 
     def is_in(self, text: str) -> bool:
         """Return whether the file has a server of our name."""
@@ -130,7 +130,7 @@ class Hooks(Piece):
         for event in reversed(self.entries):
             index = self._index(text, event)
             if index is not None:
-                text = jsonc.dropped(text, ["hooks", event, index])
+                text = jsonc.remove(text, ["hooks", event, index])
         return "" if text == self._new_file_text else text
 
     def is_in(self, text: str) -> bool:
@@ -279,14 +279,16 @@ class YamlItem(Piece):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class InstallPlan:
     """The changes that connect or disconnect an agent, and notes for the user."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def plan_changes(pieces: Sequence[Piece], target: Place, read: FileReader, *, remove: bool = False) -> Plan:
+def plan_changes(
+    pieces: Sequence[Piece], target: InstallTarget, read: FileReader, *, remove: bool = False
+) -> InstallPlan:
     """Plan the changes that add or remove these pieces; files left empty are deleted."""
     before: dict[Path, str | None] = {}
     after: dict[Path, str] = {}
@@ -303,8 +305,8 @@ def plan_changes(pieces: Sequence[Piece], target: Place, read: FileReader, *, re
         if after[piece.path] != text:
             what.setdefault(piece.path, []).append(piece.what)
     changes = (
-        Change(path=path, before=before[path], after=text or None, root=target.root, what=tuple(what[path]))
+        FileChange(path=path, before=before[path], after=text or None, root=target.root, what=tuple(what[path]))
         for path, text in after.items()
         if text != (before[path] or "")
     )
-    return Plan(changes=tuple(changes), notes=tuple(notes))
+    return InstallPlan(changes=tuple(changes), notes=tuple(notes))

@@ -15,7 +15,7 @@ PLUGIN_PATH = "plugins/hivemind"
 DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
 
 
-def files(version: str) -> dict[str, str]:
+def render_files(version: str) -> dict[str, str]:
     """Return the files of the directory, by path."""
     launch = Launch()
     manifest = {"name": "hivemind", "version": version, "description": DESCRIPTION}

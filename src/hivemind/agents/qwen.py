@@ -6,9 +6,9 @@ from typing import Any
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Observations, decode_lines, extract_text, get_object, get_objects, get_text
-from hivemind.agents.pieces import Launch, Piece, Place, ServerEntry
+from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
-from hivemind.model.session import Seen, Skipped
+from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
 TITLE = "Qwen Code"
@@ -25,7 +25,7 @@ decode = partial(claude_shape.decode, NAME)
 reply = claude_shape.reply
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json."""
     settings = target.root / ".qwen" / "settings.json"
     return (
@@ -64,9 +64,11 @@ def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], 
             yield from _decode_results(state, step, get_object(line, "toolCallResult"), parts)
         case "system":
             if line.get("subtype") == "chat_compression" and state.turn:
-                yield observe(step, Seen.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary")))
+                yield observe(
+                    step, ObservationKind.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary"))
+                )
         case other:
-            yield Skipped(reason=f"a line of type {other!r}")
+            yield SkippedInput(reason=f"a line of type {other!r}")
 
 
 def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]) -> Observations:

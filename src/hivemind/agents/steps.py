@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Self
 
-from hivemind.agents.base import Payload, clean, digest, get_modified_time, parse_timestamp
+from hivemind.agents.base import Payload, digest, get_modified_time, parse_timestamp, strip_injected
 from hivemind.agents.calls import describe_call
-from hivemind.model.ids import SessionId, derived
-from hivemind.model.session import Observation, Seen
+from hivemind.model.ids import SessionId, derive_id
+from hivemind.model.session import Observation, ObservationKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +59,13 @@ class TranscriptState:
                 yield own_id, self.open_calls.pop(own_id, {}), block
 
 
-def observe(step: StepContext, kind: Seen, own_id: str, **fields: Any) -> Observation:
+def observe(step: StepContext, kind: ObservationKind, own_id: str, **fields: Any) -> Observation:
     """Return a step as an observation, with an id derived from the agent's own ids."""
     return Observation(
         agent=step.agent,
         session_id=SessionId(step.session),
         seen=kind,
-        source_id=derived(step.agent, step.session, kind, own_id),
+        source_id=derive_id(step.agent, step.session, kind, own_id),
         at=step.at,
         directory=step.directory,
         model=step.model,
@@ -77,30 +77,38 @@ def observe(step: StepContext, kind: Seen, own_id: str, **fields: Any) -> Observ
 def observe_start(step: StepContext, source: str) -> Observation:
     """Return the start of a session; a resumed one is told apart by source and time."""
     is_new = source in ("", "startup", "new")
-    return observe(step, Seen.STARTED, "start" if is_new else f"{source} {step.at}", text="" if is_new else source)
+    return observe(
+        step, ObservationKind.STARTED, "start" if is_new else f"{source} {step.at}", text="" if is_new else source
+    )
 
 
 def observe_prompt(step: StepContext, turn: str, prompt: str) -> Iterator[Observation]:
     """Yield a prompt; nothing if it is empty, as when an agent continues by itself."""
-    if text := clean(prompt):
-        yield observe(step, Seen.PROMPT, f"{turn} {digest(text)}", turn=turn, text=text)
+    if text := strip_injected(prompt):
+        yield observe(step, ObservationKind.PROMPT, f"{turn} {digest(text)}", turn=turn, text=text)
 
 
 def observe_reply(step: StepContext, turn: str, reply: str) -> Iterator[Observation]:
     """Yield a reply of the agent; a turn can have several."""
-    if text := clean(reply):
-        yield observe(step, Seen.REPLY, f"{turn} {digest(text)}", turn=turn, text=text)
+    if text := strip_injected(reply):
+        yield observe(step, ObservationKind.REPLY, f"{turn} {digest(text)}", turn=turn, text=text)
 
 
-def without_secrets(observation: Observation, redact: Callable[[str], str]) -> Observation:
+def redact_observation(observation: Observation, redact: Callable[[str], str]) -> Observation:
     """Return the observation with redacted text and the id that its hook gave it.
 
     A hook redacts before it hashes the text, so the id of an unredacted transcript line would differ.
     """
-    text = redact(observation.text) if observation.seen in (Seen.PROMPT, Seen.REPLY) else observation.text
+    text = (
+        redact(observation.text)
+        if observation.seen in (ObservationKind.PROMPT, ObservationKind.REPLY)
+        else observation.text
+    )
     if text == observation.text:
         return observation
-    own_id = derived(observation.agent, observation.session_id, observation.seen, f"{observation.turn} {digest(text)}")
+    own_id = derive_id(
+        observation.agent, observation.session_id, observation.seen, f"{observation.turn} {digest(text)}"
+    )
     return replace(observation, text=text, source_id=own_id)
 
 
@@ -112,4 +120,4 @@ def observe_call(
         if fields.get("file"):
             fields["file"] = str(PurePath(step.directory, fields["file"]))
         # The first file has the id of the call; further files of a patch need ids of their own.
-        yield observe(step, Seen.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)
+        yield observe(step, ObservationKind.TOOL, f"{call_id} {fields['file']}" if index else call_id, **fields)

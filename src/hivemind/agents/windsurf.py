@@ -14,7 +14,7 @@ from hivemind.agents.base import (
     skip_transcript,
     split_names,
 )
-from hivemind.agents.pieces import RULE, Hooks, Launch, Lines, OwnFile, Piece, Place, ServerEntry
+from hivemind.agents.pieces import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
 
 NAME = "windsurf"
 TITLE = "Windsurf"
@@ -68,7 +68,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
 reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return hooks, the server where Windsurf reads one, and a rule, as no hook can remind the model."""
     entries = {event: {"command": launch.command(NAME, event), "show_output": False} for event in EVENTS}
     directory = target.project / ".windsurf" if target.project else target.home / ".codeium" / "windsurf"

@@ -2,8 +2,8 @@
 
 from hivemind.agents import claude_shape
 from hivemind.agents.base import Observations, Payload, make_reply, skip_transcript
-from hivemind.agents.pieces import RULE, Launch, OwnFile, Piece, Place, ServerEntry
-from hivemind.model.session import Skipped
+from hivemind.agents.pieces import RULE, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.model.session import SkippedInput
 
 NAME = "zed"
 TITLE = "Zed"
@@ -24,13 +24,13 @@ SKILL = (
 
 def decode(event: str, payload: Payload, at: str) -> Observations:
     """Skip any payload: Zed has no hooks."""
-    yield Skipped(reason="Zed has no hooks")
+    yield SkippedInput(reason="Zed has no hooks")
 
 
 reply = make_reply(ANSWERS, claude_shape.format_context)
 
 
-def build_pieces(target: Place, launch: Launch) -> tuple[Piece, ...]:
+def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and a skill, as no hook can remind the model of it."""
     directory = target.project / ".zed" if target.project else target.home / ".config" / "zed"
     return (

@@ -16,7 +16,7 @@ from hivemind.app.context import LazyEmbedder
 from hivemind.app.hivemind import Hivemind
 from hivemind.app.mind import Mind
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.text import checked
+from hivemind.model.text import validate_text
 from hivemind.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def embed(text: str) -> "NDArray[np.float32]":
     model = _embedder(Settings.load().model)
     if model.meaning is None:
         raise Unavailable(model.missing_because)
-    vector: NDArray[np.float32] = model.meaning.embedder.embed([checked(text)])[0]
+    vector: NDArray[np.float32] = model.meaning.embedder.embed([validate_text(text)])[0]
     return vector
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import hivemind
 from hivemind import agents
 from hivemind.agents import changes, connection, plugin
-from hivemind.agents.pieces import Launch, Place, Plan
+from hivemind.agents.pieces import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
@@ -39,12 +39,12 @@ class Connection:
 
     agent: str
     title: str
-    plan: Plan
+    plan: InstallPlan
 
     @property
     def diffs(self) -> tuple[str, ...]:
         """Each file's change as a unified diff."""
-        return tuple(changes.shown(change) for change in self.plan.changes)
+        return tuple(changes.render_diff(change) for change in self.plan.changes)
 
 
 class Agents:
@@ -57,7 +57,7 @@ class Agents:
         """Write a plugin that connects agents into a new directory; return its files."""
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        written = {directory / path: text for path, text in plugin.files(hivemind.__version__).items()}
+        written = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
         for path, text in written.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -73,15 +73,19 @@ class Agents:
         place, view, launch = _place(project), View(), _launch(self._context.settings.home)
         planned = []
         for name in chosen:
-            plan = view.seen(connection.install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__))
+            plan = view.seen(
+                connection.plan_install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__)
+            )
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
-            planned.append(_connection(name, Plan(changes=plan.changes, notes=notes)))
+            planned.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
         return tuple(planned)
 
     def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
         """The changes that would remove all we added, for these agents or for every one; ``apply`` makes them."""
         place, view = _place(project), View()
-        plans = {name: view.seen(connection.uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES}
+        plans = {
+            name: view.seen(connection.plan_uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES
+        }
         return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
 
     def apply(self, planned: Iterable[Connection]) -> None:
@@ -91,15 +95,15 @@ class Agents:
 
     def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The agents on this machine: those that are connected, and those that are not."""
-        every = [connection.health(name, _place(None)) for name in agents.NAMES]
+        every = [connection.check_health(name, _place(None)) for name in agents.NAMES]
         connected = tuple(health.agent for health in every if health.server or health.hooks)
         return connected, tuple(health.agent for health in every if health.present and health.agent not in connected)
 
     def health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
         place, launch = _place(None), _launch(self._context.settings.home)
-        every = [connection.health(name, place) for name in agents.NAMES]
-        last_seen = sessions.last_seen(self._context.store.db)
+        every = [connection.check_health(name, place) for name in agents.NAMES]
+        last_seen = sessions.find_last_activity(self._context.store.db)
         findings = [
             _finding(health, launch, last_seen.get(health.agent, ""))
             for health in every
@@ -111,7 +115,7 @@ class Agents:
 
     def _spool(self) -> Iterator[Finding]:
         """What hooks left and could not be taken in when the store was opened."""
-        if left := spool.left_behind(str(self._context.settings.home)):
+        if left := spool.list_taken_files(str(self._context.settings.home)):
             detail = f"what hooks left cannot be taken in: {', '.join(left)}"
             remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
             yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
@@ -119,7 +123,7 @@ class Agents:
     def _quarantine(self) -> Finding:
         """What could not be read."""
         home = self._context.settings.home
-        items = quarantine.items(home)
+        items = quarantine.load_items(home)
         if not items:
             return Finding(what="quarantine", is_well=True, detail="empty: everything that came in could be read")
         newest = items[-1]
@@ -132,20 +136,20 @@ class View(dict[Path, str | None]):
     """The files as they will be once what is planned so far is made: two agents may share one."""
 
     def __missing__(self, path: Path) -> str | None:
-        return changes.on_disk(path)
+        return changes.read_file(path)
 
-    def seen(self, plan: Plan) -> Plan:
+    def seen(self, plan: InstallPlan) -> InstallPlan:
         """Take a plan for made."""
         self.update({change.path: change.after for change in plan.changes})
         return plan
 
 
-def _connection(name: str, plan: Plan) -> Connection:
-    return Connection(agent=name, title=agents.of(name).TITLE, plan=plan)
+def _connection(name: str, plan: InstallPlan) -> Connection:
+    return Connection(agent=name, title=agents.get_agent(name).TITLE, plan=plan)
 
 
-def _place(project: Path | None) -> Place:
-    return Place(home=Path.home(), project=project.resolve() if project else None)
+def _place(project: Path | None) -> InstallTarget:
+    return InstallTarget(home=Path.home(), project=project.resolve() if project else None)
 
 
 def _launch(home: Path) -> Launch:
@@ -162,22 +166,22 @@ def _launch(home: Path) -> Launch:
     )
 
 
-def _finding(health: connection.Health, launch: Launch, heard: str) -> Finding:
+def _finding(health: connection.ConnectionHealth, launch: Launch, heard: str) -> Finding:
     connect = f"hivemind install {health.agent}"
     if not (health.server or health.hooks):
         return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
     parts = list(_parts(health))
     wrong = [said for said, is_well in parts if not is_well]
-    stale = connection.install(health.agent, _place(None), launch).changes
+    stale = connection.plan_install(health.agent, _place(None), launch).changes
     if stale and not wrong:
         wrong.append("names another installation of hivemind")
-    seen = f"last heard of {moments.minute(heard)}" if heard else "not heard of yet"
+    seen = f"last heard of {moments.format_minute(heard)}" if heard else "not heard of yet"
     detail = " · ".join([*(said for said, is_well in parts if is_well), *wrong, seen])
     remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
 
 
-def _parts(health: connection.Health) -> Iterator[tuple[str, bool]]:
+def _parts(health: connection.ConnectionHealth) -> Iterator[tuple[str, bool]]:
     yield ("registered", True) if health.server else ("server not registered", False)
     if health.hooks:
         yield "hooks in place", True

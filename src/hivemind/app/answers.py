@@ -12,19 +12,19 @@ from hivemind import recall
 from hivemind.app.context import Context
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touches
-from hivemind.codebase.questions import named_files
-from hivemind.curate.exclusion import watch
+from hivemind.codebase.questions import find_named_files
+from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
-from hivemind.model.events import MemoriesRecalled, Shown
+from hivemind.model.events import MemoriesRecalled, ShownMemory
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Receipt
-from hivemind.model.scope import Scope, Sight
-from hivemind.model.text import checked
+from hivemind.model.scope import Scope, Visibility
+from hivemind.model.text import validate_text
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
 from hivemind.recall.conflict import mark_conflicts
-from hivemind.recall.doubt import verified
+from hivemind.recall.doubt import label_stale
 from hivemind.store.projections import memories, receipts, sessions
 
 EMBEDDED_PER_RECALL = 32
@@ -65,7 +65,7 @@ class Answers:
             return answer
         context = self._context
         lines = tuple(
-            Shown(
+            ShownMemory(
                 memory_id=hit.memory.id,
                 rank=place,
                 score=hit.score,
@@ -74,7 +74,7 @@ class Answers:
             )
             for place, hit in enumerate(answer.hits, start=1)
         )
-        question = watch(context.store).cut(answer.query.text)
+        question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
         fact = MemoriesRecalled(query=question, shown=lines, session_id=context.author.session_id)
         # A receipt is the person's own, whatever was recalled.
         event = context.pen.event(fact, Scope.USER, "")
@@ -87,13 +87,13 @@ class Answers:
         query = context.query(limit=1, max_tokens=max(budget, 1))
         if budget < 1 or any(not line.query for line in self._lines_in_session()):
             return Recall(query=query, hits=(), text="")
-        standing = self._checked(briefs.standing(context.store.db, query), query)
+        standing = self._checked(briefs.find_standing(context.store.db, query), query)
         shown = {hit.memory.id for hit in standing}
         stale = [hit for hit in self._stale(query) if hit.memory.id not in shown]
-        room = query.max_tokens - briefs.FRAME
+        room = query.max_tokens - briefs.FRAME_TOKENS
         first = fit(stale, MOST_DOUBTS, room // 3)
         chosen = fit((*first, *standing), len(first) + len(standing) + 1, room)
-        return self._render(query, briefs.unasked(chosen), more=len(first) + len(standing) - len(chosen))
+        return self._render(query, briefs.mark_unasked(chosen), more=len(first) + len(standing) - len(chosen))
 
     def on_prompt(self, prompt: str) -> Recall:
         """The memories that a prompt calls for and that this session was not told yet."""
@@ -102,44 +102,44 @@ class Answers:
         query = context.query(text, max_tokens=max(budget, 1))
         if budget < 1 or not text:
             return Recall(query=query, hits=(), text="")
-        hits = briefs.on_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
-        return self._render(query, briefs.unasked(self._checked(hits, query)))
+        hits = briefs.find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
+        return self._render(query, briefs.mark_unasked(self._checked(hits, query)))
 
     def for_task(self, task: str, files: Sequence[str]) -> Recall:
         """The memories about a task and its files, and those that hold here and were not told yet."""
         context = self._context
         text = " ".join(filter(None, (task.strip(), *files)))
         budget = max(context.settings.brief_tokens, context.settings.recall_tokens)
-        query = context.query(checked(text, "the task") if text else "", max_tokens=budget)
-        tied = briefs.about(context.store.db, query, files)
+        query = context.query(validate_text(text, "the task") if text else "", max_tokens=budget)
+        tied = briefs.find_linked(context.store.db, query, files)
         answers = self.search(query).answers if text else ()
         asked = [hit.memory.id for hit in (*tied, *answers)]
         told = self._told_before() if text else ()
-        standing = [hit for hit in briefs.standing(context.store.db, query) if hit.memory.id not in told]
+        standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in told]
         hits = {hit.memory.id: hit for hit in (*standing, *answers, *tied)}
         in_order = self._checked([hits[memory_id] for memory_id in dict.fromkeys([*asked, *hits])], query)
-        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME), asked)
+        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked)
 
     def _with_code(self, answer: Recall) -> Recall:
         """The answer, with what is tied to the modules, folders and files of this tree that its question names."""
         query, context = answer.query, self._context
         # Today's tree says nothing about what was believed then.
         is_about_today = context.checkout.exists and not query.as_of and not query.true_at
-        inside = named_files(context.checkout.root, query.text) if is_about_today else ()
+        inside = find_named_files(context.checkout.root, query.text) if is_about_today else ()
         if not inside:
             return answer
         shared = shared_sessions(context.store.db, context.repository, inside)
-        files = touches.related(shared, inside, MOST_FILES)
+        files = touches.find_related(shared, inside, MOST_FILES)
         near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
         with context.store.db.reading():
-            return recall.with_code(context.store.db, answer, near, context.checkout.staleness_of)
+            return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)
 
     def _checked(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
         """The hits, marked where code became stale; what takes too long to check is checked when somebody asks."""
         end = process_time() + UNASKED_SECONDS
         judge = partial(self._context.checkout.staleness_of, in_passing=True)
         few = replace(query, limit=CHECKED_AT_ONCE)
-        return tuple(verified(hits, few, lambda anchors: judge(anchors) if process_time() < end else ()))
+        return tuple(label_stale(hits, few, lambda anchors: judge(anchors) if process_time() < end else ()))
 
     def _stale(self, query: Query) -> tuple[Hit, ...]:
         """Other memories whose code became stale: by commits since the last look, or already then."""
@@ -148,18 +148,20 @@ class Answers:
             return ()
         try:
             index = self._context.checkout.index
-            last_look, paths = index.look_at_git()
-            before = json.loads(index.fact(STALE_IDS) or "[]")
-            touched = memories.anchored(db, wanted, paths) if paths or not last_look else []
+            last_look, paths = index.index_new_commits()
+            before = json.loads(index.get_fact(STALE_IDS) or "[]")
+            touched = memories.find_anchored(db, wanted, paths) if paths or not last_look else []
             candidates = {
                 memory.id: memory for memory in (*self._still_standing(before, wanted), *touched[:MOST_CHECKED])
             }
-            hits = self._checked([briefs.hit(memory, wanted, "is in doubt") for memory in candidates.values()], wanted)
+            hits = self._checked(
+                [briefs.make_hit(memory, wanted, "is in doubt") for memory in candidates.values()], wanted
+            )
             stale = tuple(hit for hit in hits if hit.is_in_doubt)
             # What there was no time for is checked next time.
             ids = [hit.memory.id for hit in stale] if process_time() < end else [*candidates]
             if ids != before:
-                index.note(STALE_IDS, json.dumps(ids))
+                index.set_fact(STALE_IDS, json.dumps(ids))
         except (Unavailable, StoreError):
             # A brief without this is worth more than none.
             return ()
@@ -172,14 +174,14 @@ class Answers:
     def _render(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = (), more: int = 0) -> Recall:
         """The hits that fit the budget as text, with a receipt."""
         hits = mark_conflicts(hits)
-        while hits and briefs.cost(hits) > query.max_tokens - briefs.FRAME:
+        while hits and briefs.count_entry_tokens(hits) > query.max_tokens - briefs.FRAME_TOKENS:
             hits, more = hits[:-1], more + 1
         answer = self.with_receipt(Recall(query=query, hits=hits, text=""))
         content = "\n".join(hit.memory.id + hit.passage for hit in hits)
         # Unknown to whoever wrote the memories, and the same each time they are told.
         digest = hmac.new(self._context.store.secret, content.encode("utf-8", "replace"), hashlib.sha256)
         frame = briefs.Frame(mark=digest.hexdigest()[:8], receipt=answer.receipt or "", more=more)
-        return replace(answer, text=briefs.rendered(hits, frame, asked=asked))
+        return replace(answer, text=briefs.render_brief(hits, frame, asked=asked))
 
     def _told_before(self) -> tuple[str, ...]:
         return tuple(line.memory_id for line in self._lines_in_session())
@@ -189,6 +191,6 @@ class Answers:
         db, session = self._context.store.db, self._context.author.session_id
         if not session:
             return ()
-        since = sessions.last_compacted(db, session)
-        own = Sight.of(self._context.repository, everywhere=True)
-        return [line for line in receipts.of_session(db, session, own, 10_000) if line.at > since]
+        since = sessions.find_last_compaction(db, session)
+        own = Visibility.of(self._context.repository, everywhere=True)
+        return [line for line in receipts.find_by_session(db, session, own, 10_000) if line.at > since]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hivemind.app.context import Context
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
-from hivemind.model.reports import Stock
+from hivemind.model.reports import RepositoryStats
 from hivemind.model.scope import Scope
-from hivemind.model.text import checked
+from hivemind.model.text import validate_text
 from hivemind.store.projections import memories, vectors
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Browse:
         """What recall would find, without a receipt."""
         self._context.require_person("to look without a receipt")
         query = self._context.query(
-            checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, statuses=statuses, agent=agent,
+            validate_text(text, "the question"), scope=scope, kinds=kinds, tags=tags, statuses=statuses, agent=agent,
             since=since, until=until, as_of=as_of, everywhere=everywhere, limit=limit, max_tokens=NO_BUDGET,
         )  # fmt: skip
         return self._answers().search(query)
@@ -54,15 +54,17 @@ class Browse:
         """Memories by their whole ids, as far as they are still there and in sight."""
         return tuple(memories.get_visible(self._context.store.db, ids, self._context.sight(everywhere=everywhere)))
 
-    def repositories(self) -> tuple[Stock, ...]:
+    def repositories(self) -> tuple[RepositoryStats, ...]:
         """Every repository something was learned in, and how much; the one last learned in first."""
         counts: dict[str, dict[str, int]] = defaultdict(dict)
         newest: dict[str, str] = defaultdict(str)
-        for repo, status, number, latest in memories.by_repository(self._context.store.db):
+        for repo, status, number, latest in memories.count_by_repository(self._context.store.db):
             counts[repo][status] = number
             newest[repo] = max(newest[repo], latest)
         in_order = sorted(counts, key=lambda repo: newest[repo], reverse=True)
-        return tuple(Stock(repo=repo, memories=tuple(counts[repo].items()), newest=newest[repo]) for repo in in_order)
+        return tuple(
+            RepositoryStats(repo=repo, memories=tuple(counts[repo].items()), newest=newest[repo]) for repo in in_order
+        )
 
     def search_caveat(self) -> str:
         """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
@@ -71,7 +73,7 @@ class Browse:
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
-        waiting = vectors.waiting(self._context.store.db)
+        waiting = vectors.count_missing(self._context.store.db)
         return (
             f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
         )

@@ -16,12 +16,12 @@ NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
 
 def agent_calls() -> bool:
     """Whether an agent runs this process."""
-    return agents.calling(os.environ) is not None
+    return agents.detect_agent(os.environ) is not None
 
 
 def who_calls(settings: Settings) -> Writer:
     """A person, unless an agent runs this process."""
-    agent = agents.calling(os.environ)
+    agent = agents.detect_agent(os.environ)
     if agent is None:
         return Writer(actor=settings.person, channel=Channel.PERSON)
     return Writer(actor=agent[0], channel=Channel.AGENT, session_id=agent[1])
@@ -30,7 +30,7 @@ def who_calls(settings: Settings) -> Writer:
 def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     """The directory and the identity of an MCP client, which is an agent whatever it calls itself."""
     # A client chooses its own name; it must not read like anything else that stands in a label.
-    agent, session = agents.connected(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
+    agent, session = agents.identify_client(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
     named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
     directory = Path(named) if named and Path(named).is_dir() else Path.cwd()

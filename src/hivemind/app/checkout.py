@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
-from hivemind.codebase.written import like_code
+from hivemind.codebase.written import looks_like_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, Staleness
-from hivemind.model.ids import short
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.proposal import Proposal
-from hivemind.model.scope import Repository, Scope, Sight
+from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
 
 if TYPE_CHECKING:
-    from hivemind.app.anchoring import AnchoredCode
-    from hivemind.codebase.index import Index
+    from hivemind.app.anchoring import AnchoredCheckout
+    from hivemind.codebase.index import CodeIndex
 
 NO_TREE = "there is no working tree here; run this in a clone of the repository"
 
@@ -62,16 +62,16 @@ class Checkout:
         return (self.root / ".git").exists()
 
     @property
-    def index(self) -> "Index":
+    def index(self) -> "CodeIndex":
         """The code index of the tree; it may be deleted at any time."""
         return self.code.index
 
     @cached_property
-    def code(self) -> "AnchoredCode":
+    def code(self) -> "AnchoredCheckout":
         """The code of the tree, opened when it is first asked for."""
         return self._open(self.root)
 
-    def open_again(self) -> "AnchoredCode":
+    def open_again(self) -> "AnchoredCheckout":
         """The code of the tree once more, for another thread; the caller closes it."""
         return self._open(self.root)
 
@@ -86,7 +86,7 @@ class Checkout:
 
     def is_elsewhere(self, repo: str) -> bool:
         """Whether a memory or session with this repository id belongs to another repository."""
-        return Sight.of(self.repository).is_elsewhere(repo)
+        return Visibility.of(self.repository).is_elsewhere(repo)
 
     def owns(self, memory: Memory) -> bool:
         """Whether a memory is about this tree."""
@@ -158,7 +158,7 @@ class Checkout:
         try:
             return tuple(
                 f"{self.code.mismatch(link)}. The memory is kept; tie it to code with"
-                f" 'hivemind link {short(memory.id)} PATH::SYMBOL'"
+                f" 'hivemind link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
                 if not self.code.anchors_of_link(link)
             )
@@ -169,17 +169,17 @@ class Checkout:
         """Whether it is worth opening the index for a claim."""
         if claim.scope is Scope.USER or not self.repository.id or not self.is_meant_by(claim):
             return False
-        return bool(claim.links or claim.sources) or (self.is_under_git and like_code(claim.text))
+        return bool(claim.links or claim.sources) or (self.is_under_git and looks_like_code(claim.text))
 
     def _paths_in_tree(self, files: Iterable[str]) -> list[str]:
         root = self.index.root
         return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
 
-    def _open(self, root: Path) -> "AnchoredCode":
+    def _open(self, root: Path) -> "AnchoredCheckout":
         # The parsers take 27 ms to load, and most commands are not about code.
-        from hivemind.app.anchoring import AnchoredCode
+        from hivemind.app.anchoring import AnchoredCheckout
 
-        return AnchoredCode.open(root, self._home)
+        return AnchoredCheckout.open(root, self._home)
 
 
 class NoCheckout(Checkout):
@@ -187,7 +187,7 @@ class NoCheckout(Checkout):
 
     exists = False
 
-    def _open(self, root: Path) -> "AnchoredCode":
+    def _open(self, root: Path) -> "AnchoredCheckout":
         raise Unavailable(NO_TREE)
 
     @property
@@ -210,12 +210,12 @@ class NoCheckout(Checkout):
 
 def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     """Ids that this repository had before; a fork or a namesake never shares one with it this way."""
-    at_path = repositories.names_at(db, repository.root)
+    at_path = repositories.find_names_at(db, repository.root)
     names = [
-        *repositories_on_disk.earlier_names(repository, at_path),
-        *repositories.names_of_tree(db, repository.tree),
+        *repositories_on_disk.select_weaker_ids(repository, at_path),
+        *repositories.find_names_of_tree(db, repository.tree),
     ]
     former = repository.former_id
-    if former and (former in at_path or repositories.shared_a_path(db, repository.id, former)):
+    if former and (former in at_path or repositories.have_shared_path(db, repository.id, former)):
         names.append(former)
     return tuple(dict.fromkeys(name for name in names if name != repository.id))

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.staleness import stale_memories
 from hivemind.errors import HivemindError, InvalidInput, NotFound
-from hivemind.model.code import Anchor, Related, Symbol
+from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
-from hivemind.model.reports import Behind, Doubt, Indexed, Near, Relevant
-from hivemind.model.text import checked_label
+from hivemind.model.reports import AnchoredCode, CodeSurroundings, IndexReport, RelatedContext, StaleMemory
+from hivemind.model.text import validate_label
 from hivemind.store.checkup import Finding
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Code:
         if not checkout.owns(linked):
             raise InvalidInput(f"{linked.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
-        new = [anchor for link in links for anchor in self._anchors_of(checked_label(link, "a link"), commit)]
+        new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
         anchors = checkout.code.distinct([*(() if instead else linked.anchors), *new])
         return context.change(linked, [context.pen.about(linked, MemoryAnchored(memory_id=linked.id, anchors=anchors))])
 
@@ -50,24 +50,24 @@ class Code:
             raise InvalidInput(self._checkout.code.mismatch(link))
         return anchors
 
-    def stale(self, *, since: str = "") -> tuple[Doubt, ...]:
+    def stale(self, *, since: str = "") -> tuple[StaleMemory, ...]:
         """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that."""
         return stale_memories(self._context, since)
 
-    def behind(self, memory: Memory) -> tuple[Behind, ...]:
+    def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """The code a memory is tied to: what became of it, as it was and as it is; nothing for code elsewhere."""
         return self._neighbourhood.behind(memory) if memory.anchors and self._checkout.owns(memory) else ()
 
-    def related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> Relevant:
+    def related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
         """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
         return self._neighbourhood.related(target, limit, progress)
 
-    def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[Related, ...]:
+    def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[RelatedFile, ...]:
         """The files that bear most on some: edited together, importing or imported."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
         return self._neighbourhood.neighbours(inside, limit) if inside else ()
 
-    def near(self, target: str = "", *, limit: int = 12) -> Near:
+    def near(self, target: str = "", *, limit: int = 12) -> CodeSurroundings:
         """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
         return self._neighbourhood.near(target, limit)
 
@@ -83,11 +83,11 @@ class Code:
             raise NotFound(f"there is no file {path!r} in this working tree")
         return symbols
 
-    def index(self, progress: Progress = quietly) -> Indexed:
+    def index(self, progress: Progress = quietly) -> IndexReport:
         """Index the whole working tree, so that names and moves are found in it."""
         changed = self._checkout.index.refresh(progress)
-        files, symbols = self._checkout.index.size()
-        return Indexed(files=files, symbols=symbols, changed=changed)
+        files, symbols = self._checkout.index.count_files_and_symbols()
+        return IndexReport(files=files, symbols=symbols, changed=changed)
 
     def watch(self, stop: Stop, seen: Callable[[int], None] = lambda changed: None) -> None:
         """Follow the working tree as it changes, until told to stop; nothing is wrong without it, only slower."""
@@ -123,7 +123,7 @@ class Code:
         if not self._checkout.is_under_git:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
         try:
-            files, symbols = self._checkout.index.size()
+            files, symbols = self._checkout.index.count_files_and_symbols()
             trouble, remedy = self._checkout.code.watch_trouble()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")

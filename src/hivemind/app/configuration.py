@@ -11,33 +11,33 @@ from hivemind.settings import Setting
 
 def file() -> Path:
     """The one file that settings are read from."""
-    return Path(data_directory(os.environ)) / settings.FILE
+    return Path(data_directory(os.environ)) / settings.CONFIG_FILE
 
 
 def every() -> tuple[Setting, ...]:
     """Every setting as it stands."""
-    return settings.explained()
+    return settings.list_settings()
 
 
 def one(name: str) -> Setting:
     """A setting as it stands."""
-    known = settings.known(name)
+    known = settings.check_name(name)
     return next(setting for setting in every() if setting.name == known)
 
 
 def change(name: str, written: str) -> Setting:
     """Set it, for this user, from now on."""
     _must_be_a_person()
-    settings.write(file().parent, name, settings.parsed(name, written))
+    settings.write_setting(file().parent, name, settings.parse_value(name, written))
     return one(name)
 
 
 def unset(name: str) -> None:
     """Take it out of the file, whether or not there is such a setting, so that the default holds again."""
     _must_be_a_person()
-    settings.write(file().parent, name, None)
+    settings.write_setting(file().parent, name, None)
 
 
 def _must_be_a_person() -> None:
-    if agents.calling(os.environ):
+    if agents.detect_agent(os.environ):
         raise Refused("only a person may change settings; run this outside of the agent")

@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Never
 
 from hivemind.app.checkout import Checkout
-from hivemind.capture.redact import redact, secrets_in
+from hivemind.capture.redact import collect_secrets, redact
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model import moments
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
-from hivemind.model.ids import MemoryId, derived
+from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Status
-from hivemind.model.metadata import Value, checked_metadata
+from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.recall import Detail, Query
-from hivemind.model.scope import Repository, Scope, Sight
-from hivemind.model.text import checked
-from hivemind.model.text import tags as tags_from
+from hivemind.model.scope import Repository, Scope, Visibility
+from hivemind.model.text import parse_tags as tags_from
+from hivemind.model.text import validate_text
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
 
 if TYPE_CHECKING:
-    from hivemind.recall.meaning import Meaning
+    from hivemind.recall.meaning import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
 EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
@@ -58,13 +58,13 @@ class LazyEmbedder:
         """Why there is no model, if there is none."""
 
     @cached_property
-    def meaning(self) -> "Meaning | None":
+    def meaning(self) -> "SemanticIndex | None":
         """Search by meaning; nothing where the model is not installed."""
         # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            loaded: Meaning = importlib.import_module("hivemind.recall.meaning").load(self._name)
+            loaded: SemanticIndex = importlib.import_module("hivemind.recall.meaning").load(self._name)
         except Unavailable as error:
             self.missing_because = str(error)
             return None
@@ -88,7 +88,7 @@ class Context:
         self.author = author
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
-        self.pen = Pen(writer=author, clock=clock, redact=partial(redact, known=secrets_in(os.environ)))
+        self.pen = Pen(writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ)))
         self.checkout = Checkout.of(repository, store.db, settings.home)
 
     @property
@@ -109,7 +109,7 @@ class Context:
     @property
     def now(self) -> str:
         """The time, as the log writes it."""
-        return moments.written(self.clock())
+        return moments.format_timestamp(self.clock())
 
     def close(self) -> None:
         """Close the files."""
@@ -130,7 +130,7 @@ class Context:
 
     def new_batch(self, name: str) -> Pen:
         """A pen for a learning run, so that all of it can be rolled back at once."""
-        batch = f"{name}-{derived(name, self.now, os.urandom(8).hex())[:8]}"
+        batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
         return replace(self.pen, batch=batch)
 
     @contextmanager
@@ -169,7 +169,7 @@ class Context:
         since: str = "",
         until: str = "",
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
-        where: Mapping[str, Value] | None = None,
+        where: Mapping[str, MetadataValue] | None = None,
     ) -> Query:
         """A checked query, limited to what the caller may see."""
         return Query(
@@ -178,24 +178,24 @@ class Context:
             now=self.now,
             limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
             max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
-            as_of=moments.end_of_day(as_of) if as_of else "",
-            true_at=moments.end_of_day(true_at) if true_at else "",
+            as_of=moments.parse_end_of_day(as_of) if as_of else "",
+            true_at=moments.parse_end_of_day(true_at) if true_at else "",
             detail=detail,
             scope=scope,
             kinds=tuple(kinds),
             tags=tags_from(tags),
             agent=agent,
             since=self.past(since),
-            until=moments.end_of_day(until) if until else "",
+            until=moments.parse_end_of_day(until) if until else "",
             statuses=tuple(statuses),
-            where=checked_metadata(where or {}),
+            where=validate_metadata(where or {}),
         )
 
-    def sight(self, *, everywhere: bool = False) -> Sight:
+    def sight(self, *, everywhere: bool = False) -> Visibility:
         """What this caller may see; where there is no working tree, on a hub, the team is the boundary."""
         if everywhere and self.checkout.exists and not self._may_look_everywhere:
             raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
-        return Sight.of(self.repository, everywhere=everywhere)
+        return Visibility.of(self.repository, everywhere=everywhere)
 
     @property
     def _may_look_everywhere(self) -> bool:
@@ -220,11 +220,13 @@ class Context:
         """The whole id of a memory that the caller may see."""
         prefix, sight = memory_id.strip().lower(), self.sight(everywhere=everywhere)
         try:
-            return memories.resolve(self.store.db, prefix, sight)
+            return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:
-            erased = log.erasure_of(self.store.db, prefix, sight)
+            erased = log.find_erasure(self.store.db, prefix, sight)
             if erased:
-                raise NotFound(f"{prefix[:8]} was erased on {moments.day(erased.at)} by {erased.actor}") from None
+                raise NotFound(
+                    f"{prefix[:8]} was erased on {moments.format_date(erased.at)} by {erased.actor}"
+                ) from None
             # The same sentence whether or not another repository has it.
             hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
@@ -240,12 +242,12 @@ class Context:
     def edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""
         session = claim.session_id or self.author.session_id
-        return list(sessions.edited(self.store.db, session)) if session else []
+        return list(sessions.find_edited_files(self.store.db, session)) if session else []
 
 
 def checked_reason(text: str) -> str:
     """A reason within its limits; none is fine too."""
-    return checked(text, "the reason", longest=2000) if text else ""
+    return validate_text(text, "the reason", longest=2000) if text else ""
 
 
 def _positive(value: int, what: str) -> int:

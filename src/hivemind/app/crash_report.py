@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 
 from hivemind import __version__
-from hivemind.capture.redact import redact, secrets_in
+from hivemind.capture.redact import collect_secrets, redact
 from hivemind.model.home import data_directory
 
 FILE = "last-error.txt"
@@ -15,7 +15,7 @@ FILE = "last-error.txt"
 def details(error: BaseException) -> str:
     """The whole story, without secrets."""
     told = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
-    return redact(told + "".join(traceback.format_exception(error)), known=secrets_in(os.environ))
+    return redact(told + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
 
 
 def kept(error: BaseException) -> Path | None:

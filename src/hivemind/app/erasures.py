@@ -11,9 +11,9 @@ from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
 from hivemind.model.events import MemoryErased
 from hivemind.model.memory import Memory
-from hivemind.model.naming import Name
+from hivemind.model.naming import NamePattern
 from hivemind.model.reports import Mentions
-from hivemind.model.team import Member
+from hivemind.model.team import TeamMember
 from hivemind.store import log, shared
 
 
@@ -44,13 +44,13 @@ class Erasures:
         with suppress(NotFound):
             context.resolve(memory, everywhere=everywhere)
             return None
-        erased = log.erasure_of(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
-        return erasing.receipt_of(context.store.db, erased.batch) if erased else None
+        erased = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
+        return erasing.load_receipt(context.store.db, erased.batch) if erased else None
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
         self._context.require_person("to look for everything that names something")
-        return about.find(self._context.store, self._context.settings.home, Name.parse(name), progress)
+        return about.find_mentions(self._context.store, self._context.settings.home, NamePattern.parse(name), progress)
 
     def erase_mentions(
         self,
@@ -68,10 +68,10 @@ class Erasures:
         context = self._context
         context.require_person("an erasure")
         mentions = confirmed or self.find_mentions(name, progress=progress)
-        chosen = mentions.less(left_out)
+        chosen = mentions.excluding(left_out)
         kept = {mention.id for mention in mentions.found} - {mention.id for mention in chosen}
-        return about.erase_chosen(
-            *(context.store, context.settings.home, context.pen, Name.parse(name)),
+        return about.erase_mentions(
+            *(context.store, context.settings.home, context.pen, NamePattern.parse(name)),
             mentions=chosen,
             kept=kept,
             reason=checked_reason(reason),
@@ -80,21 +80,21 @@ class Erasures:
 
     def finish(self) -> list[Erasure]:
         """Finish the erasures that broke off."""
-        return erasing.finish(self._context.store, self._context.clock, home=self._context.home)
+        return erasing.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
     def _require_rights(self, targets: erasing.Targets) -> None:
         """Refuse what the hub would refuse, as far as this store knows its member's role."""
         membership = self._context.store.membership
         if membership is None:
             return
-        member = Member(person=membership.person, role=membership.role)
-        for memory in erasing.with_derived(self._context.store, targets):
+        member = TeamMember(person=membership.person, role=membership.role)
+        for memory in erasing.collect_with_derived(self._context.store, targets):
             self._require_right(member, memory)
 
-    def _require_right(self, member: Member, memory: Memory) -> None:
+    def _require_right(self, member: TeamMember, memory: Memory) -> None:
         context = self._context
-        is_own = member.may_write and shared.is_begun_by(context.store.db, memory.id, context.store.chain)
-        if shared.holds(context.store.db, memory.id) and not is_own:
+        is_own = member.may_write and shared.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
+        if shared.has_memory(context.store.db, memory.id) and not is_own:
             request = context.pen.about(memory, MemoryErased(memory_id=memory.id))
-            if rule := exchange.beyond_rights(context.store, member, request):
+            if rule := exchange.check_rights(context.store, member, request):
                 context.refuse(f"erasing {memory.id[:8]}", rule)

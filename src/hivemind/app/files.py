@@ -6,21 +6,21 @@ from dataclasses import replace
 from hivemind.app import learning
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
-from hivemind.capture.quarantine import Door
+from hivemind.capture.quarantine import ItemOrigin
 from hivemind.curate import exclusion, files, transfer
-from hivemind.curate.exclusion import stays_out
+from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
-from hivemind.model.ids import EventId, MemoryId, derived
+from hivemind.model.ids import EventId, MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status
-from hivemind.model.reports import Imported, KeptOut, Synced
+from hivemind.model.reports import ExcludedLine, FileSyncReport, ImportReport
 from hivemind.model.scope import Scope
-from hivemind.model.session import Skipped
-from hivemind.model.values import normalised
+from hivemind.model.session import SkippedInput
+from hivemind.model.values import normalise
 from hivemind.store import log
 from hivemind.store.projections import memories
 
@@ -36,15 +36,15 @@ class Files:
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""
-        return transfer.exported(self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return transfer.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def export_pages(
         self, *, everywhere: bool = False, session: str = "", owner: str = ""
     ) -> Iterator[tuple[str, str]]:
         """The memories in sight as Markdown files: name and content, one a memory."""
-        return map(transfer.page, self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return map(transfer.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
 
-    def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> Imported:
+    def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
         """Import exported memories as proposals of low trust; what was rejected or erased here stays out.
 
         With ``approve`` the person vouches for the file, and they are believed as if just said. Lines that cannot be
@@ -54,16 +54,16 @@ class Files:
         if approve:
             context.require_person("an approved import")
         pen = context.new_batch("import")
-        read = list(transfer.imported(lines))
-        exported = [item for item in read if not isinstance(item, Skipped)]
-        unreadable = [item for item in read if isinstance(item, Skipped)]
+        read = list(transfer.parse_export(lines))
+        exported = [item for item in read if not isinstance(item, SkippedInput)]
+        unreadable = [item for item in read if isinstance(item, SkippedInput)]
         if unreadable and not exported:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
-        unknown = [item for item in exported if not log.ids_about(context.store.db, [item[2].memory_id])]
+        unknown = [item for item in exported if not log.find_ids_about(context.store.db, [item[2].memory_id])]
         new, refused = self._import(unknown, pen, Channel.PERSON if approve else Channel.IMPORT)
         file = name or "standard input"
-        set_aside(context, Door.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
-        return Imported(
+        set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
+        return ImportReport(
             new=new, known=len(exported) - len(unknown), refused=refused, batch=pen.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
@@ -74,7 +74,7 @@ class Files:
         anchors_of_each = self._anchors_of(exported)
         with self._context.store.db.transaction():
             for (scope, repo, fact), anchors in zip(exported, anchors_of_each, strict=True):
-                event_id = EventId(derived("import", fact.memory_id))
+                event_id = EventId(derive_id("import", fact.memory_id))
                 try:
                     memory_id = learning.learn(
                         self._context, pen, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
@@ -95,19 +95,19 @@ class Files:
         return checkout.anchors_for(claims, self._context.edited_files)
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
-        visible = memories.each(self._context.store.db, self._context.sight(everywhere=everywhere))
+        visible = memories.iterate_visible(self._context.store.db, self._context.sight(everywhere=everywhere))
         return (
             memory
             for memory in visible
             if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
         )
 
-    def sync_instructions(self, *, dry_run: bool = False) -> Synced:
+    def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
         """Import what AGENTS.md and its kin say, and retract what they no longer say."""
         context, repo = self._context, self._context.repository.id
         pen = context.new_batch(files.BATCH)
-        points = {point.memory_id(repo): point for point in files.points(context.checkout.root)}
-        before = {memory.id: memory for memory in memories.of_files(context.store.db, repo)}
+        points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
+        before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
         kept_out = self._kept_out(points, before)
         new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
         retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
@@ -123,7 +123,9 @@ class Files:
         ]
         if not dry_run:
             context.record(events)
-        return Synced(said=len(points), new=len(new) + len(again), gone=len(gone), kept_out=tuple(kept_out.values()))
+        return FileSyncReport(
+            said=len(points), new=len(new) + len(again), gone=len(gone), kept_out=tuple(kept_out.values())
+        )
 
     def _from_points(self, points: Mapping[MemoryId, Point], pen: Pen) -> list[Event]:
         """The events that make memories of points in instruction files."""
@@ -143,23 +145,25 @@ class Files:
             events += [pen.event(one, Scope.PROJECT, context.repository.id, channel=Channel.FILE) for one in facts]
         return events
 
-    def _kept_out(self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]) -> dict[MemoryId, KeptOut]:
+    def _kept_out(
+        self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
+    ) -> dict[MemoryId, ExcludedLine]:
         """The points of instruction files that a person decided against before, and how."""
         retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decided = ((memory.id, exclusion.verdict_on(self._context.store, memory.id)) for memory in retracted)
+        decided = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted)
         verdicts = {memory_id: verdict for memory_id, verdict in decided if verdict}
         # The same line under another heading or in another file is the same line.
-        lines = {normalised(files.without_heading(before[one].text)): verdict for one, verdict in verdicts.items()}
+        lines = {normalise(files.strip_heading(before[one].text)): verdict for one, verdict in verdicts.items()}
         return {
-            one: KeptOut(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
+            one: ExcludedLine(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
             for one, point in points.items()
             if (one not in before or before[one].status is Status.RETRACTED)
-            and (why := verdicts.get(one) or lines.get(normalised(point.bare)) or self._why_out(one, point))
+            and (why := verdicts.get(one) or lines.get(normalise(point.bare)) or self._why_out(one, point))
         }
 
     def _why_out(self, memory_id: MemoryId, point: Point) -> str | None:
         context = self._context
-        if log.erasure_of(context.store.db, memory_id, context.sight()):
+        if log.find_erasure(context.store.db, memory_id, context.sight()):
             return "erased"
         repo = context.repository.id
-        return stays_out(context.store, point.text, repo) or stays_out(context.store, point.bare, repo)
+        return find_refusal(context.store, point.text, repo) or find_refusal(context.store, point.bare, repo)

@@ -8,12 +8,12 @@ from hivemind.app.context import Context
 from hivemind.model import moments
 from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
 from hivemind.model.ids import MemoryId
-from hivemind.model.life import Step, steps
+from hivemind.model.life import HistoryStep, build_history
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt, Spent
-from hivemind.model.reports import Day, Explanation
+from hivemind.model.reports import DailyStats, Explanation
 from hivemind.store import log
-from hivemind.store.log import Entry
+from hivemind.store.log import LogEntry
 from hivemind.store.projections import memories, receipts
 
 PRIVATE_FACTS = ("memories.recalled", "write.refused")
@@ -28,26 +28,30 @@ class History:
         self._context = context
         self._own_only = own_only
 
-    def steps(self, memory: str, *, everywhere: bool = False) -> tuple[Step, ...]:
+    def steps(self, memory: str, *, everywhere: bool = False) -> tuple[HistoryStep, ...]:
         """Everything that happened to a memory, oldest first."""
-        return tuple(steps(log.about(self._context.store.db, self._context.resolve(memory, everywhere=everywhere))))
+        return tuple(
+            build_history(
+                log.read_events_about(self._context.store.db, self._context.resolve(memory, everywhere=everywhere))
+            )
+        )
 
     def of_subject(self, subject: str) -> tuple[Memory, ...]:
         """Every value a subject has had here, oldest first."""
-        return tuple(memories.of_subject(self._context.store.db, subject, self._context.repository.id))
+        return tuple(memories.find_by_subject(self._context.store.db, subject, self._context.repository.id))
 
     def explain(self, memory_id: str, *, everywhere: bool = False) -> Explanation:
         """A memory with its sources, its versions, and whom it reached."""
         context = self._context
         memory = context.memory(memory_id, everywhere=everywhere)
-        shown = receipts.of_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
+        shown = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
         return Explanation(memory=memory, history=history, receipts=self._visible(shown))
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """Which memories were shown to whom, and why; in one session, or the newest of all."""
         sight = self._context.sight(everywhere=everywhere)
-        return self._visible(receipts.of_session(self._context.store.db, session, sight, limit))
+        return self._visible(receipts.find_by_session(self._context.store.db, session, sight, limit))
 
     def _visible(self, lines: Iterable[Receipt]) -> tuple[Receipt, ...]:
         own = self._context.author.actor
@@ -55,7 +59,7 @@ class History:
 
     def tokens_spent(self) -> tuple[Spent, ...]:
         """What memory cost each session in tokens, newest first, and how much of it was told before."""
-        return tuple(receipts.spent(self._context.store.db))
+        return tuple(receipts.summarise_sessions(self._context.store.db))
 
     def log(
         self,
@@ -67,7 +71,7 @@ class History:
         before: int = 0,
         limit: int = 50,
         everywhere: bool = False,
-    ) -> tuple[Entry, ...]:
+    ) -> tuple[LogEntry, ...]:
         """Entries of the log, newest first: about one memory, of some facts, by somebody, or all."""
         context = self._context
         if self._own_only:
@@ -75,7 +79,7 @@ class History:
             facts, actor = (shared, actor) if shared else (facts, context.author.actor)
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
         return tuple(
-            log.entries(
+            log.read_entries(
                 context.store.db, context.sight(everywhere=everywhere), about=about, facts=facts, actor=actor,
                 batch=batch, before=before, limit=limit,
             )
@@ -83,9 +87,9 @@ class History:
 
     def log_length(self) -> int:
         """How many entries the log has."""
-        return log.count(self._context.store.db)
+        return log.count_entries(self._context.store.db)
 
-    def log_texts(self, entries: Iterable[Entry], *, everywhere: bool = False) -> tuple[str, ...]:
+    def log_texts(self, entries: Iterable[LogEntry], *, everywhere: bool = False) -> tuple[str, ...]:
         """For each entry of the log the text of its memory, or what was asked; erased ones say so."""
         entries = tuple(entries)
         sight = self._context.sight(everywhere=everywhere)
@@ -93,21 +97,24 @@ class History:
         texts = {memory.id: memory.text for memory in visible}
         return tuple(texts.get(MemoryId(entry.about)) or _question(entry) for entry in entries)
 
-    def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[Day, ...]:
+    def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[DailyStats, ...]:
         """The last days, today last: what was learned, what reached agents, what it cost."""
         db, today = self._context.store.db, self._context.clock()
-        dates = [moments.day(moments.written(today - timedelta(days=back))) for back in reversed(range(count))]
+        dates = [
+            moments.format_date(moments.format_timestamp(today - timedelta(days=back)))
+            for back in reversed(range(count))
+        ]
         learned: dict[str, dict[str, int]] = defaultdict(dict)
-        for date, status, number in memories.by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
+        for date, status, number in memories.count_by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
             learned[date][status] = number
-        shown = {row[0]: row[1:] for row in receipts.by_day(db, dates[0])}
+        shown = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
         total = learned.pop("", {})
         days = []
         for date in dates:
             total = {status: total.get(status, 0) + learned[date].get(status, 0) for status in Status}
             recalls, to_verify, briefs, tokens = shown.get(date, (0, 0, 0, 0))
             days.append(
-                Day(
+                DailyStats(
                     date=date,
                     learned=sum(learned[date].values()),
                     memories=tuple(total.items()),
@@ -120,7 +127,7 @@ class History:
         return tuple(days)
 
 
-def _question(entry: Entry) -> str:
+def _question(entry: LogEntry) -> str:
     match entry.event and entry.event.fact:
         case None | MemoryErased():
             return "(erased)"

@@ -15,7 +15,7 @@ from hivemind.errors import StoreError
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.store.checkup import UNREADABLE
+from hivemind.store.checkup import DAMAGE_ERRORS
 
 if TYPE_CHECKING:
     from hivemind.app.agent_setup import Agents
@@ -47,9 +47,9 @@ class Hivemind(Mind):
     def _catch_up(self) -> None:
         """Finish what was left since the store was last open; each part is loaded only if there is something to do."""
         context = self._context
-        if context.store.directory and unfinished.count(context.store.directory):
+        if context.store.directory and unfinished.count_unfinished(context.store.directory):
             # What cannot be finished now must not keep the store shut; the doctor tells of it.
-            with suppress(StoreError, OSError, *UNREADABLE):
+            with suppress(StoreError, OSError, *DAMAGE_ERRORS):
                 self.erasures.finish()
         if _has_spool(context.settings.home):
             # Without the rest of ``sessions``: a hook has just written to the spool and waits for its answer.
@@ -84,6 +84,6 @@ class Hivemind(Mind):
 def _has_spool(home: Path) -> bool:
     """Whether hooks have left something; where that cannot be seen, the doctor tells of it."""
     try:
-        return (home / spool.FILE).exists() or bool(spool.left_behind(str(home)))
+        return (home / spool.SPOOL_FILE).exists() or bool(spool.list_taken_files(str(home)))
     except OSError:
         return False

@@ -13,20 +13,20 @@ from hivemind.model.writer import Writer
 
 def answer(agent: str, event: str, payload: str) -> str:
     """The brief or a recall in the agent's own form; nothing where there is nothing to say."""
-    known = agents.of(agent)
+    known = agents.get_agent(agent)
     told = parse_json(payload)
     event = event if event in known.ANSWERS else str(told.get("hook_event_name") or "")
     if event not in known.ANSWERS:
         return ""
-    asked = agents.asked(agent, event, told)
+    asked = agents.parse_request(agent, event, told)
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=asked.session)
     with Hivemind.open(directory=asked.directory, writer=writer) as mind:
         if known.ANSWERS[event] == "recall":
             return known.reply(event, mind.on_prompt(asked.prompt).text)
-        if event in agents.ANSWERED_ONCE:
-            briefed.note(data_directory(os.environ), asked.session)
+        if event in agents.ONCE_PER_SESSION_EVENTS:
+            briefed.mark_briefed(data_directory(os.environ), asked.session)
         if mind.sessions.waits_to_learn():
-            meanwhile.run("distil")
+            meanwhile.start("distil")
         if mind.team.hub:
-            meanwhile.run("sync")
+            meanwhile.start("sync")
         return known.reply(event, mind.brief().text)

@@ -12,16 +12,16 @@ from hivemind.app.context import Clock, Context, LazyEmbedder, utc_now
 from hivemind.app.history import History
 from hivemind.app.memories import Memories
 from hivemind.app.mind import Mind
-from hivemind.codebase.repository import normalised
-from hivemind.errors import InvalidInput, NotFound, Refused, TooOften, Unknown
+from hivemind.codebase.repository import normalise_remote
+from hivemind.errors import InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.hub import access, exchange
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
 from hivemind.model import wire
 from hivemind.model.memory import Channel
-from hivemind.model.moments import written
+from hivemind.model.moments import format_timestamp
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.team import Admitted, Device, Member, Page, Pushed, Refusal, Role, Token, Welcome
+from hivemind.model.team import AdmittedMember, Device, LogPage, PushResult, Refusal, Role, TeamMember, Token, Welcome
 from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import shared
@@ -51,21 +51,21 @@ class TeamMind(Mind):
 
     def devices(self) -> list[Device]:
         """The team's devices, when they were last heard of, and what each has not read."""
-        return shared.devices(self._store.db)
+        return shared.list_devices(self._store.db)
 
-    def members(self) -> list[Member]:
+    def members(self) -> list[TeamMember]:
         """Everybody whom a token lets in, people first."""
-        valid = (token for token in access.tokens(self._store.db) if token.is_good(self._context.now))
-        members = {Member(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
+        valid = (token for token in access.list_tokens(self._store.db) if token.is_good(self._context.now))
+        members = {TeamMember(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
         return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
 
     def refusals(self, limit: int = 100) -> list[Refusal]:
         """Who was turned away, newest first."""
-        return access.refusals(self._as_admin(), limit)
+        return access.list_refusals(self._as_admin(), limit)
 
     def tokens(self) -> list[Token]:
         """The team's tokens."""
-        return access.tokens(self._as_admin())
+        return access.list_tokens(self._as_admin())
 
     def issue(self, *, name: str, role: Role, is_agent: bool, days: int) -> str:
         """A new token, which can be read only now."""
@@ -103,7 +103,7 @@ class Host:
 
     def first_token(self) -> str:
         """The first team and the token of its admin; nothing if there are teams already."""
-        with self._hub.door() as db:
+        with self._hub.connect_without_team() as db:
             is_new = not access.has_teams(db)
         try:
             return self.found_team(FIRST_TEAM) if is_new else ""
@@ -113,10 +113,10 @@ class Host:
 
     def found_team(self, name: str) -> str:
         """Begin a team; return the token of its admin, which can be read only now."""
-        with self._hub.team(self._hub.found(name)) as store:
+        with self._hub.open_team(self._hub.create_team(name)) as store:
             return access.issue(store.db, self._clock(), name="admin", role=Role.ADMIN)
 
-    def admit(self, secret: str, address: str, what: str) -> Admitted:
+    def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
         """Who is asking; an error, which is on record, where they may not or ask too often."""
         return self._let_in(lambda db: self._known(db, secret), address, what)
 
@@ -129,37 +129,37 @@ class Host:
         with self._store(who) as store:
             return access.begin_visit(store.db, self._clock(), who)
 
-    def visiting(self, shown: str, address: str, what: str) -> Admitted:
+    def visiting(self, shown: str, address: str, what: str) -> AdmittedMember:
         """Whom a browser speaks for; an error if it is nobody any more."""
-        return self._let_in(lambda db: access.visiting(db, self._clock(), shown), address, what)
+        return self._let_in(lambda db: access.authenticate_visit(db, self._clock(), shown), address, what)
 
-    def end_visit(self, who: Admitted, shown: str) -> None:
+    def end_visit(self, who: AdmittedMember, shown: str) -> None:
         """Know a browser no longer."""
         with self._store(who) as store:
             access.end_visit(store.db, shown)
 
-    def _let_in(self, ask: Callable[[Database], Admitted | None], address: str, what: str) -> Admitted:
+    def _let_in(self, ask: Callable[[Database], AdmittedMember | None], address: str, what: str) -> AdmittedMember:
         now = self._clock()
-        with self._hub.door() as db:
+        with self._hub.connect_without_team() as db:
             known = ask(db)
             limits = [(f"address {address}", PER_ADDRESS)]
             limits += [(f"token {known.token}", PER_TOKEN)] if known else [(f"wrong {address}", WRONG_PER_ADDRESS)]
             team, who = (known.team, known.member.person) if known else ("", address)
-            if any(access.count(db, now, asker) > most for asker, most in limits):
-                access.note_refusal(db, now, team=team, who=who, what=what, why="too often")
-                raise TooOften("too many requests in this minute; wait for the next")
+            if any(access.count_request(db, now, asker) > most for asker, most in limits):
+                access.record_refusal(db, now, team=team, who=who, what=what, why="too often")
+                raise RateLimited("too many requests in this minute; wait for the next")
             if known is None:
-                access.note_refusal(db, now, team="", who=address, what=what, why="no valid token")
-                raise Unknown("this token is not valid; ask an admin of your team for one")
+                access.record_refusal(db, now, team="", who=address, what=what, why="no valid token")
+                raise Unauthenticated("this token is not valid; ask an admin of your team for one")
         return known
 
-    def note_refusal(self, who: Admitted, what: str, why: str) -> None:
+    def note_refusal(self, who: AdmittedMember, what: str, why: str) -> None:
         """Leave a record of having said no."""
-        with self._hub.door() as db:
-            access.note_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
+        with self._hub.connect_without_team() as db:
+            access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: Admitted, repo: str = "", session: str = "") -> Iterator[TeamMind]:
+    def mind(self, who: AdmittedMember, repo: str = "", session: str = "") -> Iterator[TeamMind]:
         """The team's memory, seen from a repository, as somebody may use it."""
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
@@ -168,51 +168,51 @@ class Host:
             repository = Repository(id=_repository(repo), root="")
             yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
 
-    def hello(self, who: Admitted, device: str) -> Welcome:
+    def hello(self, who: AdmittedMember, device: str) -> Welcome:
         """What a device must know before it begins."""
         with self._store(who) as store:
             return exchange.hello(store, device, who.member)
 
-    def push(self, who: Admitted, device: str, entries: Sequence[wire.Entry]) -> Pushed:
+    def push(self, who: AdmittedMember, device: str, entries: Sequence[wire.WireEntry]) -> PushResult:
         """Take in what a device wrote."""
         with self._store(who) as store:
-            return exchange.push(store, device, entries, who.member, written(self._clock()))
+            return exchange.push(store, device, entries, who.member, format_timestamp(self._clock()))
 
-    def pull(self, who: Admitted, device: str, after: int, limit: int) -> Page:
+    def pull(self, who: AdmittedMember, device: str, after: int, limit: int) -> LogPage:
         """What comes after a position in the team's log."""
         with self._store(who) as store:
-            return exchange.pull(store, device, after, who.member, written(self._clock()), limit)
+            return exchange.pull(store, device, after, who.member, format_timestamp(self._clock()), limit)
 
-    def catch_up(self, who: Admitted) -> int:
+    def catch_up(self, who: AdmittedMember) -> int:
         """Let some of what was just pushed be found by its meaning."""
         if not self._embedder.meaning:
             return 0
         with self._store(who) as store:
             return self._embedder.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
-    def owner_of(self, team: str) -> Admitted:
+    def owner_of(self, team: str) -> AdmittedMember:
         """Whoever holds the database's own address may do what a team's admin may."""
-        with self._hub.door() as db:
-            found = access.team_named(db, team)
+        with self._hub.connect_without_team() as db:
+            found = access.find_team(db, team)
         if found is None:
             raise NotFound(f"there is no team {team!r} on this hub; 'hivemind hub team create' begins one")
-        return Admitted(team=found, member=Member(person="owner", role=Role.ADMIN))
+        return AdmittedMember(team=found, member=TeamMember(person="owner", role=Role.ADMIN))
 
     def close(self) -> None:
         """Give every connection back."""
         self._hub.close()
 
-    def _known(self, db: Database, secret: str) -> Admitted | None:
-        if self._issuer and not secret.startswith(access.PREFIX):
-            return self._issuer.admitted(secret, lambda name: access.team_named(db, name))
-        return access.admitted(db, self._clock(), secret)
+    def _known(self, db: Database, secret: str) -> AdmittedMember | None:
+        if self._issuer and not secret.startswith(access.TOKEN_PREFIX):
+            return self._issuer.authenticate(secret, lambda name: access.find_team(db, name))
+        return access.authenticate(db, self._clock(), secret)
 
-    def _store(self, who: Admitted) -> HubStore:
-        return self._hub.team(who.team, who.member)
+    def _store(self, who: AdmittedMember) -> HubStore:
+        return self._hub.open_team(who.team, who.member)
 
 
 def _repository(written_as: str) -> str:
     """A repository by its id, or by the address people clone it from."""
     if not written_as or written_as.startswith(("remote:", "commit:")):
         return written_as
-    return f"remote:{normalised(written_as if ':' in written_as else f'https://{written_as}')}"
+    return f"remote:{normalise_remote(written_as if ':' in written_as else f'https://{written_as}')}"

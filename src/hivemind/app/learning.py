@@ -67,7 +67,7 @@ def propose(
     """
     with context.store.db.transaction():
         for proposal in proposals:
-            done = distil.propose(
+            done = distil.make_proposal(
                 context.store, pen, proposal, owner=context.settings.person, repo=repo, believed=believed,
                 anchors=anchors.get(proposal.memory_id, ()),
             )  # fmt: skip

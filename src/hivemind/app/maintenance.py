@@ -10,12 +10,12 @@ from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
 from hivemind.curate import unfinished
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.reports import Compared, ModelState, Standing, Stats
-from hivemind.settings import write
+from hivemind.model.reports import ModelComparison, ModelState, Stats, StatusReport
+from hivemind.settings import write_setting
 from hivemind.store import backup as copies
 from hivemind.store import checkup, log
 from hivemind.store.projections import memories, sessions, vectors
-from hivemind.store.repair import FOLDER
+from hivemind.store.repair import BACKUP_FOLDER
 
 
 class Maintenance:
@@ -28,10 +28,10 @@ class Maintenance:
         """How much there is."""
         seen_sessions, seen_observations = sessions.count(self._context.store.db)
         return Stats(
-            memories=tuple(memories.counts(self._context.store.db)),
+            memories=tuple(memories.count_by_kind(self._context.store.db)),
             sessions=seen_sessions,
             observations=seen_observations,
-            events=log.count(self._context.store.db),
+            events=log.count_entries(self._context.store.db),
             bytes=self._context.store.bytes,
         )
 
@@ -42,7 +42,7 @@ class Maintenance:
     def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
         """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
         if self._context.store.directory:
-            left = unfinished.count(self._context.store.directory)
+            left = unfinished.count_unfinished(self._context.store.directory)
             detail = (
                 f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
             )
@@ -51,19 +51,19 @@ class Maintenance:
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._settled() / FOLDER / f"{moments.stamp(self._context.clock())}.db"
+        beside = self._settled() / BACKUP_FOLDER / f"{moments.format_for_filename(self._context.clock())}.db"
         return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
         """The copies that lie beside the store."""
-        return tuple(copies.listed(self._settled()))
+        return tuple(copies.list_backups(self._settled()))
 
     def _settled(self) -> Path:
         if self._context.store.directory is None:
             raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
         return self._context.store.directory
 
-    def audit(self) -> tuple[log.Broken, ...]:
+    def audit(self) -> tuple[log.ChainBreak, ...]:
         """Every place where the log was edited, cut or put in another order; none if it holds."""
         return tuple(log.verify(self._context.store.db))
 
@@ -83,14 +83,16 @@ class Maintenance:
         """Search by another model from now on; its vectors are made as recall goes on."""
         if name and name != "none":
             importlib.import_module("hivemind.recall.models").load(name)
-        write(self._context.settings.home, "model", name)
+        write_setting(self._context.settings.home, "model", name)
         self._context.settings = replace(self._context.settings, model=name)
         self._context.embedder = LazyEmbedder(name)
         return self.model()
 
-    def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[Compared, ...]:
+    def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[ModelComparison, ...]:
         """How well models find the memories at hand by their first halves, and how long they take."""
-        texts = [memory.text for memory in memories.listed(self._context.store.db, self._context.query(limit=sample))]
+        texts = [
+            memory.text for memory in memories.list_memories(self._context.store.db, self._context.query(limit=sample))
+        ]
         compare = importlib.import_module("hivemind.recall.comparison").compare
         return tuple(compare(name, texts) for name in names)
 
@@ -104,7 +106,7 @@ class Maintenance:
         self._context.store.rebuild(progress)
         self.catch_up(progress)
 
-    def status(self) -> Standing:
+    def status(self) -> StatusReport:
         """What is remembered here, who is connected, what waits, and what is worth doing now."""
         # The health of agents takes modules that nothing else here needs.
         from hivemind.app.status import status

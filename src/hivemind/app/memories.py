@@ -8,7 +8,7 @@ from typing import Any
 from hivemind.app import learning
 from hivemind.app.context import Context, checked_reason
 from hivemind.codebase.repository import identify
-from hivemind.codebase.repository import normalised as normalised_address
+from hivemind.codebase.repository import normalise_remote as normalised_address
 from hivemind.curate import claims as claiming
 from hivemind.curate import verdicts
 from hivemind.curate.learn import why_refused
@@ -19,10 +19,10 @@ from hivemind.model.code import Anchor
 from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.metadata import Value, checked_metadata
+from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.text import checked, checked_label
-from hivemind.model.text import tags as tags_from
+from hivemind.model.text import parse_tags as tags_from
+from hivemind.model.text import validate_label, validate_text
 from hivemind.store import shared
 from hivemind.store.projections import memories
 
@@ -54,7 +54,7 @@ class Memories:
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
-        fact = claiming.stated(
+        fact = claiming.make_fact(
             claim, writer=context.author, owner=context.settings.person, now=context.clock(),
             commit=commit if context.checkout.is_meant_by(claim) else "",
             replaces=[context.resolve(replaced) for replaced in claim.replaces],
@@ -67,7 +67,7 @@ class Memories:
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
         """Claims, each with the id of the repository it names."""
         claims = [
-            item if isinstance(item, Claim) else claiming.from_dictionary(item, place, self._context.repository.root)
+            item if isinstance(item, Claim) else claiming.parse_claim(item, place, self._context.repository.root)
             for place, item in enumerate(items)
         ]
         ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
@@ -98,7 +98,7 @@ class Memories:
         valid_to: str,
         confidence: float | None,
         reason: str,
-        metadata: Mapping[str, Value | None],
+        metadata: Mapping[str, MetadataValue | None],
         everywhere: bool,
     ) -> Memory:
         """Edit a memory: its text, its dates, its metadata."""
@@ -109,14 +109,14 @@ class Memories:
             base=memory.version,
             head=memory.head,
             settles=tuple(rival.id for rival in memory.rivals),
-            reason=checked(reason, "the reason") if reason else "",
+            reason=validate_text(reason, "the reason") if reason else "",
         )
         revision = replace(
             unchanged,
-            text=checked(text) if text else "",
+            text=validate_text(text) if text else "",
             kind=kind,
-            subject=checked_label(subject, "the subject") if subject else "",
-            confidence=None if confidence is None else claiming.confidence(confidence),
+            subject=validate_label(subject, "the subject") if subject else "",
+            confidence=None if confidence is None else claiming.check_confidence(confidence),
             valid_from=moments.parse_date(valid_from) if valid_from else "",
             valid_to=moments.parse_date(valid_to) if valid_to else "",
             expires_at=context.deadline(expires),
@@ -166,7 +166,7 @@ class Memories:
         restored = context.change(memory, verdicts.restore(context.store, context.pen, memory, checked_reason(reason)))
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
-            shared.read_again(context.store.db)
+            shared.reset_cursor(context.store.db)
         return restored
 
     def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
@@ -190,11 +190,11 @@ class Memories:
             self._context.require_person(f"{what}, which is of higher trust,")
 
 
-def _annotation(memory: Memory, changes: Mapping[str, Value | None]) -> list[MemoryAnnotated]:
+def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
     """What sets and removes metadata; nothing where nothing would change."""
-    new = checked_metadata({name: value for name, value in changes.items() if value is not None})
+    new = validate_metadata({name: value for name, value in changes.items() if value is not None})
     removed = tuple(name for name, value in changes.items() if value is None)
     if unknown := [name for name in removed if name not in memory.metadata]:
         raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")
-    after = checked_metadata(memory.metadata.with_changes(new, removed))
+    after = validate_metadata(memory.metadata.with_changes(new, removed))
     return [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed)] if after != memory.metadata else []

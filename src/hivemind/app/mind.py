@@ -12,11 +12,11 @@ from hivemind.app.checkout import Checkout
 from hivemind.app.context import Context
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Kind, Memory, Status, Trace
-from hivemind.model.metadata import NO_METADATA, Value
+from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.text import checked, checked_label
-from hivemind.store.database import Held
+from hivemind.model.text import validate_label, validate_text
+from hivemind.store.database import Closeable
 from hivemind.store.projections import memories
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hivemind.model.reports import Explanation
 
 
-class Mind(Held):
+class Mind(Closeable):
     """An open memory, seen from one repository."""
 
     def __init__(self, context: Context) -> None:
@@ -136,7 +136,7 @@ class Mind(Held):
         sources: Sequence[str] = (),
         confidence: float = 1.0,
         propose: bool = False,
-        metadata: Mapping[str, Value] | None = None,
+        metadata: Mapping[str, MetadataValue] | None = None,
     ) -> Memory:
         """Store a memory; what it contradicts is named in ``contradicts``."""
         claim = Claim(
@@ -163,10 +163,10 @@ class Mind(Held):
     ) -> Memory:
         """Store what was done, why, and how it ended."""
         trace = Trace(
-            agent=checked_label(agent, "the agent"),
-            action=checked_label(action, "the action"),
-            reasoning=checked(reasoning, "the reasoning") if reasoning else "",
-            result=checked_label(result, "the result") if result else "",
+            agent=validate_label(agent, "the agent"),
+            action=validate_label(action, "the action"),
+            reasoning=validate_text(reasoning, "the reasoning") if reasoning else "",
+            result=validate_label(result, "the result") if result else "",
         )
         claim = Claim(text=trace.text, kind=Kind.TRACE, scope=scope, tags=tags, links=links, trace=trace)
         return self.remember_all([claim])[0]
@@ -184,7 +184,7 @@ class Mind(Held):
         true_at: str = "",
         everywhere: bool = False,
         detail: Detail = Detail.STANDARD,
-        where: Mapping[str, Value] | None = None,
+        where: Mapping[str, MetadataValue] | None = None,
     ) -> Recall:
         """Search memories, with a receipt for each one shown.
 
@@ -192,8 +192,8 @@ class Mind(Held):
         for memories whose metadata has these values.
         """
         query = self._context.query(
-            checked(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit, max_tokens=max_tokens,
-            as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail, where=where,
+            validate_text(text, "the question"), scope=scope, kinds=kinds, tags=tags, limit=limit,
+            max_tokens=max_tokens, as_of=as_of, true_at=true_at, everywhere=everywhere, detail=detail, where=where,
         )  # fmt: skip
         return self._answers.recall(query)
 
@@ -226,7 +226,7 @@ class Mind(Held):
         limit: int = 20,
         before: str = "",
         everywhere: bool = False,
-        where: Mapping[str, Value] | None = None,
+        where: Mapping[str, MetadataValue] | None = None,
     ) -> tuple[Memory, ...]:
         """Memories in sight, newest first; ``before`` is the last id of the page before."""
         query = self._context.query(
@@ -234,7 +234,7 @@ class Mind(Held):
             since=since, until=until, where=where,
         )  # fmt: skip
         last = self._context.resolve(before, everywhere=everywhere) if before else ""
-        return tuple(memories.listed(self._context.store.db, query, before=last))
+        return tuple(memories.list_memories(self._context.store.db, query, before=last))
 
     def show(self, memory: str, *, everywhere: bool = False) -> Memory:
         """A memory by its id, which may be shortened; with ``everywhere``, also of another repository."""
@@ -257,7 +257,7 @@ class Mind(Held):
         valid_to: str = "",
         confidence: float | None = None,
         reason: str = "",
-        metadata: Mapping[str, Value | None] | None = None,
+        metadata: Mapping[str, MetadataValue | None] | None = None,
         everywhere: bool = False,
     ) -> Memory:
         """Edit a memory; earlier versions stay in its history.

@@ -12,11 +12,11 @@ from hivemind.app.staleness import EVERY, STANDING
 from hivemind.codebase import addresses, graph, links, past
 from hivemind.codebase.tree import stamp
 from hivemind.errors import NotFound
-from hivemind.model.code import Callers, Related, Staleness, Symbol
+from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Query
-from hivemind.model.reports import Behind, Near, Relevant, Tie
-from hivemind.model.text import checked
+from hivemind.model.reports import AnchoredCode, CodeSurroundings, LinkedMemory, RelatedContext
+from hivemind.model.text import validate_text
 from hivemind.store.projections import memories
 
 MOST_FILES = 10
@@ -35,7 +35,7 @@ class Neighbourhood:
         self._checkout = context.checkout
         self._answers = answers
 
-    def related(self, target: str, limit: int, progress: Progress) -> Relevant:
+    def related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
         """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
         context = self._context
         self._refresh(progress)
@@ -43,45 +43,49 @@ class Neighbourhood:
         if symbols:
             near = self._around(target, symbols)
             query = context.query(target, limit=limit)
-            answer = recall.about(context.store.db, query, near, self._checkout.staleness_of)
+            answer = recall.answer_about_code(context.store.db, query, near, self._checkout.staleness_of)
         else:
-            answer = self._answers.search(context.query(checked(target, "the target"), limit=limit))
+            answer = self._answers.search(context.query(validate_text(target, "the target"), limit=limit))
             near = self._around_files([anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
-            answer = recall.with_files(answer, near)
-        return Relevant(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
+            answer = recall.add_files(answer, near)
+        return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
-    def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[Related, ...]:
+    def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
         """The files that bear most on some."""
         self._refresh(quietly)
         shared = shared_sessions(self._context.store.db, self._context.repository, files)
-        near = graph.related(self._checkout.index, files, MOST_FILES, shared)
+        near = graph.find_related(self._checkout.index, files, MOST_FILES, shared)
         # To lie in the same folder is no reason to be told of it.
         return tuple(related for related in near if related.why != ("same folder",))[:limit]
 
-    def behind(self, memory: Memory) -> tuple[Behind, ...]:
+    def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """The code a memory is tied to: what became of it, as it was and as it is."""
         root = self._checkout.index.root
         return tuple(
-            Behind(staleness=staleness, then=past.then(root, staleness.anchor), now=past.now(root, staleness.now))
+            AnchoredCode(
+                staleness=staleness,
+                then=past.read_old_code(root, staleness.anchor),
+                now=past.read_current_code(root, staleness.now),
+            )
             for staleness in self._checkout.staleness_of(memory.anchors)
         )
 
     def file_at(self, path: str, commit: str) -> str:
         """A file of the repository at a commit, or at the one checked out."""
-        return past.file(self._checkout.root, path, commit)
+        return past.read_file(self._checkout.root, path, commit)
 
-    def near(self, target: str, limit: int) -> Near:
+    def near(self, target: str, limit: int) -> CodeSurroundings:
         """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
         index = self._checkout.index
         if not index.is_built:
             index.refresh()
         index.refresh_if_older(INDEX_AGE_SECONDS)
         is_file = bool(target) and bool(index.symbols_of(target))
-        children = () if is_file else tuple(graph.children(index, target)[:MOST_CHILDREN])
+        children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
         if target and not is_file and not children:
             raise NotFound(f"there is nothing called {target!r} in this working tree")
-        related = tuple(graph.related(index, (target,), limit)) if is_file else ()
-        return Near(
+        related = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
+        return CodeSurroundings(
             target=target,
             is_file=is_file,
             children=children,
@@ -90,7 +94,7 @@ class Neighbourhood:
             ties=self._ties(target, is_file=is_file, related=related),
         )
 
-    def _ties(self, target: str, *, is_file: bool, related: Sequence[Related]) -> tuple[Tie, ...]:
+    def _ties(self, target: str, *, is_file: bool, related: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
         """Memories tied to code in a place or in the files around it, each with what became of that."""
         paths = [target, *(file.path for file in related)] if is_file else []
         folder = f"{target}/" if target and not is_file else ""
@@ -104,13 +108,13 @@ class Neighbourhood:
         anchors = [anchor for _, anchor in ties]
         judged: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
         return tuple(
-            Tie(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
+            LinkedMemory(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
             for (memory, anchor), staleness in zip_longest(ties, judged)
         )
 
     def _tied(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
         """Memories of this tree that are tied to code, or to these paths."""
-        tied = memories.anchored(self._context.store.db, query, paths)
+        tied = memories.find_anchored(self._context.store.db, query, paths)
         return [memory for memory in tied if self._checkout.owns(memory)]
 
     def _refresh(self, progress: Progress) -> None:
@@ -131,9 +135,9 @@ class Neighbourhood:
         index, targets = self._checkout.index, tuple(dict.fromkeys(paths))
         inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
         shared = shared_sessions(self._context.store.db, self._context.repository, inside)
-        files = tuple(graph.related(index, targets, MOST_FILES, shared)) if targets else ()
+        files = tuple(graph.find_related(index, targets, MOST_FILES, shared)) if targets else ()
         # What is known about a package holds for each of its files.
-        around = (*inside, *sorted(addresses.folders(targets)))
+        around = (*inside, *sorted(addresses.parent_folders(targets)))
         return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
 
     def _moved_into(self, paths: Collection[str], query: Query) -> list[str]:
@@ -147,4 +151,4 @@ class Neighbourhood:
     def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
         """The callers of a symbol; of a file or of several the files that import them say more."""
         is_one = len(symbols) == 1 and symbols[0].qualified
-        return graph.callers(self._checkout.index, symbols[0]) if is_one else None
+        return graph.find_callers(self._checkout.index, symbols[0]) if is_one else None

@@ -9,23 +9,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hivemind.agents.steps import without_secrets
+from hivemind.agents.steps import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import intake, quarantine, spool
 from hivemind.codebase.repository import identify
-from hivemind.curate.exclusion import watch
+from hivemind.curate.exclusion import load_erased_watch
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError, StoreFull
 from hivemind.model import moments
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
-from hivemind.model.ids import EventId, derived
-from hivemind.model.imprint import Watch
+from hivemind.model.ids import EventId, derive_id
+from hivemind.model.imprint import ErasedTextFilter
 from hivemind.model.memory import Channel
-from hivemind.model.plain import as_json
-from hivemind.model.reports import Pruned
+from hivemind.model.plain import to_json
+from hivemind.model.reports import PruneReport
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.session import LONGEST_RAW, Observation, Skipped
+from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import sessions
 
@@ -55,11 +55,11 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, tree, erased = self._context, cache(tree_of), watch(self._context.store)
-        unreadable: deque[Skipped] = deque(maxlen=quarantine.MOST_ITEMS)
+        context, tree, erased = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
-            read = list(intake.arrivals(page))
+            read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [
                 observation_event(context.pen, arrival, tree(arrival.directory).id, erased) for arrival in arrivals
@@ -67,16 +67,16 @@ class Observations:
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
             recorded = len(context.store.record([*names, *events])) - len(names) if events else 0
-            unreadable.extend(skipped for skipped in read if isinstance(skipped, Skipped))
+            unreadable.extend(skipped for skipped in read if isinstance(skipped, SkippedInput))
             return recorded
 
         def set_line_aside(line: intake.SpoolLine, error: Exception) -> None:
-            unreadable.append(intake.unreadable(line, intake.told_by(error)))
+            unreadable.append(intake.describe_unreadable(line, intake.describe_error(error)))
 
-        with spool.taken(str(context.settings.home)) as lines:
+        with spool.take_lines(str(context.settings.home)) as lines:
             new = sum(isolate_failures(page, record, set_line_aside) for page in pages(lines))
             if unreadable:
-                set_aside(context, quarantine.Door.HOOK, unreadable)
+                set_aside(context, quarantine.ItemOrigin.HOOK, unreadable)
         return new
 
     def record_all(
@@ -84,7 +84,7 @@ class Observations:
         placed: Iterable[Placed],
         pen: Pen,
         redact: Callable[[str], str],
-        unreadable: "deque[Skipped] | list[Skipped]",
+        unreadable: "deque[SkippedInput] | list[SkippedInput]",
         *,
         dry_run: bool = False,
     ) -> int:
@@ -100,28 +100,30 @@ class Observations:
 
     def _record_page(self, page: Sequence[Placed], pen: Pen, redact: Callable[[str], str], *, dry_run: bool) -> int:
         """Record what is new, and how commands ended where only the transcript tells; count the first."""
-        db, page = self._context.store.db, [(without_secrets(seen, redact), repo) for seen, repo in page]
-        known = log.known(db, [seen.source_id for seen, _ in page])
+        db, page = self._context.store.db, [(redact_observation(seen, redact), repo) for seen, repo in page]
+        known = log.find_known_ids(db, [seen.source_id for seen, _ in page])
         new = {seen.source_id: (seen, repo) for seen, repo in page if seen.source_id not in known}
         if not dry_run:
-            erased = watch(self._context.store)
-            events = [observation_event(pen, intake.arrival(seen, redact), repo, erased) for seen, repo in new.values()]
-            endless = sessions.without_exit_code(db, known)
+            erased = load_erased_watch(self._context.store)
+            events = [
+                observation_event(pen, intake.make_arrival(seen, redact), repo, erased) for seen, repo in new.values()
+            ]
+            endless = sessions.find_without_exit_code(db, known)
             ended = [(seen, repo) for seen, repo in page if seen.source_id in endless and seen.exit_code is not None]
             self._context.store.record([*events, *(_completed(pen, seen, repo) for seen, repo in ended)])
         return len(new)
 
-    def prune(self, *, dry_run: bool = False) -> Pruned:
+    def prune(self, *, dry_run: bool = False) -> PruneReport:
         """Delete observations that are too old or too many by the settings; never one a memory rests on."""
         db, settings = self._context.store.db, self._context.settings
         now = self._context.clock()
-        oldest = moments.written(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
-        excess = sessions.weight(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
-        superfluous = list(_too_old_or_too_many(sessions.droppable(db), oldest, excess))
+        oldest = moments.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
+        excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
+        superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
         for page in pages([] if dry_run else superfluous):
             fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
             self._context.record([self._context.pen.event(fact, Scope.USER, "")])
-        return Pruned(observations=len(superfluous), bytes=sum(one.size for one in superfluous))
+        return PruneReport(observations=len(superfluous), bytes=sum(one.size for one in superfluous))
 
 
 def tree_of(directory: str) -> Repository:
@@ -153,15 +155,17 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(pen: Pen, arrival: intake.Arrival, repo: str, erased: Watch) -> Event:
+def observation_event(pen: Pen, arrival: intake.Arrival, repo: str, erased: ErasedTextFilter) -> Event:
     """An observation without the passages that were erased before."""
     fact = _without(arrival.fact, erased) if erased else arrival.fact
     return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent)
 
 
-def _without(seen: ObservationMade, erased: Watch) -> ObservationMade:
+def _without(seen: ObservationMade, erased: ErasedTextFilter) -> ObservationMade:
     texts = {name: getattr(seen, name) for name in ("text", "input", "output", "command", "file", "diff")}
-    kept: dict[str, Any] = {name: cut for name, text in texts.items() if (cut := erased.cut(text)) != text}
+    kept: dict[str, Any] = {
+        name: cut for name, text in texts.items() if (cut := erased.replace_erased_texts(text)) != text
+    }
     return replace(seen, **kept) if kept else seen
 
 
@@ -170,18 +174,18 @@ def _completed(pen: Pen, seen: Observation, repo: str) -> Event:
     fact = ObservationCompleted(
         session_id=seen.session_id, observation=EventId(seen.source_id), exit_code=seen.exit_code or 0
     )
-    own_id = EventId(derived("completed", seen.source_id))
+    own_id = EventId(derive_id("completed", seen.source_id))
     return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=seen.agent)
 
 
-def _unrecordable(seen: Observation, error: Exception) -> Skipped:
+def _unrecordable(seen: Observation, error: Exception) -> SkippedInput:
     where = f"{seen.agent} session {seen.session_id} at {seen.at}"
-    return Skipped(reason=intake.told_by(error), where=where, raw=as_json(seen)[:LONGEST_RAW])
+    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(seen)[:MAX_RAW_CHARACTERS])
 
 
 def _too_old_or_too_many(
-    oldest_first: Iterable[sessions.Droppable], oldest: str, excess: int
-) -> Iterator[sessions.Droppable]:
+    oldest_first: Iterable[sessions.DroppableObservation], oldest: str, excess: int
+) -> Iterator[sessions.DroppableObservation]:
     for observation in oldest_first:
         if observation.at < oldest or excess > 0:
             excess -= observation.size

@@ -7,24 +7,24 @@ from hivemind.app.callers import who_calls
 from hivemind.app.context import Context
 from hivemind.capture import quarantine as folder
 from hivemind.capture import spool
-from hivemind.capture.quarantine import Door, Item
-from hivemind.capture.redact import secrets_in
+from hivemind.capture.quarantine import Item, ItemOrigin
+from hivemind.capture.redact import collect_secrets
 from hivemind.errors import AmbiguousId, InvalidInput, NotFound, Refused
 from hivemind.model.memory import Channel
-from hivemind.model.session import Skipped
+from hivemind.model.session import SkippedInput
 from hivemind.settings import Settings
 
 __all__ = ["Item", "discard", "items", "retry", "set_aside", "show"]
 
 
-def set_aside(context: Context, door: Door, unreadable: Iterable[Skipped]) -> None:
+def set_aside(context: Context, door: ItemOrigin, unreadable: Iterable[SkippedInput]) -> None:
     """Put what could not be read into the quarantine."""
-    folder.add(context.settings.home, door, unreadable, context.now, secrets_in(os.environ))
+    folder.add(context.settings.home, door, unreadable, context.now, collect_secrets(os.environ))
 
 
 def items() -> tuple[Item, ...]:
     """Everything that could not be read, oldest first."""
-    return tuple(folder.items(_settings().home))
+    return tuple(folder.load_items(_settings().home))
 
 
 def show(id: str) -> Item:
@@ -43,7 +43,7 @@ def retry(ids: Sequence[str] = ()) -> tuple[Item, ...]:
     Of an item that was cut only the beginning is left, and transcripts and imports are read from their files.
     """
     home = _settings().home
-    again = [item for item in _chosen(ids, everything=not ids) if item.door == Door.HOOK and not item.is_cut]
+    again = [item for item in _chosen(ids, everything=not ids) if item.door == ItemOrigin.HOOK and not item.is_cut]
     for item in again:
         agent, event, at, payload = (item.content.split("\t", 3) + [""] * 3)[:4]
         spool.append(str(home), agent, event, at, payload)

@@ -9,7 +9,7 @@ from hivemind.curate.pen import Pen
 from hivemind.errors import Refused, StoreError
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.memory import Channel
-from hivemind.model.moments import stamp
+from hivemind.model.moments import format_for_filename
 from hivemind.model.scope import Scope
 from hivemind.settings import Settings
 from hivemind.store import backup, checkup
@@ -22,10 +22,10 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Fin
         with Hivemind.open(name) as mind:
             return *mind.maintenance.doctor(quick=quick), mind.code.health(), *mind.agents.health()
     except StoreError as error:
-        return (checkup.Finding(what="store", is_well=False, detail=str(error), remedy=checkup.MEND),)
+        return (checkup.Finding(what="store", is_well=False, detail=str(error), remedy=checkup.REPAIR_COMMANDS),)
 
 
-def repair(name: str | None = None) -> repairing.Repaired:
+def repair(name: str | None = None) -> repairing.RepairResult:
     """Make a damaged store whole again from what it still gives; the damaged file is kept."""
     settings = Settings.load()
     pen = Pen(writer=who_calls(settings), clock=utc_now, redact=str)
@@ -33,14 +33,14 @@ def repair(name: str | None = None) -> repairing.Repaired:
     def noted(lost: EntriesLost) -> Event:
         return pen.event(lost, Scope.USER, "")
 
-    return repairing.repair(settings.store_directory(name), stamp(utc_now()), noted)
+    return repairing.repair(settings.store_directory(name), format_for_filename(utc_now()), noted)
 
 
-def restore_backup(file: str, name: str | None = None) -> backup.Restored:
+def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     """Go back to a backup; what was erased or rejected since stays out, and what stands here is kept as a backup."""
     settings = Settings.load()
     if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
     directory = settings.store_directory(name)
-    known = directory / repairing.FOLDER / file
-    return backup.restore(directory, known if known.is_file() else Path(file), stamp(utc_now()))
+    known = directory / repairing.BACKUP_FOLDER / file
+    return backup.restore(directory, known if known.is_file() else Path(file), format_for_filename(utc_now()))

@@ -9,14 +9,14 @@ from hivemind.app.context import Context, checked_reason
 from hivemind.app.staleness import stale_memories
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
-from hivemind.curate.reconcile import possible_conflicts
+from hivemind.curate.reconcile import find_possible_conflicts
 from hivemind.errors import InvalidInput
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
-from hivemind.model.ids import derived
+from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import Doubt
+from hivemind.model.reports import StaleMemory
 from hivemind.model.review import ReviewItem, ReviewReason
-from hivemind.model.rollback import Change, Selection
+from hivemind.model.rollback import MemoryChange, Selection
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -36,15 +36,15 @@ class Review:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def queue(self, *, limit: int = 50, doubts: Sequence[Doubt] | None = None) -> tuple[ReviewItem, ...]:
+    def queue(self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None) -> tuple[ReviewItem, ...]:
         """The memories that wait for a person: disputed, stale, overdue, proposed.
 
         ``doubts`` are what ``code.stale`` has just returned, for a caller who has asked it already.
         """
         context, db = self._context, self._context.store.db
         undecided = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
-        items = [self._undecided(memory) for memory in memories.waiting(db, undecided)]
-        items += [_overdue(memory) for memory in memories.overdue(db, context.query(limit=limit))]
+        items = [self._undecided(memory) for memory in memories.find_pending(db, undecided)]
+        items += [_overdue(memory) for memory in memories.find_overdue(db, context.query(limit=limit))]
         items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
@@ -55,7 +55,7 @@ class Review:
 
     def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
         """Memories that may say otherwise, where that is too uncertain for a dispute."""
-        return tuple(possible_conflicts(self._context.store.db, memory))
+        return tuple(find_possible_conflicts(self._context.store.db, memory))
 
     def dispute(self, one: str, other: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Say that two memories cannot both be correct."""
@@ -80,20 +80,20 @@ class Review:
 
     def rollback(
         self, selection: Selection, *, reason: str = "", dry_run: bool = False
-    ) -> tuple[str, tuple[Change, ...]]:
+    ) -> tuple[str, tuple[MemoryChange, ...]]:
         """Undo what was learned from somewhere; return the name by which this can be undone, and what changed."""
         context = self._context
         context.require_person("a rollback")
-        changes = rollbacks.plan(context.store, replace(selection, since=context.past(selection.since)))
-        name = derived("rollback", context.now)[:12]
+        changes = rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
+        name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
-            context.record(rollbacks.apply(context.pen, changes, name, checked_reason(reason)))
+            context.record(rollbacks.make_rollback_events(context.pen, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return for how many memories."""
         self._context.require_person("undoing a rollback")
-        return len(self._context.record(rollbacks.undo(self._context.store, self._context.pen, name)))
+        return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.pen, name)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, its text now, and its new text."""
@@ -102,7 +102,7 @@ class Review:
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
         before = target.read_text() if target.exists() else ""
-        return target, before, files.promoted(before, self._context.memory(memory))
+        return target, before, files.insert_memory(before, self._context.memory(memory))
 
     def _undecided(self, memory: Memory) -> ReviewItem:
         """A memory that is disputed or proposed."""
@@ -121,5 +121,5 @@ def _overdue(memory: Memory) -> ReviewItem:
     return ReviewItem(memory=memory, reason=ReviewReason.OVERDUE, why=f"to be verified by {memory.verify_by[:10]}")
 
 
-def _stale(doubt: Doubt) -> ReviewItem:
+def _stale(doubt: StaleMemory) -> ReviewItem:
     return ReviewItem(memory=doubt.memory, reason=ReviewReason.STALE, why=f"in doubt: {doubt.became[0].text}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hivemind.codebase.tree import stamp
 from hivemind.model.code import SharedSession
-from hivemind.model.scope import Repository, Sight
+from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import Session
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories, sessions
@@ -19,12 +19,12 @@ RECENT = 200
 def shared_sessions(db: Database, repository: Repository, inside: Collection[str]) -> tuple[SharedSession, ...]:
     """The sessions in this repository that touched one of these files together with others, newest first."""
     # Whatever else the question may see: what was done in other repositories says nothing about this tree.
-    sight = Sight.of(repository)
-    recent = sessions.listed(db, sight, limit=RECENT) if repository.root else []
+    sight = Visibility.of(repository)
+    recent = sessions.list_sessions(db, sight, limit=RECENT) if repository.root else []
     directories: dict[str, str] = {session.id: session.directory for session in recent}
     touched: dict[str, dict[str, bool]] = {session.id: {} for session in recent}
     path_in_tree = cache(partial(_path_in_tree, _roots(db, repository, sight)))
-    for session_id, file, is_edited in sessions.touched(db, touched):
+    for session_id, file, is_edited in sessions.find_touched_files(db, touched):
         if path := path_in_tree(directories[session_id], file):
             touched[session_id][path] = is_edited or touched[session_id].get(path, False)
     wanted = frozenset(inside)
@@ -48,10 +48,10 @@ def _shared(session: Session, touched: Mapping[str, bool], wanted: Collection[st
     )
 
 
-def _roots(db: Database, repository: Repository, sight: Sight) -> list[str]:
+def _roots(db: Database, repository: Repository, sight: Visibility) -> list[str]:
     """Every folder below which a file of this repository may have been touched, the one at hand first."""
     here = [repository.root, os.path.realpath(repository.root)]
-    return [*dict.fromkeys([*here, *repositories.roots_of(db, sight.repos)])]
+    return [*dict.fromkeys([*here, *repositories.find_roots(db, sight.repos)])]
 
 
 def _path_in_tree(roots: Sequence[str], directory: str, file: str) -> str:

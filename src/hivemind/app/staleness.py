@@ -3,7 +3,7 @@
 from hivemind.app.context import Context
 from hivemind.codebase import git
 from hivemind.model.memory import Memory, Status
-from hivemind.model.reports import Doubt
+from hivemind.model.reports import StaleMemory
 from hivemind.store.projections import memories
 
 EVERY = 100_000
@@ -11,10 +11,10 @@ EVERY = 100_000
 STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 
 
-def stale_memories(context: Context, since: str = "") -> tuple[Doubt, ...]:
+def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]:
     """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that commit."""
     checkout = context.checkout
-    commit = git.commit(checkout.index.root, since) if since else ""
+    commit = git.resolve_commit(checkout.index.root, since) if since else ""
     tied = anchored_memories(context)
     if not tied:
         return ()
@@ -25,11 +25,11 @@ def stale_memories(context: Context, since: str = "") -> tuple[Doubt, ...]:
         if commit:
             stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
         if stale:
-            doubts.append(Doubt(memory=memory, became=tuple(stale)))
+            doubts.append(StaleMemory(memory=memory, became=tuple(stale)))
     return tuple(doubts)
 
 
 def anchored_memories(context: Context) -> list[Memory]:
     """The memories that are tied to code of this tree."""
     query = context.query(limit=EVERY, statuses=STANDING)
-    return [memory for memory in memories.anchored(context.store.db, query) if context.checkout.owns(memory)]
+    return [memory for memory in memories.find_anchored(context.store.db, query) if context.checkout.owns(memory)]

@@ -9,8 +9,8 @@ from hivemind.app.staleness import stale_memories
 from hivemind.capture import quarantine
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Memory, Status
-from hivemind.model.reports import NextStep, Standing, Stats
-from hivemind.model.scope import Sight
+from hivemind.model.reports import NextStep, Stats, StatusReport
+from hivemind.model.scope import Visibility
 from hivemind.store.projections import memories, sessions
 
 MANY = 1000
@@ -18,27 +18,27 @@ MANY = 1000
 UNDECIDED = (Status.PROPOSED, Status.DISPUTED)
 
 
-def status(context: Context, stats: Stats) -> Standing:
+def status(context: Context, stats: Stats) -> StatusReport:
     """What is remembered here, who is connected, what waits, and what is worth doing now."""
-    db, here = context.store.db, Sight.of(context.repository)
-    counts = {Status(name): int(count) for name, count in memories.statuses(db, here)}
+    db, here = context.store.db, Visibility.of(context.repository)
+    counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
     connected, unconnected = Agents(context).connected()
     stale = _stale(context)
     # As `review` counts: each memory once, whatever it waits for.
-    others = {memory.id: memory.status for memory in (*memories.overdue(db, context.query(limit=MANY)), *stale)}
+    others = {memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)}
     waiting = sum(counts.get(undecided, 0) for undecided in UNDECIDED)
     waiting += sum(other not in UNDECIDED for other in others.values())
-    standing = Standing(
+    standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
         repository=context.repository.id,
         memories=tuple((name.value, count) for name, count in counts.items()),
         elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
-        last_session=next(iter(sessions.listed(db, here, limit=1)), None),
+        last_session=next(iter(sessions.list_sessions(db, here, limit=1)), None),
         connected=connected,
         waiting=waiting,
         doubted=len(stale),
-        quarantined=quarantine.count(context.settings.home),
+        quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
     return replace(standing, next=tuple(_next_steps(standing, unconnected)))
@@ -52,7 +52,7 @@ def _stale(context: Context) -> list[Memory]:
         return []
 
 
-def _next_steps(standing: Standing, unconnected: tuple[str, ...]) -> Iterator[NextStep]:
+def _next_steps(standing: StatusReport, unconnected: tuple[str, ...]) -> Iterator[NextStep]:
     if unconnected:
         yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected)}")
     elif not standing.connected:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.model.session import Observation, Skipped
+from hivemind.model.session import Observation, SkippedInput
 
 LONGEST_CACHED = 200
 """Characters of a text whose redaction is cached."""
@@ -24,21 +24,23 @@ class Transcript:
     size: int
 
 
-def transcripts(home: Path, names: Iterable[str], since: datetime | None) -> list[Transcript]:
+def find_transcripts(home: Path, names: Iterable[str], since: datetime | None) -> list[Transcript]:
     """Find the transcripts of the named agents below a home directory, modified since then, oldest first per agent."""
     results = []
     for name in names:
-        paths = (path for pattern in agents.of(name).TRANSCRIPTS for path in home.glob(pattern) if path.is_file())
+        paths = (
+            path for pattern in agents.get_agent(name).TRANSCRIPTS for path in home.glob(pattern) if path.is_file()
+        )
         times_and_paths = sorted((path.stat().st_mtime, path) for path in paths)
         recent = [path for modified_at, path in times_and_paths if since is None or modified_at >= since.timestamp()]
         results += [Transcript(agent=name, path=path, size=path.stat().st_size) for path in recent]
     return results
 
 
-def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
+def find_session_transcripts(home: Path, agent: str, session: str, since: datetime) -> list[Transcript]:
     """Find the transcripts that may hold one session: files named after it, or databases of all sessions."""
     # With other ids than the hooks', every step of the session would be stored a second time.
-    candidates = transcripts(home, [agent], since) if agents.of(agent).SAME_IDS else []
+    candidates = find_transcripts(home, [agent], since) if agents.get_agent(agent).SAME_IDS else []
     return [
         transcript
         for transcript in candidates
@@ -46,42 +48,44 @@ def of_session(home: Path, agent: str, session: str, since: datetime) -> list[Tr
     ]
 
 
-def observations(
+def read_observations(
     transcripts: Iterable[Transcript],
     told_by_hooks: Callable[[str], bool],
     since: str = "",
     progress: Callable[[int], None] = lambda size: None,
-) -> Iterator[Observation | Skipped]:
+) -> Iterator[Observation | SkippedInput]:
     """Read the observations in transcripts, file by file and not yet redacted.
 
     Where hooks and transcripts give the same step different ids, sessions recorded by hooks are skipped: every step
     would be stored twice.
     """
     for transcript in transcripts:
-        same_ids = agents.of(transcript.agent).SAME_IDS
+        same_ids = agents.get_agent(transcript.agent).SAME_IDS
         for step in _read_transcript(transcript):
-            if isinstance(step, Skipped) or (step.at >= since and (same_ids or not told_by_hooks(step.session_id))):
+            if isinstance(step, SkippedInput) or (
+                step.at >= since and (same_ids or not told_by_hooks(step.session_id))
+            ):
                 yield step
         progress(transcript.size)
 
 
-def _read_transcript(transcript: Transcript) -> Iterator[Observation | Skipped]:
+def _read_transcript(transcript: Transcript) -> Iterator[Observation | SkippedInput]:
     where = str(transcript.path)
     try:
-        for step in agents.of(transcript.agent).read_transcript(transcript.path):
-            yield replace(step, where=f"{where} {step.where}".strip()) if isinstance(step, Skipped) else step
+        for step in agents.get_agent(transcript.agent).read_transcript(transcript.path):
+            yield replace(step, where=f"{where} {step.where}".strip()) if isinstance(step, SkippedInput) else step
     except OSError as error:
-        yield Skipped(reason=f"a file that cannot be read: {error.strerror}", where=where)
+        yield SkippedInput(reason=f"a file that cannot be read: {error.strerror}", where=where)
     except Exception as error:  # noqa: BLE001 - an agent's next version may write anything, and other files count
-        yield Skipped(reason=f"a file that cannot be read: {type(error).__name__}: {error}", where=where)
+        yield SkippedInput(reason=f"a file that cannot be read: {type(error).__name__}: {error}", where=where)
 
 
-def reason(skipped: Skipped) -> str:
+def summarise_reason(skipped: SkippedInput) -> str:
     """Return why a line was skipped, without the details that differ in every line, so that reasons can be counted."""
     return skipped.reason.partition(":")[0]
 
 
-def looking_once(redact: Callable[[str], str]) -> Callable[[str], str]:
+def cache_redaction(redact: Callable[[str], str]) -> Callable[[str], str]:
     """Cache the redaction of short texts: directories, tools and models repeat in every line."""
     cached_redact = lru_cache(maxsize=10_000)(redact)
     return lambda text: cached_redact(text) if len(text) <= LONGEST_CACHED else redact(text)

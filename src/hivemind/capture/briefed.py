@@ -9,14 +9,14 @@ FILE = "briefed"
 MOST_SESSIONS = 50
 
 
-def note(directory: str, session: str) -> None:
+def mark_briefed(directory: str, session: str) -> None:
     """Record that this session has its brief; only the newest sessions are kept."""
     earlier_sessions = [session_id for session_id in _sessions(directory) if session_id != session][1 - MOST_SESSIONS :]
     with open(os.path.join(directory, FILE), "w", encoding="utf-8") as file:
         file.write("".join(f"{session_id}\n" for session_id in (*earlier_sessions, session)))
 
 
-def has_it(directory: str, payload: str) -> bool:
+def is_briefed(directory: str, payload: str) -> bool:
     """Whether the payload names a session that has its brief."""
     # Searching the text is enough and saves the hook from parsing JSON.
     return any(f'"{session_id}"' in payload for session_id in _sessions(directory))

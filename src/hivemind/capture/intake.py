@@ -8,9 +8,9 @@ from typing import Any
 from hivemind import agents
 from hivemind.capture.shorten import LONGEST, cut_middle
 from hivemind.model import moments
-from hivemind.model.events import ObservationMade, strings_changed
+from hivemind.model.events import ObservationMade, change_strings
 from hivemind.model.ids import EventId
-from hivemind.model.session import LONGEST_RAW, Observation, Skipped
+from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.model.untrusted import Unreadable, parse_json
 
 LARGEST_NUMBER = 2**63
@@ -29,46 +29,50 @@ class Arrival:
     fact: ObservationMade
 
 
-def arrivals(lines: Iterable[SpoolLine]) -> Iterator[Arrival | Skipped]:
+def parse_spool_lines(lines: Iterable[SpoolLine]) -> Iterator[Arrival | SkippedInput]:
     """Parse spool lines into observations; a line that cannot be parsed becomes a ``Skipped`` with the reason."""
     for line in lines:
         yield from _parse_line(line)
 
 
-def unreadable(line: SpoolLine, reason: str) -> Skipped:
+def describe_unreadable(line: SpoolLine, reason: str) -> SkippedInput:
     """Describe a spool line that is set aside, with its text as it stood in the spool."""
     agent, event, at, _ = line
-    return Skipped(reason=reason, where=f"{agent} {event} at {moments.minute(at)}", raw="\t".join(line)[:LONGEST_RAW])
+    return SkippedInput(
+        reason=reason, where=f"{agent} {event} at {moments.format_minute(at)}", raw="\t".join(line)[:MAX_RAW_CHARACTERS]
+    )
 
 
-def _parse_line(line: SpoolLine) -> list[Arrival | Skipped]:
+def _parse_line(line: SpoolLine) -> list[Arrival | SkippedInput]:
     agent, event, at, payload = line
     try:
-        if agent not in agents.NAMES or not moments.is_written(at):
-            return [unreadable(line, "an unknown agent or an invalid time")]
+        if agent not in agents.NAMES or not moments.is_timestamp(at):
+            return [describe_unreadable(line, "an unknown agent or an invalid time")]
         message = parse_json(payload)
         if not isinstance(message, dict):
-            return [unreadable(line, f"a JSON {type(message).__name__}; expected an object")]
+            return [describe_unreadable(line, f"a JSON {type(message).__name__}; expected an object")]
         return [
-            arrival(observation) if isinstance(observation, Observation) else unreadable(line, observation.reason)
-            for observation in agents.of(agent).decode(event, message, at)
+            make_arrival(observation)
+            if isinstance(observation, Observation)
+            else describe_unreadable(line, observation.reason)
+            for observation in agents.get_agent(agent).decode(event, message, at)
         ]
     except Exception as error:  # noqa: BLE001 - an agent's next version may send anything, and the other lines count
-        return [unreadable(line, told_by(error))]
+        return [describe_unreadable(line, describe_error(error))]
 
 
-def told_by(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Describe an exception about input, with its type unless it was raised to be shown."""
     return str(error) if isinstance(error, Unreadable) else f"{type(error).__name__}: {error}"
 
 
-def arrival(observation: Observation, redact: Callable[[str], str] = str) -> Arrival:
+def make_arrival(observation: Observation, redact: Callable[[str], str] = str) -> Arrival:
     """Make an observation ready for the log: storable, redacted and trimmed."""
     fields = {field.name: _storable(getattr(observation, field.name)) for field in dataclasses.fields(ObservationMade)}
     full_fact = ObservationMade(**fields)
     # Redact before trimming: a secret that trimming cut in two would not be recognised. Twice the length is enough to
     # redact, because the place where that is cut is trimmed away afterwards.
-    clean = strings_changed(_trim(full_fact, 2 * LONGEST), redact)
+    clean = change_strings(_trim(full_fact, 2 * LONGEST), redact)
     assert isinstance(clean, ObservationMade)
     fact = _trim(clean, LONGEST)
     return Arrival(

@@ -7,7 +7,7 @@ import os
 import sys
 
 
-def run(command: str) -> None:
+def start(command: str) -> None:
     """Start a command and return at once; it goes on when the parent process ends."""
     # A session of its own and no inherited streams: it outlives its parent and keeps no pipe of the agent open.
     no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]

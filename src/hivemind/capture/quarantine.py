@@ -14,15 +14,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
-from hivemind.model.session import LONGEST_RAW, Skipped
-from hivemind.model.text import OBEYED, neutral
-from hivemind.model.values import SOFT, normalised
+from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
+from hivemind.model.text import UNSAFE_CHARACTERS, neutralise
+from hivemind.model.values import NEUTRAL_SEPARATORS, normalise
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
 MARGIN = 8 * 1024
 """Characters that are redacted and then dropped: a secret that is cut in two would not be recognised."""
-LONGEST_CONTENT = LONGEST_RAW - MARGIN
+LONGEST_CONTENT = MAX_RAW_CHARACTERS - MARGIN
 """Characters kept of an item."""
 MOST_ITEMS = 1_000
 MOST_BYTES = 16 << 20
@@ -33,7 +33,7 @@ LAYERS = 3
 """How often text is unescaped to search it: JSON in a string of JSON in a string."""
 
 
-class Door(StrEnum):
+class ItemOrigin(StrEnum):
     """How an item came in."""
 
     HOOK = "hook"
@@ -57,19 +57,21 @@ class Item:
     content: str
 
 
-def add(home: Path, door: Door, unreadable: Iterable[Skipped], at: str, known_secrets: frozenset[str]) -> None:
+def add(
+    home: Path, door: ItemOrigin, unreadable: Iterable[SkippedInput], at: str, known_secrets: frozenset[str]
+) -> None:
     """Store redacted input that could not be read; beyond the limits the oldest items are removed."""
     are_new = [_write_item(home / FOLDER, _make_item(door, skipped, at, known_secrets)) for skipped in unreadable]
     if any(are_new):
         _drop_oldest(home / FOLDER)
 
 
-def items(home: Path) -> list[Item]:
+def load_items(home: Path) -> list[Item]:
     """Load all items, oldest first."""
     return sorted((_read_item(path) for path in _list_paths(home / FOLDER)), key=lambda item: (item.at, item.id))
 
 
-def count(home: Path) -> int:
+def count_items(home: Path) -> int:
     """Count the items."""
     return len(_list_paths(home / FOLDER))
 
@@ -78,7 +80,7 @@ def is_full(home: Path) -> bool:
     """Whether the next item may push out the oldest ones."""
     paths = _list_paths(home / FOLDER)
     # Full if there is no room for one more item of the largest size.
-    return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - LONGEST_RAW
+    return len(paths) >= MOST_ITEMS or sum(path.stat().st_size for path in paths) > MOST_BYTES - MAX_RAW_CHARACTERS
 
 
 def discard(home: Path, ids: Iterable[str]) -> int:
@@ -88,8 +90,8 @@ def discard(home: Path, ids: Iterable[str]) -> int:
 
 def discard_containing(home: Path, texts: Sequence[str]) -> int:
     """Remove every item that contains one of the texts, however it is spelled or escaped; return how many."""
-    needles = [text for text in map(normalised, texts) if text]
-    item_ids = (item.id for item in items(home) if _contains(item, needles))
+    needles = [text for text in map(normalise, texts) if text]
+    item_ids = (item.id for item in load_items(home) if _contains(item, needles))
     return discard(home, list(item_ids))
 
 
@@ -107,19 +109,19 @@ def _contains(item: Item, needles: Sequence[str]) -> bool:
 
 def _normalise(text: str) -> str:
     # This takes a tenth of the time for plain text, and nearly all items are plain text.
-    is_plain = text.isascii() and not OBEYED.search(text)
-    return SOFT.sub(" ", text.lower()).strip() if is_plain else normalised(text)
+    is_plain = text.isascii() and not UNSAFE_CHARACTERS.search(text)
+    return NEUTRAL_SEPARATORS.sub(" ", text.lower()).strip() if is_plain else normalise(text)
 
 
 def _unescape(letter: str) -> str:
     return letter if letter in '"\\/' else " "
 
 
-def _make_item(door: Door, skipped: Skipped, at: str, known_secrets: frozenset[str]) -> Item:
+def _make_item(door: ItemOrigin, skipped: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:
     # Without its NUL bytes, UTF-16 text reads like any other, so that secrets in it are recognised.
-    raw = skipped.raw[:LONGEST_RAW].replace("\0", "").encode("utf-8", "replace").decode()
+    raw = skipped.raw[:MAX_RAW_CHARACTERS].replace("\0", "").encode("utf-8", "replace").decode()
     content = redact_payload(raw, known_secrets)
-    content = content[:-MARGIN] if len(skipped.raw) >= LONGEST_RAW else content
+    content = content[:-MARGIN] if len(skipped.raw) >= MAX_RAW_CHARACTERS else content
     where, reason = (_clean_note(redact_payload(text, known_secrets)) for text in (skipped.where, skipped.reason))
     digest = hashlib.sha256(json.dumps([door, where, raw]).encode()).hexdigest()
     return Item(
@@ -129,7 +131,7 @@ def _make_item(door: Door, skipped: Skipped, at: str, known_secrets: frozenset[s
 
 
 def _clean_note(text: str) -> str:
-    return " ".join(neutral(text).split())[:LONGEST_NOTE]
+    return " ".join(neutralise(text).split())[:LONGEST_NOTE]
 
 
 def _write_item(folder: Path, item: Item) -> bool:

@@ -53,7 +53,7 @@ def redact_payload(text: str, known: Collection[str] = ()) -> str:
     return redact(text, known)
 
 
-def secrets_in(environ: Mapping[str, str]) -> frozenset[str]:
+def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:
     """Collect the values of environment variables with secret names, and the passwords in URLs."""
     values: set[str] = set()
     for name, value in environ.items():

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-FILE = "spool"
-TAKEN = ".taken"
+SPOOL_FILE = "spool"
+TAKEN_SUFFIX = ".taken"
 LONGEST_LINE = 8 << 20
 """Bytes; hooks write far shorter lines."""
 
@@ -20,7 +20,7 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
     os.makedirs(directory, mode=0o700, exist_ok=True)
     payload_line = payload.replace("\r", " ").replace("\n", " ")
     line = "\t".join((agent, event, at, payload_line)) + "\n"
-    spool = _open_locked(os.path.join(directory, FILE))
+    spool = _open_locked(os.path.join(directory, SPOOL_FILE))
     try:
         end = os.fstat(spool).st_size
         # A hook that was killed while writing left half a line; start a new one.
@@ -35,30 +35,30 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
 
 
 @contextmanager
-def taken(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
+def take_lines(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
     """Yield the lines so far, and remove them if the body ends without an error; they need not fit in memory.
 
     Lines that a process took before it died are yielded again to the next one.
     """
-    spool = os.path.join(directory, FILE)
+    spool = os.path.join(directory, SPOOL_FILE)
     if os.path.exists(spool):
         # Wait for a hook that is appending, so that the renamed file is complete.
         lock = _open_locked(spool)
         try:
-            os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN}")
+            os.replace(spool, f"{spool}.{os.getpid()}.{os.urandom(4).hex()}{TAKEN_SUFFIX}")
         finally:
             os.close(lock)
-    files = [os.path.join(directory, name) for name in left_behind(directory)]
+    files = [os.path.join(directory, name) for name in list_taken_files(directory)]
     yield (line for file in files for line in _read_lines(file))
     for file in files:
         with suppress(FileNotFoundError):
             os.remove(file)
 
 
-def left_behind(directory: str) -> list[str]:
+def list_taken_files(directory: str) -> list[str]:
     """List the files that were taken and not yet removed; normally none."""
     names = os.listdir(directory) if os.path.isdir(directory) else []  # noqa: PTH208 - pathlib costs the hook
-    return sorted(name for name in names if name.endswith(TAKEN))
+    return sorted(name for name in names if name.endswith(TAKEN_SUFFIX))
 
 
 def _open_locked(path: str) -> int:
@@ -73,11 +73,11 @@ def _open_locked(path: str) -> int:
 
 
 def _read_lines(path: str) -> Iterator[tuple[str, str, str, str]]:
-    from hivemind.model.untrusted import bounded_lines  # not at the top: it would slow the hook, which only appends
+    from hivemind.model.untrusted import read_lines  # not at the top: it would slow the hook, which only appends
 
     try:
         with open(path, "rb") as spool:
-            for line in bounded_lines(spool, LONGEST_LINE):
+            for line in read_lines(spool, LONGEST_LINE):
                 agent, event, at, payload = (line.content.decode("utf-8", "replace").split("\t", 3) + [""] * 3)[:4]
                 yield agent, event, at, payload
     except FileNotFoundError:

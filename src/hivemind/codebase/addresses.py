@@ -133,7 +133,7 @@ def fit_paths(name: Words, paths: Sequence[str], root: str) -> dict[CodePlace, F
     modules = [path for path in paths if not is_package_file(path)]
     files = {CodePlace(path, "", FILE): fit for path in modules if (fit := fit_file(name, path, root))}
     # Rust keeps a module's own code in `auth.rs` beside the folder `auth`; the name means the file.
-    folder_paths = sorted(folders(paths) - {place.path.rpartition(".")[0] for place in files})
+    folder_paths = sorted(parent_folders(paths) - {place.path.rpartition(".")[0] for place in files})
     return files | {CodePlace(path, "", FOLDER): fit for path in folder_paths if (fit := fit_folder(name, path, root))}
 
 
@@ -143,7 +143,7 @@ def select_best(fits: Mapping[CodePlace, Fit]) -> list[CodePlace]:
     return [place for place, fit in fits.items() if fit == best_fit]
 
 
-def folders(paths: Iterable[str]) -> set[str]:
+def parent_folders(paths: Iterable[str]) -> set[str]:
     """Every folder above one of the files, at any depth."""
     parents: set[str] = set()
     for path in paths:

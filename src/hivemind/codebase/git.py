@@ -71,7 +71,7 @@ def head(root: Path) -> str:
     return run_or_empty(root, "rev-parse", "--verify", "--quiet", "HEAD")
 
 
-def commit(root: Path, name: str) -> str:
+def resolve_commit(root: Path, name: str) -> str:
     """The full id of the commit that a branch, tag or shortened id names."""
     commit_id = run_or_empty(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if not commit_id:
@@ -97,7 +97,7 @@ def find_files_with_word(root: Path, word: str) -> list[str]:
     return _split_paths(output)
 
 
-def changed(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:
+def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:
     """Paths that differ between two commits, old and new ones, and the renames among them."""
     # -l400 limits rename detection, whose time grows with the square of the number of files.
     output = run(root, "diff-tree", "-r", "-z", "-M50%", "-l400", "--name-status", "--no-ext-diff", since, until, "--")
@@ -114,7 +114,7 @@ def changed(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dic
     return paths, moves
 
 
-def contents(root: Path, names: Iterable[str]) -> dict[str, bytes]:
+def read_blobs(root: Path, names: Iterable[str]) -> dict[str, bytes]:
     """Read blobs by their names, `commit:path`; missing ones are left out."""
     # The protocol is one name per line, so a path with a newline cannot be asked for.
     queries = [name for name in names if "\n" not in name]
@@ -137,7 +137,7 @@ def is_outside_sparse_checkout(root: Path, path: str) -> bool:
     return run_or_empty(root, "ls-files", "-t", "-z", "--", f":(literal){path}").startswith("S ")
 
 
-def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> Iterator[Commit]:
+def read_commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> Iterator[Commit]:
     """Yield the commits before HEAD, newest first and without merges: after a commit, or since a date."""
     revisions = [f"{after}..HEAD" if after else "HEAD", *([f"--since={since}"] if since else ())]
     revisions += [f"-n{limit}"] if limit else []
@@ -153,7 +153,7 @@ def commits(root: Path, *, after: str = "", since: str = "", limit: int = 0) -> 
             yield Commit(id=identifier, at=at, author=author, message=message.strip(), files=paths)
 
 
-def patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def read_patches(root: Path, commits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the changes of commits to each file: commit, path, unified diff."""
     # External diff and text conversion programs come from the repository's configuration.
     options = ("--format=%x01%H", "--no-renames", "--no-ext-diff", "--no-textconv", "--stdin")

@@ -9,9 +9,9 @@ from math import sqrt
 from hivemind.codebase import touches
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module_words
-from hivemind.codebase.index import SELECT_SYMBOLS, Index, rebuild_if_damaged, symbol_from_row
+from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
-from hivemind.model.code import FOLDER, Callers, Related, SharedSession, Symbol
+from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 
 COMMITTED_TOGETHER = "changed together in commits"
 TOUCHED_TOGETHER = "touched together in sessions"
@@ -45,9 +45,9 @@ def is_test(path: str) -> bool:
 
 
 @rebuild_if_damaged
-def related(
-    index: Index, targets: Sequence[str], limit: int = 10, sessions: Sequence[SharedSession] = ()
-) -> list[Related]:
+def find_related(
+    index: CodeIndex, targets: Sequence[str], limit: int = 10, sessions: Sequence[SharedSession] = ()
+) -> list[RelatedFile]:
     """Find the files most related to files, folders or symbols; for a folder, also its own files by other reasons."""
     target_files, contained_files = _resolve_files(index, targets)
     scores: dict[int, dict[str, float]] = defaultdict(dict)
@@ -60,11 +60,11 @@ def related(
     ranking = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
     paths = {file: path for _, file in ranking for path in _select_path(index, file)}
     return [
-        Related(
+        RelatedFile(
             path=paths[file],
             weight=weight,
             why=tuple(
-                touches.reason(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
+                touches.describe_touches(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
                 for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
             ),
         )
@@ -72,7 +72,7 @@ def related(
     ]
 
 
-def children(index: Index, folder: str) -> list[tuple[str, int]]:
+def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
     """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     file_counts: dict[str, int] = defaultdict(int)
@@ -83,7 +83,7 @@ def children(index: Index, folder: str) -> list[tuple[str, int]]:
 
 
 @rebuild_if_damaged
-def callers(index: Index, symbol: Symbol) -> Callers:
+def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
     """Find the symbols that call or inherit this one: in its file, or in files that import its file."""
     file_row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
     if file_row is None:
@@ -99,11 +99,11 @@ def callers(index: Index, symbol: Symbol) -> Callers:
     importers = {path for (path,) in select(index.db, query, *file_row)} | {symbol.path}
     mentions = {caller.key: caller for caller in map(symbol_from_row, rows) if caller.key != symbol.key}
     certain = [caller for caller in mentions.values() if caller.path in importers]
-    namesakes = [caller for caller in index.named(symbol.name) if caller.key != symbol.key]
+    namesakes = [caller for caller in index.find_by_name(symbol.name) if caller.key != symbol.key]
     return Callers(symbols=tuple(certain), unresolved=len(mentions) - len(certain), namesakes=len(namesakes))
 
 
-def _resolve_files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
+def _resolve_files(index: CodeIndex, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
     """The indexed files of the targets, and the files inside of targets that are folders; paths by file id."""
     target_files: dict[int, str] = {}
     contained_files: dict[int, str] = {}
@@ -117,15 +117,15 @@ def _resolve_files(index: Index, targets: Iterable[str]) -> tuple[dict[int, str]
     return target_files, contained_files
 
 
-def _select_path(index: Index, file: int) -> Iterator[str]:
+def _select_path(index: CodeIndex, file: int) -> Iterator[str]:
     yield from (path for (path,) in select(index.db, "SELECT path FROM files WHERE id = ?", file))
 
 
 def _find_touch_edges(
-    index: Index, seeds: Collection[str], sessions: Sequence[SharedSession]
+    index: CodeIndex, seeds: Collection[str], sessions: Sequence[SharedSession]
 ) -> Iterator[tuple[str, int, float]]:
     """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
-    heaviest = nlargest(MAX_TOUCHED_FILES, touches.weights(sessions, seeds).items(), key=lambda item: item[1])
+    heaviest = nlargest(MAX_TOUCHED_FILES, touches.weigh_files(sessions, seeds).items(), key=lambda item: item[1])
     for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):
@@ -135,7 +135,7 @@ def _find_touch_edges(
         )
 
 
-def _find_edges(index: Index, file: int, path: str) -> Iterator[tuple[str, int, float]]:
+def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[str, int, float]]:
     """Yield what relates one file to others: reason, file id, share of the reason's weight."""
     for reason, query in _COUNT_QUERIES.items():
         counts = list(select(index.db, query, file))

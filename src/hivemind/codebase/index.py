@@ -28,7 +28,7 @@ from hivemind.codebase.matching import match
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import BROKEN, FILE, FOLDER, SEEN, Fingerprint, Symbol
+from hivemind.model.code import BROKEN, FILE, FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
 
 BATCH_FILES = 200
 """Files per transaction; a symbol that moves keeps its id only within one batch."""
@@ -68,11 +68,13 @@ class _Snapshot(NamedTuple):
     """None if the content is unchanged and only the stamp differs."""
 
 
-def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Callable[Concatenate[Index, _P], _T]":
+def rebuild_if_damaged(
+    operation: "Callable[Concatenate[CodeIndex, _P], _T]",
+) -> "Callable[Concatenate[CodeIndex, _P], _T]":
     """Repeat the operation with a new database if the present one turns out to be damaged."""
 
     @wraps(operation)
-    def wrapper(index: "Index", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    def wrapper(index: "CodeIndex", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
             try:
                 return operation(index, *args, **kwargs)
@@ -89,7 +91,7 @@ def rebuild_if_damaged(operation: "Callable[Concatenate[Index, _P], _T]") -> "Ca
     return wrapper
 
 
-class Index:
+class CodeIndex:
     """The open index of one working tree."""
 
     def __init__(self, root: Path, path: Path) -> None:
@@ -128,7 +130,7 @@ class Index:
         with _without_collection():
             changed = self._read_and_store(stale, progress)
         self._count_common_commits()
-        self.note("refreshed", str(time.time_ns()))
+        self.set_fact("refreshed", str(time.time_ns()))
         return changed
 
     def refresh_if_older(self, seconds: float) -> None:
@@ -137,23 +139,23 @@ class Index:
             paths = git.list_files(self.root) if seconds < math.inf else None
             if paths is not None and len(paths) <= MAX_AUTOMATIC_FILES:
                 self.refresh()
-        elif time.time_ns() - int(self.fact("refreshed")) > seconds * 1e9:
+        elif time.time_ns() - int(self.get_fact("refreshed")) > seconds * 1e9:
             self.refresh()
 
-    def look_at_git(self) -> tuple[str, list[str]]:
+    def index_new_commits(self) -> tuple[str, list[str]]:
         """Index files changed by commits since the last call; return the commit of that call and the changed paths.
 
         Both are empty on the first call and after history was rewritten.
         """
-        head, last_head = git.head(self.root), self.fact(LAST_COMMIT_FACT)
+        head, last_head = git.head(self.root), self.get_fact(LAST_COMMIT_FACT)
         try:
-            paths = git.changed(self.root, last_head, head)[0] if last_head and head and last_head != head else []
+            paths = git.list_changes(self.root, last_head, head)[0] if last_head and head and last_head != head else []
         except Unavailable:  # the last commit is gone: history was rewritten
             last_head, paths = "", []
         # This runs when a session starts, so most of a large merge is left to the next refresh.
         self.update([path for path in paths if language_of(path)][: MAX_AUTOMATIC_FILES // 5])
         if last_head != head:
-            self.note(LAST_COMMIT_FACT, head)
+            self.set_fact(LAST_COMMIT_FACT, head)
         return last_head, paths
 
     @rebuild_if_damaged
@@ -175,7 +177,7 @@ class Index:
                 return list(outline(path, content[1]).symbols) if content else []
         return list(self._load_symbols([path]).values())
 
-    def named(self, name: str, limit: int = 50) -> list[Symbol]:
+    def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
         """Symbols with this simple name, as last indexed."""
         rows = self._rows(f"{SELECT_SYMBOLS} WHERE s.name = ? AND s.kind != 'file' LIMIT ?", name, limit)
         return [symbol_from_row(row) for row in rows]
@@ -236,7 +238,7 @@ class Index:
         )  # fmt: skip
 
     @rebuild_if_damaged
-    def look_for(self, name: str) -> None:
+    def index_files_containing(self, name: str) -> None:
         """In a tree that is not indexed yet, index the files in which git finds this word."""
         if not self.is_built:
             paths = git.find_files_with_word(self.root, name)[:MAX_AUTOMATIC_FILES]
@@ -260,7 +262,7 @@ class Index:
         inside = folder.strip("/") + "/"
         return [path for path in self.paths() if path.startswith(inside)]
 
-    def size(self) -> tuple[int, int]:
+    def count_files_and_symbols(self) -> tuple[int, int]:
         """The number of indexed files, and of symbols in them."""
         ((files, symbols),) = self._rows(
             "SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols WHERE kind != 'file')"
@@ -276,18 +278,18 @@ class Index:
     @property
     def is_built(self) -> bool:
         """Whether the whole tree was ever indexed, so that names can be looked up."""
-        return self.fact("refreshed") != ""
+        return self.get_fact("refreshed") != ""
 
     @property
     def generation(self) -> str:
         """A value that changes whenever the index changes."""
-        return self.fact("generation")
+        return self.get_fact("generation")
 
-    def fact(self, name: str) -> str:
+    def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
         return next((value for (value,) in self._rows("SELECT value FROM facts WHERE name = ?", name)), "")
 
-    def note(self, name: str, value: str) -> None:
+    def set_fact(self, name: str, value: str) -> None:
         """Store a named value with the index."""
         self._rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
@@ -312,7 +314,7 @@ class Index:
             with transaction(self.db):
                 # After all batches: an import may lead to a file of a later one.
                 imports.resolve_imports(self.db, changed, added_or_removed)
-                self.note("generation", str(time.time_ns()))
+                self.set_fact("generation", str(time.time_ns()))
         return len(changed)
 
     def _read_files(self, paths: Iterable[str], old_symbols: Iterable[Symbol]) -> dict[str, _Snapshot]:
@@ -418,19 +420,19 @@ class Index:
 
     def _count_common_commits(self) -> None:
         """Count which files are edited together, in the commits since the last count."""
-        head, last_head = git.head(self.root), self.fact("history")
+        head, last_head = git.head(self.root), self.get_fact("history")
         if head == last_head:
             return
         try:
-            commits = list(git.commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
+            commits = list(git.read_commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
         except Unavailable:  # the last commit is gone: history was rewritten, so count all again
-            last_head, commits = "", list(git.commits(self.root, limit=MAX_HISTORY_COMMITS))
+            last_head, commits = "", list(git.read_commits(self.root, limit=MAX_HISTORY_COMMITS))
         ids = dict(select(self.db, "SELECT path, id FROM files"))
         with transaction(self.db):
             if not last_head:
                 self.db.execute("DELETE FROM together")
             # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
-            commit_count = int(self.fact("commits") or 0) if last_head else 0
+            commit_count = int(self.get_fact("commits") or 0) if last_head else 0
             for position, commit in enumerate(reversed(commits), start=commit_count):
                 files = sorted({ids[path] for path in commit.files if path in ids})
                 if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
@@ -440,8 +442,8 @@ class Index:
                         " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
                         [(first, second, weight) for first, second in combinations(files, 2)],
                     )
-            self.note("commits", str(commit_count + len(commits)))
-            self.note("history", head)
+            self.set_fact("commits", str(commit_count + len(commits)))
+            self.set_fact("history", head)
 
 
 SELECT_SYMBOLS = (
@@ -450,12 +452,12 @@ SELECT_SYMBOLS = (
 )
 """The beginning of every query for symbols."""
 
-_columns = attrgetter(*SEEN[1:])
+_columns = attrgetter(*LOCATION_FIELDS[1:])
 
 
 def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
     """The symbol in a row of `SELECT_SYMBOLS`."""
-    return Symbol(**dict(zip(SEEN, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
+    return Symbol(**dict(zip(LOCATION_FIELDS, row[:-2], strict=True)), fingerprint=Fingerprint.parse(row[-2]))
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from hivemind.codebase import addresses, written
 from hivemind.codebase.addresses import CodePlace, Fit
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.tree import read, stamp
 from hivemind.codebase.written import to_dotted
-from hivemind.model.code import FILE, FOLDER, LEAVES, Anchor, Symbol
+from hivemind.model.code import FILE, FOLDER, MEMBERLESS_KINDS, Anchor, Symbol
 
 _T = TypeVar("_T")
 
@@ -35,7 +35,7 @@ _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
 
-def find(index: Index, link: str) -> list[Symbol]:
+def find(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to a file, a folder, a symbol with its overloads, or the symbols at some lines.
 
     Empty if it fits nothing or several places.
@@ -43,11 +43,11 @@ def find(index: Index, link: str) -> list[Symbol]:
     literal = find_path(index, link.strip())
     if literal is not None:
         return literal
-    candidates = places(index, link)
+    candidates = find_places(index, link)
     return _keep_if_few(_load_symbols(index, candidates[0])) if len({place.label for place in candidates}) == 1 else []
 
 
-def find_path(index: Index, link: str) -> list[Symbol] | None:
+def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
     """Resolve a link that begins with a path from the root; None if it does not begin with one."""
     place, separator, name = link.partition("::")
     if separator and (path := _relative_path(index.root, place)) and stamp(index.root, path):
@@ -61,16 +61,16 @@ def find_path(index: Index, link: str) -> list[Symbol] | None:
     return [folder] if folder else None
 
 
-def find_all(index: Index, link: str) -> list[Symbol]:
+def find_all(index: CodeIndex, link: str) -> list[Symbol]:
     """Resolve a link to all symbols that fit it equally well; empty if there are too many."""
     literal = find_path(index, link.strip())
     if literal:
         return literal
-    candidates = {place.label: place for place in places(index, link)}
+    candidates = {place.label: place for place in find_places(index, link)}
     return _keep_if_few(symbol for place in _keep_if_few(candidates.values()) for symbol in _load_symbols(index, place))
 
 
-def places(index: Index, link: str) -> list[CodePlace]:
+def find_places(index: CodeIndex, link: str) -> list[CodePlace]:
     """All places in the tree that a name fits best, as last indexed."""
     name = addresses.simplify_name(link)
     words, root = addresses.split_name(name), index.root.name
@@ -78,12 +78,12 @@ def places(index: Index, link: str) -> list[CodePlace]:
     return _select_best(_fit_symbols(index, name) | addresses.fit_paths(words, paths, root))
 
 
-def nearest(index: Index, link: str) -> list[str]:
+def suggest_labels(index: CodeIndex, link: str) -> list[str]:
     """A few labels that are closest to a link without a unique match."""
     name = addresses.simplify_name(link)
     # From the best source of suggestions to the weakest; the first that has any is used.
     labels = (
-        [place.label for place in places(index, link)]
+        [place.label for place in find_places(index, link)]
         or [symbol.label for path in _files_before_last_word(index, name) for symbol in index.symbols_of(path)[1:]]
         or [CodePlace(*row).label for row in index.find_places(addresses.iter_suffixes(name))]
         or [CodePlace(*row).label for row in index.find_places(index.find_similar_names(addresses.last_word(name)))]
@@ -91,13 +91,13 @@ def nearest(index: Index, link: str) -> list[str]:
     return get_close_matches(name, [*dict.fromkeys(labels)], MAX_SUGGESTIONS, cutoff=0.0)
 
 
-def _files_before_last_word(index: Index, name: str) -> list[str]:
+def _files_before_last_word(index: CodeIndex, name: str) -> list[str]:
     """The files that a name fits without its last word."""
     head = name[: name.rfind(addresses.last_word(name))].rstrip("./\\:#->")
-    return [place.path for place in _keep_if_few(places(index, head)) if place.kind == FILE]
+    return [place.path for place in _keep_if_few(find_places(index, head)) if place.kind == FILE]
 
 
-def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
+def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collection[str] = ()) -> list[Anchor]:
     """Anchors for the files and symbols that a text names; ambiguous names are left out.
 
     Of several symbols with one name, those in files that the text names too are preferred, then those in files `near`.
@@ -118,7 +118,7 @@ def mentions(index: Index, text: str, commit: str = "", near: Collection[str] = 
     return [Anchor.of(symbol, commit) for symbol in [*symbols.values()][:MAX_ANCHORS]]
 
 
-def edited(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
+def find_edited_symbols(symbols: Sequence[Symbol], source: bytes, diffs: Iterable[str]) -> list[Symbol]:
     """The symbols of a file that contain the lines of some diffs; the file itself if there are none."""
     text = source.decode("utf-8", "replace")
     lines = sorted({line for diff in diffs for line in _find_changed_lines(diff, text)})
@@ -142,7 +142,7 @@ def _find_changed_lines(diff: str, text: str) -> Iterator[int]:
                 offset += line[:1] != "-"
 
 
-def _find_mentioned_file(index: Index, text: str, near: Collection[str]) -> list[Symbol]:
+def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> list[Symbol]:
     if (index.root / text).is_dir():
         return []
     # A bare file name means the file that the session edited, if there is only one.
@@ -152,7 +152,7 @@ def _find_mentioned_file(index: Index, text: str, near: Collection[str]) -> list
     return symbols if len(symbols) <= MAX_MENTION_MATCHES and (is_file_only or ":" in text) else []
 
 
-def _fit_symbols(index: Index, name: str) -> dict[CodePlace, Fit]:
+def _fit_symbols(index: CodeIndex, name: str) -> dict[CodePlace, Fit]:
     """The symbols that a name fits, by the paths of their files, else by the packages these declare."""
     words = addresses.split_name(name)
     candidates = [CodePlace(*row) for row in index.find_places(addresses.iter_suffixes(name))]
@@ -179,12 +179,12 @@ def _read_package(root: Path, path: str) -> addresses.Words:
 def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
     """The places that fit best; of equal names, a type wins over its file, and a file over a function in it."""
     files = {place.path for place in fits if place.kind == FILE}
-    types = {place.path for place in fits if place.qualified and place.kind not in LEAVES}
+    types = {place.path for place in fits if place.qualified and place.kind not in MEMBERLESS_KINDS}
     eligible = {
         place: fit
         for place, fit in fits.items()
         if not (place.kind == FILE and place.path in types)
-        and not (place.kind in LEAVES and place.path in files - types)
+        and not (place.kind in MEMBERLESS_KINDS and place.path in files - types)
     }
     best_places = addresses.select_best(eligible)
     # C declares a function in a header; its definition is meant if both fit.
@@ -192,7 +192,7 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
     return [place for place in best_places if place.kind != "prototype" or place.qualified not in definitions]
 
 
-def _load_symbols(index: Index, place: CodePlace) -> list[Symbol]:
+def _load_symbols(index: CodeIndex, place: CodePlace) -> list[Symbol]:
     """The symbols at a place as they are now; empty if they are gone."""
     if place.kind == FOLDER:
         folder = index.folder_symbol(place.path)
@@ -200,7 +200,7 @@ def _load_symbols(index: Index, place: CodePlace) -> list[Symbol]:
     return [symbol for symbol in index.symbols_of(place.path) if symbol.qualified == place.qualified]
 
 
-def _find_by_name(index: Index, name: str) -> list[Symbol]:
+def _find_by_name(index: CodeIndex, name: str) -> list[Symbol]:
     fits = {place: fit for place, fit in _fit_symbols(index, name).items() if not fit.unmatched_words}
     by_label = {place.label: place for place in _select_best(fits)}
     few_places = [*by_label.values()] if len(by_label) <= 4 * MAX_CANDIDATES else []

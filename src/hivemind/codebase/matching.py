@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hivemind.codebase.fingerprint import similarity, unpack
-from hivemind.model.code import FILE, LEAVES, Symbol
+from hivemind.model.code import FILE, MEMBERLESS_KINDS, Symbol
 
 MIN_EVIDENCE = 0.78
 """Score from which a pair counts as the same symbol."""
@@ -49,7 +49,7 @@ def match(
     matching.match_same_place()
     matching.match_moved_files(moves or {})
     matching.match_same_content()
-    matching.match_by_evidence(symbol for symbol in matching.old.values() if symbol.kind not in LEAVES)
+    matching.match_by_evidence(symbol for symbol in matching.old.values() if symbol.kind not in MEMBERLESS_KINDS)
     matching.match_members()
     matching.match_by_evidence(matching.old.values())
     matching.match_containers()

@@ -12,7 +12,7 @@ from hivemind.model.code import Anchor
 COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 
 
-def file(root: Path, path: str, commit: str = "") -> str:
+def read_file(root: Path, path: str, commit: str = "") -> str:
     """Read a file at a commit, by default the checked-out one; uncommitted content is never shown."""
     if commit and not COMMIT_ID.fullmatch(commit):
         raise InvalidInput(f"{commit!r} is not a commit; give its hexadecimal id")
@@ -23,7 +23,7 @@ def file(root: Path, path: str, commit: str = "") -> str:
     return content.decode("utf-8", "replace")
 
 
-def then(root: Path, anchor: Anchor) -> str:
+def read_old_code(root: Path, anchor: Anchor) -> str:
     """The anchor's code at the commit of the anchor; empty if git does not have it."""
     source = _read_at_commit(root, anchor.path, anchor.commit) if COMMIT_ID.fullmatch(anchor.commit) else None
     if source is None:
@@ -32,7 +32,7 @@ def then(root: Path, anchor: Anchor) -> str:
     return _select_lines(source, matches[0].line, matches[0].end_line) if matches else ""
 
 
-def now(root: Path, anchor: Anchor | None) -> str:
+def read_current_code(root: Path, anchor: Anchor | None) -> str:
     """The anchor's code in the working tree; empty if it is gone."""
     content = tree.read(root, anchor.path) if anchor else None
     return _select_lines(content[1], anchor.line, anchor.end_line) if anchor and content else ""
@@ -42,7 +42,7 @@ def _read_at_commit(root: Path, path: str, commit: str) -> bytes | None:
     if path.startswith(("/", "./", "../")):  # git would resolve these from the current folder
         return None
     name = f"{commit}:{path}"
-    return git.contents(root, [name]).get(name)
+    return git.read_blobs(root, [name]).get(name)
 
 
 def _select_lines(source: bytes, first: int, last: int) -> str:

@@ -13,7 +13,7 @@ MAX_PLACES_PER_NAME = 3
 MAX_FILES = 2_000
 
 
-def named_files(root: Path, text: str) -> tuple[str, ...]:
+def find_named_files(root: Path, text: str) -> tuple[str, ...]:
     """The files that a question names, those inside named modules and folders, and the folders around them."""
     names = [
         *written.find_place_names(text),
@@ -40,5 +40,5 @@ def _find_places(name: str, paths: Sequence[str], root: str) -> list[CodePlace]:
 
 def _expand_place(place: CodePlace, paths: Sequence[str]) -> list[str]:
     # A memory about a package also applies to each of its files, so the folders above are included.
-    around = [place.path, *sorted(addresses.folders([place.path]))]
+    around = [place.path, *sorted(addresses.parent_folders([place.path]))]
     return [*around, *(path for path in paths if place.kind == FOLDER and path.startswith(f"{place.path}/"))]

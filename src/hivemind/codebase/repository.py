@@ -37,14 +37,14 @@ def identify(directory: Path) -> Repository:
     tree = _tree_id(directory / git_directory)
     remote = _find_remote(directory)
     if remote:
-        ids = [f"remote:{_resolve(name, directory)}" for name in (normalised(remote), normalise_legacy(remote))]
+        ids = [f"remote:{_resolve(name, directory)}" for name in (normalise_remote(remote), normalise_legacy(remote))]
         return Repository(id=ids[0], root=root, tree=tree, former_id=ids[1] if ids[1] != ids[0] else "")
     # The oldest commit of a shallow clone is only where the clone was cut, not the first commit.
     commit = None if is_shallow == "true" else _first_commit(directory)
     return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
-def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
+def select_weaker_ids(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
     """The ids among those used at this path that are weaker ids of the same repository.
 
     A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
@@ -55,7 +55,7 @@ def earlier_names(repository: Repository, names: Iterable[str]) -> tuple[str, ..
     return tuple(name for name in names if strength.index(name.partition(":")[0]) < rank)
 
 
-def normalised(remote: str) -> str:
+def normalise_remote(remote: str) -> str:
     """One spelling for all ways to write a remote's address: ``github.com/acme/api``, ``git.acme.org:2222/api``."""
     url = _parse_remote(remote)
     if url is None:
@@ -72,7 +72,7 @@ def normalise_legacy(remote: str) -> str:
     """The spelling in older stores, which ignored ports and letter case on every host."""
     url = _parse_remote(remote)
     if url is None or not url["host"]:
-        return normalised(remote)
+        return normalise_remote(remote)
     return f"{url['host'].lower()}/{_remote_path(url).lower()}"
 
 

@@ -10,11 +10,11 @@ from contextlib import suppress
 from hivemind.codebase import git
 from hivemind.codebase.fingerprint import digest, similarity
 from hivemind.codebase.grammar import language_of
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match, similarity_key
 from hivemind.codebase.symbols import outline
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import FILE, Anchor, Change, Staleness, Symbol
+from hivemind.model.code import FILE, Anchor, Staleness, Symbol, SymbolChange
 
 MINOR_SIMILARITY = 0.9
 """A body at least this similar has changed only in details."""
@@ -33,16 +33,18 @@ MAX_SEARCH_FILES = 40
 
 _MAX_SIGNATURE_LENGTH = 160
 _CHANGE_TEXTS = {
-    Change.FRESH: "unchanged",
-    Change.COSMETIC: "only layout or comments changed",
-    Change.DOCS: "documentation changed",
-    Change.MEMBERS: "some of its members changed ({share})",
-    Change.BODY_MINOR: "body changed a little ({share})",
-    Change.BODY_MAJOR: "body changed ({share})",
+    SymbolChange.FRESH: "unchanged",
+    SymbolChange.COSMETIC: "only layout or comments changed",
+    SymbolChange.DOCS: "documentation changed",
+    SymbolChange.MEMBERS: "some of its members changed ({share})",
+    SymbolChange.BODY_MINOR: "body changed a little ({share})",
+    SymbolChange.BODY_MAJOR: "body changed ({share})",
 }
 
 
-def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> list[Staleness]:
+def judge(
+    index: CodeIndex, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False
+) -> list[Staleness]:
     """Judge the staleness of each anchor; only files whose stamp differs are read again.
 
     A symbol that is not in its place is searched for in the whole tree as it is now, or, `in_passing`, as last indexed.
@@ -52,18 +54,18 @@ def judge(index: Index, anchors: Sequence[Anchor], commit: str = "", *, in_passi
     if any(symbol is None for symbol in symbols):
         commit = commit or git.head(index.root)
     return [
-        staleness(anchor, symbol or _find_moved(index, anchor, commit, in_passing), commit)
+        assess_change(anchor, symbol or _find_moved(index, anchor, commit, in_passing), commit)
         for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
 
 
-def _load_symbols(index: Index, path: str) -> list[Symbol]:
+def _load_symbols(index: CodeIndex, path: str) -> list[Symbol]:
     symbols = index.symbols_of(path)
     if not symbols and (folder := index.folder_symbol(path)):
         return [folder]
     if not symbols and git.is_outside_sparse_checkout(index.root, path):
         # The file is not on disk, but git's staging area has its content.
-        sources = git.contents(index.root, [f":{path}"])
+        sources = git.read_blobs(index.root, [f":{path}"])
         symbols = [symbol for source in sources.values() for symbol in outline(path, source).symbols]
     return symbols
 
@@ -75,20 +77,20 @@ def _find_in_place(anchor: Anchor, symbols: Iterable[Symbol]) -> Symbol | None:
     return max(candidates, key=lambda symbol: similarity_key(old, symbol), default=None)
 
 
-def _find_moved(index: Index, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
+def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool) -> Symbol | None:
     """Find a symbol that is no longer in its place; the result is cached until the tree or the commit changes."""
     fact_name = "lost:" + digest(f"{anchor.label}\0{anchor.kind}\0{anchor.fingerprint}\0{anchor.commit}".encode())
     with suppress(StoreBusy):  # the process that keeps the index busy is refreshing it
         index.refresh_if_older(math.inf if in_passing else MAX_INDEX_AGE_SECONDS)
     state = f"{commit}\0{index.generation}\0"
-    cached_place = index.fact(fact_name)
+    cached_place = index.get_fact(fact_name)
     if index.generation and cached_place.startswith(state):
         place = cached_place.removeprefix(state)
         symbols = index.symbols_of(place.partition("\0")[0])
         return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
     symbol = _search_tree(index, anchor, commit)
     with suppress(StoreBusy):
-        index.note(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")
+        index.set_fact(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")
     return symbol
 
 
@@ -96,12 +98,14 @@ def _encode_place(symbol: Symbol) -> str:
     return "\0".join((symbol.path, symbol.qualified, symbol.kind, str(symbol.ordinal)))
 
 
-def _search_tree(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
+def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None:
     old = anchor.symbol
     changed, moves = _list_changes(index, anchor.commit, commit)
     name = anchor.path.rpartition("/")[2]
     likely_paths = [anchor.path, moves.get(anchor.path, anchor.path)]
-    likely_paths += index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.named(anchor.name)]
+    likely_paths += (
+        index.find_files(name) if old.kind == FILE else [symbol.path for symbol in index.find_by_name(anchor.name)]
+    )
     likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
     # Files that changed according to git come last: a large merge must not crowd out better candidates.
     paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
@@ -113,28 +117,28 @@ def _search_tree(index: Index, anchor: Anchor, commit: str) -> Symbol | None:
     return next(pair.new for pair in pairs if pair.old is old)
 
 
-def _list_changes(index: Index, since: str, until: str) -> tuple[list[str], dict[str, str]]:
+def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], dict[str, str]]:
     if not since or not until:
         return [], {}
     try:
-        paths, moves = git.changed(index.root, since, until)
+        paths, moves = git.list_changes(index.root, since, until)
     except Unavailable:  # the commit was made elsewhere, or history was rewritten
         return [], {}
     return [path for path in paths if language_of(path)], moves
 
 
-def _load_symbols_at(index: Index, commit: str, paths: Sequence[str]) -> list[Symbol]:
+def _load_symbols_at(index: CodeIndex, commit: str, paths: Sequence[str]) -> list[Symbol]:
     if not commit:
         return []
     try:
-        sources = git.contents(index.root, [f"{commit}:{path}" for path in paths])
+        sources = git.read_blobs(index.root, [f"{commit}:{path}" for path in paths])
     except Unavailable:
         return []
     pairs = ((path, sources.get(f"{commit}:{path}")) for path in paths)
     return [symbol for path, source in pairs if source is not None for symbol in outline(path, source).symbols]
 
 
-def changed_since(index: Index, verdict: Staleness, commit: str) -> bool:
+def changed_since(index: CodeIndex, verdict: Staleness, commit: str) -> bool:
     """Whether the symbol of a judged anchor changed after this commit."""
     places = [verdict.anchor, *([verdict.now] if verdict.now else [])]
     old_symbols = _load_symbols_at(index, commit, [*dict.fromkeys(place.path for place in places)])
@@ -142,39 +146,47 @@ def changed_since(index: Index, verdict: Staleness, commit: str) -> bool:
     old_symbol = next((symbol for place, symbols in by_place if (symbol := _find_in_place(place, symbols))), None)
     if old_symbol is None or verdict.now is None:
         return old_symbol is not None or verdict.now is not None
-    return compare(old_symbol, verdict.now.symbol) not in (Change.FRESH, Change.COSMETIC)
+    return compare(old_symbol, verdict.now.symbol) not in (SymbolChange.FRESH, SymbolChange.COSMETIC)
 
 
-def compare(old: Symbol, new: Symbol) -> Change:
+def compare(old: Symbol, new: Symbol) -> SymbolChange:
     """Classify how the content differs, whatever the place and the name."""
     before, after = old.fingerprint, new.fingerprint
     if before.raw == after.raw and (not before.body or before.docs == after.docs):
-        return Change.FRESH
+        return SymbolChange.FRESH
     if not before.body:  # an anchor by another version of the program: only the bytes can be compared
-        return Change.BODY_MAJOR
+        return SymbolChange.BODY_MAJOR
     if old.family != new.family or before.signature != after.signature:
-        return Change.SIGNATURE
+        return SymbolChange.SIGNATURE
     if before.body != after.body:
-        return Change.BODY_MINOR if similarity(before.sketch, after.sketch) >= MINOR_SIMILARITY else Change.BODY_MAJOR
+        return (
+            SymbolChange.BODY_MINOR
+            if similarity(before.sketch, after.sketch) >= MINOR_SIMILARITY
+            else SymbolChange.BODY_MAJOR
+        )
     if before.members != after.members:
-        return Change.MEMBERS if similarity(before.sketch, after.sketch) >= REWRITE_SIMILARITY else Change.BODY_MAJOR
-    return Change.DOCS if before.docs != after.docs else Change.COSMETIC
+        return (
+            SymbolChange.MEMBERS
+            if similarity(before.sketch, after.sketch) >= REWRITE_SIMILARITY
+            else SymbolChange.BODY_MAJOR
+        )
+    return SymbolChange.DOCS if before.docs != after.docs else SymbolChange.COSMETIC
 
 
-def staleness(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness:
+def assess_change(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness:
     """The staleness of an anchor, given its symbol of today, if any, and the checked-out commit."""
     old = anchor.symbol
     if new is None:
         text = f"gone: {anchor.label} is no longer there{_since_commit(anchor)}"
-        return Staleness(anchor=anchor, change=Change.GONE, edit=Change.GONE, text=text, now=None)
+        return Staleness(anchor=anchor, change=SymbolChange.GONE, edit=SymbolChange.GONE, text=text, now=None)
     edit = compare(old, new)
     change = _classify_move(old, new) or edit
-    text = _describe_signature(old, new) if edit is Change.SIGNATURE else _CHANGE_TEXTS[edit]
+    text = _describe_signature(old, new) if edit is SymbolChange.SIGNATURE else _CHANGE_TEXTS[edit]
     if "{share}" in text:
         text = text.format(share=_describe_share(old, new))
     if change is not edit:
-        text = f"{change} to {new.label}" + ("" if edit in (Change.FRESH, Change.COSMETIC) else f"; {text}")
-    if change is not Change.FRESH:
+        text = f"{change} to {new.label}" + ("" if edit in (SymbolChange.FRESH, SymbolChange.COSMETIC) else f"; {text}")
+    if change is not SymbolChange.FRESH:
         text += _since_commit(anchor)
     return Staleness(anchor=anchor, change=change, edit=edit, text=text, now=Anchor.of(new, commit))
 
@@ -183,14 +195,14 @@ def _since_commit(anchor: Anchor) -> str:
     return f" since {anchor.commit[:9]}" if anchor.commit else ""
 
 
-def _classify_move(old: Symbol, new: Symbol) -> Change | None:
+def _classify_move(old: Symbol, new: Symbol) -> SymbolChange | None:
     """Whether the symbol was renamed or moved; a new name outweighs a new place."""
     if (old.path, old.qualified) == (new.path, new.qualified):
         return None
     if old.kind == FILE:
         is_same_folder = old.path.rpartition("/")[0] == new.path.rpartition("/")[0]
-        return Change.RENAMED if is_same_folder else Change.MOVED
-    return Change.RENAMED if old.name != new.name else Change.MOVED
+        return SymbolChange.RENAMED if is_same_folder else SymbolChange.MOVED
+    return SymbolChange.RENAMED if old.name != new.name else SymbolChange.MOVED
 
 
 def _describe_share(old: Symbol, new: Symbol) -> str:

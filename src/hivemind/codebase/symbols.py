@@ -12,7 +12,7 @@ from tree_sitter import Node, QueryCursor
 
 from hivemind.codebase.fingerprint import digest, merge, pack, sketch, tokenize, unpack
 from hivemind.codebase.grammar import Grammar, language_of, load_grammar
-from hivemind.model.code import BROKEN, FILE, LEAVES, Fingerprint, Symbol
+from hivemind.model.code import BROKEN, FILE, MEMBERLESS_KINDS, Fingerprint, Symbol
 
 MAX_BYTES = 1_000_000
 """Larger files are not parsed; only the whole file is a symbol."""
@@ -240,7 +240,7 @@ def _nest(definitions: Sequence[_Draft], source: bytes) -> list[_Draft]:
         while draft.start >= drafts[open_indexes[-1]].end and len(open_indexes) > 1:
             open_indexes.pop()
         parent = drafts[open_indexes[-1]]
-        if parent.kind in LEAVES:
+        if parent.kind in MEMBERLESS_KINDS:
             continue
         if draft.kind == "function" and parent.kind not in (FILE, "module"):
             draft.kind = "method"

@@ -6,7 +6,7 @@ from threading import Event
 
 from watchfiles import watch
 
-from hivemind.codebase.index import Index
+from hivemind.codebase.index import CodeIndex
 from hivemind.errors import Unavailable
 
 MAX_FOLDERS = 20_000
@@ -20,7 +20,7 @@ REMEDY = "raise fs.inotify.max_user_watches or max_user_instances with sysctl"
 _INOTIFY_LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-def follow(index: Index, stop: Event, on_update: Callable[[int], None] = lambda changed: None) -> None:
+def follow(index: CodeIndex, stop: Event, on_update: Callable[[int], None] = lambda changed: None) -> None:
     """Update the index whenever files change, until `stop` is set; `on_update` gets the number of changed files."""
     index.refresh()
     while not stop.is_set():
@@ -32,7 +32,7 @@ def follow(index: Index, stop: Event, on_update: Callable[[int], None] = lambda 
             raise Unavailable(f"files cannot be watched here: {error}") from error
 
 
-def keep_warm(index: Index, stop: Event) -> None:
+def keep_warm(index: CodeIndex, stop: Event) -> None:
     """Follow a tree that is indexed or small; a failure is stored for `hivemind doctor`."""
     index.refresh_if_older(0)
     if not index.is_built:
@@ -42,17 +42,17 @@ def keep_warm(index: Index, stop: Event) -> None:
         follow(index, stop)
     except Unavailable as error:
         problem = str(error)
-    index.note(PROBLEM_FACT, problem)
+    index.set_fact(PROBLEM_FACT, problem)
 
 
-def trouble(index: Index) -> str:
+def find_problem(index: CodeIndex) -> str:
     """Why the tree cannot be followed, now or the last time; empty if it can."""
     try:
         check_limits(len(_list_folders(index)))
         next(watch(index.root, recursive=False, rust_timeout=20, yield_on_timeout=True, raise_interrupt=False))
     except (Unavailable, OSError) as error:
         return str(error)
-    return index.fact(PROBLEM_FACT)
+    return index.get_fact(PROBLEM_FACT)
 
 
 def check_limits(folder_count: int) -> None:
@@ -65,13 +65,13 @@ def check_limits(folder_count: int) -> None:
         raise Unavailable(f"{folder_count} folders are more than can be watched here ({limit})")
 
 
-def _list_folders(index: Index) -> list[str]:
+def _list_folders(index: CodeIndex) -> list[str]:
     """The folders of indexed files; watching the root recursively would include ignored folders."""
     relative_folders = {path.rpartition("/")[0] for path in index.paths()}
     return sorted(str(index.root / folder) for folder in relative_folders | {""} if (index.root / folder).is_dir())
 
 
-def _watch_folders(index: Index, folders: Sequence[str], stop: Event, on_update: Callable[[int], None]) -> None:
+def _watch_folders(index: CodeIndex, folders: Sequence[str], stop: Event, on_update: Callable[[int], None]) -> None:
     """Watch these folders until files were added or removed, so that other folders may be needed."""
     indexed_paths = set(index.paths())
     for changes in watch(

@@ -38,7 +38,7 @@ def find_addresses(text: str) -> list[str]:
     return [*dict.fromkeys((*find_links(text), *find_paths(text), *dotted_names))]
 
 
-def like_code(text: str) -> bool:
+def looks_like_code(text: str) -> bool:
     """Whether a text contains anything written like code; if not, it names no symbol."""
     return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
 

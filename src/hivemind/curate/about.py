@@ -10,7 +10,7 @@ from hivemind.curate.erase import Targets, erase, load_ignoring_rollbacks
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
-from hivemind.model.erasure import Erasure, Place
+from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
     NOT_FREE_TEXT,
     Event,
@@ -26,16 +26,16 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
-from hivemind.model.naming import Name
-from hivemind.model.reports import Mention, Mentions, Sort
+from hivemind.model.naming import NamePattern
+from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 from hivemind.model.team import Role
-from hivemind.model.values import value
+from hivemind.model.values import digest_value
 from hivemind.store import Store, backup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
-from hivemind.store.repair import FOLDER
+from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
 
 Progress = Callable[[int, int], None]
@@ -61,7 +61,9 @@ class LogMentions:
     """Sessions whose title, their first prompt, mentions it."""
 
 
-def find(store: Store, home: Path, name: Name, progress: Progress, kept_ids: Set[str] = frozenset()) -> Mentions:
+def find_mentions(
+    store: Store, home: Path, name: NamePattern, progress: Progress, kept_ids: Set[str] = frozenset()
+) -> Mentions:
     """Find everything in this store that mentions a name: in its log, its backups and its quarantine.
 
     A backup that only mentions it in ``kept_ids`` is not listed.
@@ -74,14 +76,14 @@ def find(store: Store, home: Path, name: Name, progress: Progress, kept_ids: Set
     ]
     mentions += [mention for file in _list_backups(store) for mention in _search_backup(file, name, progress, kept_ids)]
     mentions += _search_quarantine(home, name)
-    return Mentions(about=name.written, found=tuple(mentions))
+    return Mentions(about=name.label, found=tuple(mentions))
 
 
-def erase_chosen(
+def erase_mentions(
     store: Store,
     home: Path,
     pen: Pen,
-    name: Name,
+    name: NamePattern,
     mentions: Sequence[Mention],
     kept: Set[str],
     reason: str,
@@ -89,9 +91,13 @@ def erase_chosen(
 ) -> Erasure:
     """Erase the chosen mentions, search again, and return one receipt for everything."""
     ids = {mention.id for mention in mentions}
-    memory_mentions = [mention for mention in mentions if mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE)]
+    memory_mentions = [
+        mention for mention in mentions if mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
+    ]
     entry_ids = [
-        EventId(mention.id) for mention in mentions if mention.sort in (Sort.OBSERVATION, Sort.QUESTION, Sort.RECORD)
+        EventId(mention.id)
+        for mention in mentions
+        if mention.sort in (MentionSort.OBSERVATION, MentionSort.QUESTION, MentionSort.RECORD)
     ]
     erased_memories = [
         memory for mention in memory_mentions if (memory := load_ignoring_rollbacks(store.db, mention.id))
@@ -104,50 +110,54 @@ def erase_chosen(
         for place in _erase_in_backup(store, pen, file, name, kept)
     ]
     if backup_places:
-        store.fold_in_log()
-    quarantine_places = _delete_items(home, [mention.id for mention in mentions if mention.sort is Sort.QUARANTINE])
-    remaining = _report_remaining(find(store, home, name, progress, kept), ids)
+        store.checkpoint()
+    quarantine_places = _delete_items(
+        home, [mention.id for mention in mentions if mention.sort is MentionSort.QUARANTINE]
+    )
+    remaining = _report_remaining(find_mentions(store, home, name, progress, kept), ids)
     return replace(receipt, places=(*_merge_places([*receipt.places, *backup_places]), *quarantine_places, remaining))
 
 
-def _search_log(db: Database, name: Name, progress: Progress) -> LogMentions:
+def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMentions:
     mentions = LogMentions()
-    for event in log.containing(db, name.may_be_in, progress):
+    for event in log.find_events_matching(db, name.may_be_in, progress):
         # `containing` filters whole entries quickly; only a free text that names it counts as a mention.
         excerpt = next(filter(None, map(name.excerpt, _iterate_texts(event.fact))), "")
         if not excerpt:
             continue
         match event.fact:
             case ObservationMade() as observation:
-                mentions.entries.append(_make_mention(Sort.OBSERVATION, event, excerpt, session=observation.session_id))
-                if observation.seen is Seen.PROMPT and not observation.subagent:
-                    title = _make_mention(Sort.SESSION, event, excerpt, session=observation.session_id)
+                mentions.entries.append(
+                    _make_mention(MentionSort.OBSERVATION, event, excerpt, session=observation.session_id)
+                )
+                if observation.seen is ObservationKind.PROMPT and not observation.subagent:
+                    title = _make_mention(MentionSort.SESSION, event, excerpt, session=observation.session_id)
                     mentions.titles.setdefault(observation.session_id, replace(title, id=observation.session_id))
             case MemoriesRecalled() as recall:
-                mentions.entries.append(_make_mention(Sort.QUESTION, event, excerpt, session=recall.session_id))
+                mentions.entries.append(_make_mention(MentionSort.QUESTION, event, excerpt, session=recall.session_id))
             case WriteRefused():
-                mentions.entries.append(_make_mention(Sort.RECORD, event, excerpt))
+                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt))
             case RepositorySeen():
                 stays = "the name of a repository or folder, which its entries contain"
-                mentions.entries.append(_make_mention(Sort.RECORD, event, excerpt, stays=stays))
+                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
             case MemoryErased():
                 stays = "the reason of an erasure, which its receipt keeps"
-                mentions.entries.append(_make_mention(Sort.RECORD, event, excerpt, stays=stays))
+                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
             case fact if hasattr(fact, "memory_id"):
                 mentions.memories.setdefault(event.about, []).append((event, excerpt))
             case _:
                 stays = "a record of what was done to the store"
-                mentions.entries.append(_make_mention(Sort.RECORD, event, excerpt, stays=stays))
+                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
     return mentions
 
 
-def _make_mention(sort: Sort, event: Event, excerpt: str, *, session: str = "", stays: str = "") -> Mention:
+def _make_mention(sort: MentionSort, event: Event, excerpt: str, *, session: str = "", stays: str = "") -> Mention:
     return Mention(
         sort=sort, id=event.id, repo=event.repo, at=event.at, excerpt=excerpt, session=session, stays=stays
     )  # fmt: skip
 
 
-def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: Name) -> Iterator[Mention]:
+def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: NamePattern) -> Iterator[Mention]:
     current_memories = {memory.id: memory for memory in memories.get_all(db, log_mentions.memories)}
     for memory_id, entries in log_mentions.memories.items():
         # A memory that was rolled back is no longer listed, but its texts are still in the log.
@@ -155,9 +165,9 @@ def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: 
         event, excerpt = entries[-1]
         current_excerpt = memory is not None and name.excerpt(memory.text)
         if memory is not None and memory.trace:
-            sort = Sort.TRACE
+            sort = MentionSort.TRACE
         else:
-            sort = Sort.MEMORY if current_excerpt or not _is_version(event.fact) else Sort.VERSION
+            sort = MentionSort.MEMORY if current_excerpt or not _is_version(event.fact) else MentionSort.VERSION
         stays = _explain_ownership(store, memory) if memory else ""
         yield replace(_make_mention(sort, event, current_excerpt or excerpt, stays=stays), id=memory_id)
 
@@ -197,15 +207,15 @@ def _iterate_texts(node: Any) -> Iterator[str]:
 
 
 def _list_backups(store: Store) -> list[Path]:
-    return sorted((store.directory / FOLDER).glob("*.db")) if store.directory else []
+    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
 
 
 def _name_backup(file: Path) -> str:
-    return f"{FOLDER}/{file.name}"
+    return f"{BACKUP_FOLDER}/{file.name}"
 
 
-def _search_backup(file: Path, name: Name, progress: Progress, kept_ids: Set[str]) -> Iterator[Mention]:
-    mention = Mention(sort=Sort.BACKUP, id=_name_backup(file), repo="", at="", excerpt="")
+def _search_backup(file: Path, name: NamePattern, progress: Progress, kept_ids: Set[str]) -> Iterator[Mention]:
+    mention = Mention(sort=MentionSort.BACKUP, id=_name_backup(file), repo="", at="", excerpt="")
     try:
         with Sqlite.open_for_reading(file) as copy:
             log_mentions = _search_log(copy, name, progress)
@@ -219,7 +229,7 @@ def _search_backup(file: Path, name: Name, progress: Progress, kept_ids: Set[str
         yield replace(mention, excerpt="one entry names it" if count == 1 else f"{count} entries name it")
 
 
-def _erase_in_backup(store: Store, pen: Pen, file: Path, name: Name, kept_ids: Set[str]) -> list[Place]:
+def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept_ids: Set[str]) -> list[ErasedLocation]:
     """Erase from a backup what mentions the name there; the store itself may have dropped it long ago."""
     with Sqlite.open_for_reading(file) as copy:
         log_mentions = _search_log(copy, name, lambda position, total: None)
@@ -243,58 +253,60 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: Name, kept_ids: S
 
 def _make_erasure(store: Store, memory: Memory, texts: set[str]) -> MemoryErased:
     all_texts = list_text_forms(memory, texts)
-    values = tuple(sorted(value(text, store.key_for(memory.scope)) for text in all_texts))
+    values = tuple(sorted(digest_value(text, store.key_for(memory.scope)) for text in all_texts))
     return MemoryErased(memory_id=memory.id, values=values, imprints=compute_imprints(store, memory.scope, all_texts))
 
 
 def _load_texts(db: Database, memory: Memory) -> set[str]:
-    facts = [event.fact for event in log.about(db, memory.id)]
+    facts = [event.fact for event in log.read_events_about(db, memory.id)]
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
-def _record_in_backup(file: Path, events: list[Event]) -> list[Place]:
+def _record_in_backup(file: Path, events: list[Event]) -> list[ErasedLocation]:
     try:
-        with backup.opened(file) as copy:
+        with backup.open_backup(file) as copy:
             backup.record(copy, events)
     except StoreError:
         detail = "cannot be opened and may contain it; delete that file"
-        return [Place(name=_name_backup(file), state="pending", detail=detail)]
-    return [Place(name=_name_backup(file), state="done", detail="erased there too")]
+        return [ErasedLocation(name=_name_backup(file), state="pending", detail=detail)]
+    return [ErasedLocation(name=_name_backup(file), state="done", detail="erased there too")]
 
 
-def _search_quarantine(home: Path, name: Name) -> Iterator[Mention]:
+def _search_quarantine(home: Path, name: NamePattern) -> Iterator[Mention]:
     for file in sorted((home / QUARANTINE).glob("*")):
         if file.is_file():
             with file.open("rb") as raw:
                 text = raw.read(LARGEST_FILE).decode("utf-8", "replace")
             if excerpt := name.excerpt(text):
-                yield Mention(sort=Sort.QUARANTINE, id=f"{QUARANTINE}/{file.name}", repo="", at="", excerpt=excerpt)
+                yield Mention(
+                    sort=MentionSort.QUARANTINE, id=f"{QUARANTINE}/{file.name}", repo="", at="", excerpt=excerpt
+                )
 
 
-def _delete_items(home: Path, names: Sequence[str]) -> list[Place]:
+def _delete_items(home: Path, names: Sequence[str]) -> list[ErasedLocation]:
     for name in names:
         (home / name).unlink(missing_ok=True)
-    return [Place(name=QUARANTINE, state="done", detail=f"files deleted: {len(names)}")] if names else []
+    return [ErasedLocation(name=QUARANTINE, state="done", detail=f"files deleted: {len(names)}")] if names else []
 
 
-def _report_remaining(after: Mentions, chosen_ids: set[str]) -> Place:
+def _report_remaining(after: Mentions, chosen_ids: set[str]) -> ErasedLocation:
     """Report what a second search finds of the chosen mentions."""
     remaining_ids = [mention.id for mention in after.erasable if mention.id in chosen_ids]
     if remaining_ids:
         examples = ", ".join(mention_id[:12] for mention_id in remaining_ids[:5])
         detail = f"still there: {len(remaining_ids)} ({examples}); erase again"
-        return Place(name="second search", state="pending", detail=detail)
+        return ErasedLocation(name="second search", state="pending", detail=detail)
     if after.found:
-        return Place(
+        return ErasedLocation(
             name="second search", state="outside", detail=f"{len(after.found)} left as you chose, or not yours"
         )
-    return Place(name="second search", state="done", detail="nothing mentions it any more")
+    return ErasedLocation(name="second search", state="done", detail="nothing mentions it any more")
 
 
-def _merge_places(places: Iterable[Place]) -> list[Place]:
+def _merge_places(places: Iterable[ErasedLocation]) -> list[ErasedLocation]:
     """Merge the reports on each place into one, with the worst state."""
     order: Mapping[str, int] = {"done": 0, "outside": 1, "pending": 2, "remains": 3}
-    by_name: dict[str, Place] = {}
+    by_name: dict[str, ErasedLocation] = {}
     for place in places:
         earlier = by_name.get(place.name)
         if earlier is None or order[place.state] > order[earlier.state]:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from hivemind.codebase import git, tree
 from hivemind.codebase.addresses import last_word
-from hivemind.codebase.index import Index
-from hivemind.codebase.links import edited as find_edited_symbols
-from hivemind.codebase.links import find, find_path, mentions
+from hivemind.codebase.index import CodeIndex
+from hivemind.codebase.links import find, find_edited_symbols, find_mentions, find_path
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import Anchor
 from hivemind.model.proposal import Proposal
@@ -25,19 +24,21 @@ class Edit(NamedTuple):
     content: str = ""
 
 
-def anchors(
-    index: Index, links: Sequence[str], sources: Sequence[str], text: str, commit: str, near: Collection[str] = ()
+def find_anchors(
+    index: CodeIndex, links: Sequence[str], sources: Sequence[str], text: str, commit: str, near: Collection[str] = ()
 ) -> tuple[Anchor, ...]:
     """Find the anchors of a memory in the current code; its text is only searched if links and files give none."""
     files = [source for source in sources if tree.stamp(index.root, source.partition(":")[0])]
-    stated_anchors = [anchor for link in (*links, *files) for anchor in linked(index, link, commit)]
+    stated_anchors = [anchor for link in (*links, *files) for anchor in resolve_link(index, link, commit)]
     if stated_anchors:
-        return distinct(stated_anchors)
+        return deduplicate_anchors(stated_anchors)
     index.refresh_if_older(MAX_TREE_AGE_SECONDS)
-    return distinct(mentions(index, text, commit, near))
+    return deduplicate_anchors(find_mentions(index, text, commit, near))
 
 
-def edits(root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]) -> dict[str, list[Edit]]:
+def collect_edits(
+    root: Path, proposals: Sequence[Proposal], make_relative: Callable[[str], str]
+) -> dict[str, list[Edit]]:
     """Collect the edits, in a session or by a commit, that proposals are based on, by memory id."""
     proposals_by_commit = {proposal.sources[0].commit: proposal for proposal in proposals if proposal.sources[0].commit}
     edits_by_memory: dict[str, list[Edit]] = {
@@ -46,21 +47,21 @@ def edits(root: Path, proposals: Sequence[Proposal], make_relative: Callable[[st
         ]
         for proposal in proposals
     }
-    for commit, path, diff in git.patches(root, proposals_by_commit) if proposals_by_commit else ():
+    for commit, path, diff in git.read_patches(root, proposals_by_commit) if proposals_by_commit else ():
         if path in proposals_by_commit[commit].links:
             edits_by_memory[proposals_by_commit[commit].memory_id].append(Edit(path, diff, f"{commit}:{path}"))
     return edits_by_memory
 
 
-def edited(index: Index, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
+def anchor_edited_symbols(index: CodeIndex, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ...]:
     """Anchor the symbols that were edited and still exist, as they were after the edit if git has that content."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)
-    contents = git.contents(
+    contents = git.read_blobs(
         index.root, [file_edits[-1].content for file_edits in by_path.values() if file_edits[-1].content]
     )
-    return distinct(
+    return deduplicate_anchors(
         anchor
         for path, file_edits in by_path.items()
         for anchor in _anchor_edited_file(index, path, file_edits, contents, commit)
@@ -68,7 +69,7 @@ def edited(index: Index, edits: Iterable[Edit], commit: str) -> tuple[Anchor, ..
 
 
 def _anchor_edited_file(
-    index: Index, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
+    index: CodeIndex, path: str, edits: Sequence[Edit], contents: Mapping[str, bytes], commit: str
 ) -> Iterator[Anchor]:
     current_symbols = {symbol.key: symbol for symbol in index.symbols_of(path)}
     current_file = tree.read(index.root, path)
@@ -82,7 +83,7 @@ def _anchor_edited_file(
             yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
 
 
-def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
+def resolve_link(index: CodeIndex, link: str, commit: str = "") -> list[Anchor]:
     """Resolve a link to anchors; empty if it has no unique match."""
     symbols = find_path(index, link.strip())
     if symbols is None:
@@ -90,11 +91,11 @@ def linked(index: Index, link: str, commit: str = "") -> list[Anchor]:
     # Refresh only if the index has no match, because a refresh looks at the whole tree.
     if not symbols:
         index.refresh_if_older(MAX_TREE_AGE_SECONDS)
-        index.look_for(last_word(link))
+        index.index_files_containing(last_word(link))
         symbols = find(index, link)
     return [Anchor.of(symbol, commit) for symbol in symbols]
 
 
-def distinct(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
+def deduplicate_anchors(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
     """Keep one anchor per symbol, the last one."""
     return tuple({anchor.symbol.key: anchor for anchor in anchors}.values())

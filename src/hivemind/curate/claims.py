@@ -10,29 +10,29 @@ from typing import Any
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.events import MemoryRemembered
-from hivemind.model.ids import MemoryId, memory_id
+from hivemind.model.ids import MemoryId, new_memory_id
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.model.metadata import checked_metadata
+from hivemind.model.metadata import validate_metadata
 from hivemind.model.moments import parse_date, parse_deadline
 from hivemind.model.scope import Scope
-from hivemind.model.text import checked, checked_label, tags
+from hivemind.model.text import parse_tags, validate_label, validate_text
 from hivemind.model.writer import Writer
 
 
-def stated(
+def make_fact(
     claim: Claim, *, writer: Writer, owner: str, now: datetime, commit: str, replaces: list[MemoryId]
 ) -> MemoryRemembered:
     """Make the fact that a claim is recorded as, or raise InvalidInput with what is wrong."""
     return MemoryRemembered(
-        memory_id=memory_id(),
+        memory_id=new_memory_id(),
         kind=claim.kind,
-        text=checked(claim.text),
+        text=validate_text(claim.text),
         owner=owner,
-        tags=tags(claim.tags),
+        tags=parse_tags(claim.tags),
         sources=(_make_speaker_source(claim, writer), *(_make_file_source(text, commit) for text in claim.sources)),
         links=tuple(check_link(text) for text in claim.links),
-        subject=checked_label(claim.subject, "the subject") if claim.subject else "",
-        confidence=confidence(claim.confidence),
+        subject=validate_label(claim.subject, "the subject") if claim.subject else "",
+        confidence=check_confidence(claim.confidence),
         valid_from=parse_date(claim.valid_from) if claim.valid_from else "",
         valid_to=parse_date(claim.valid_to) if claim.valid_to else "",
         expires_at=parse_deadline(claim.expires, now) if claim.expires else "",
@@ -40,7 +40,7 @@ def stated(
         supersedes=tuple(replaces),
         trace=claim.trace,
         proposed=claim.propose,
-        metadata=checked_metadata(claim.metadata),
+        metadata=validate_metadata(claim.metadata),
     )
 
 
@@ -51,7 +51,7 @@ MEMORY_TYPE = "memory_type"
 ALIASES = {"content": "text", "type": MEMORY_TYPE, "repository": "repo"}
 
 
-def from_dictionary(item: object, place: int, root: str = "") -> Claim:
+def parse_claim(item: object, place: int, root: str = "") -> Claim:
     """Make a claim from a program's dictionary; errors name the item's position and the key."""
     if not isinstance(item, Mapping):
         raise InvalidInput(f"items[{place}] is {item!r}; give a dictionary or a Claim")
@@ -73,7 +73,7 @@ def from_dictionary(item: object, place: int, root: str = "") -> Claim:
     timestamp, metadata = fields.pop("timestamp", ""), dict(fields.pop("metadata", {}))
     return Claim(
         **fields,
-        kind=kind_of(memory_type),
+        kind=guess_kind(memory_type),
         valid_from=timestamp,
         sources=[file] if file else (),
         links=[file] if _is_link(file) else (),
@@ -81,7 +81,7 @@ def from_dictionary(item: object, place: int, root: str = "") -> Claim:
     )
 
 
-def kind_of(memory_type: str) -> Kind:
+def guess_kind(memory_type: str) -> Kind:
     """Return the kind that fits another program's word best; a fact if none does."""
     parts = re.split(r"[\W_]+", memory_type.lower())
     return next((KINDS[part] for part in reversed(parts) if part in KINDS), Kind.FACT)
@@ -94,7 +94,7 @@ def _check_text(value: object) -> str:
 
 
 def _check_label(value: object) -> str:
-    return checked_label(_check_text(value), "the value")
+    return validate_label(_check_text(value), "the value")
 
 
 def _check_path(value: object) -> str:
@@ -102,7 +102,7 @@ def _check_path(value: object) -> str:
 
 
 def _check_tags(value: object) -> tuple[str, ...]:
-    return tags(value if isinstance(value, str) else [_check_text(tag) for tag in _check_list(value)])
+    return parse_tags(value if isinstance(value, str) else [_check_text(tag) for tag in _check_list(value)])
 
 
 def _check_list(value: object) -> Iterable[object]:
@@ -129,7 +129,7 @@ def _parse_time(value: object) -> str:
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "text": lambda value: checked(_check_text(value), "the value"),
+    "text": lambda value: validate_text(_check_text(value), "the value"),
     MEMORY_TYPE: _check_label,
     "repo": _check_label,
     "file_path": _check_path,
@@ -137,7 +137,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "timestamp": _parse_time,
     "tags": _check_tags,
     "scope": lambda value: Scope.parse(_check_text(value)),
-    "metadata": checked_metadata,
+    "metadata": validate_metadata,
 }
 """The keys of a dictionary that becomes a claim, and the function that checks each value."""
 
@@ -155,13 +155,13 @@ def _is_link(file: str) -> bool:
 
 def check_link(text: str) -> str:
     """Return a link into the repository's code, or raise InvalidInput if it points elsewhere."""
-    name = checked_label(text, "a link")
+    name = validate_label(text, "a link")
     if name.startswith("/") or ".." in name.split("::")[0].split("/"):
         raise InvalidInput(f"{name!r} does not point into the repository; write it like 'auth/service.py::login'")
     return name
 
 
-def confidence(value: float) -> float:
+def check_confidence(value: float) -> float:
     """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
     if not 0 <= value <= 1:
         raise InvalidInput(f"{value} is not a confidence; give a number from 0 to 1")
@@ -174,5 +174,5 @@ def _make_speaker_source(claim: Claim, writer: Writer) -> Source:
 
 
 def _make_file_source(text: str, commit: str) -> Source:
-    file, _, lines = checked_label(text, "the source").partition(":")
+    file, _, lines = validate_label(text, "the source").partition(":")
     return Source(channel=Channel.FILE, file=file, lines=lines, commit=commit)

@@ -30,7 +30,7 @@ LONGEST, SHORTEST, MOST_FILES = 600, 25, 25
 """Characters of a text and of a subject; commits with more files are sweeping changes and say little about any."""
 
 
-def proposals(commit: Commit) -> Iterator[Proposal]:
+def propose_from_commit(commit: Commit) -> Iterator[Proposal]:
     """Propose what a commit teaches, if anything: a fix that says what was wrong, or a change that says why."""
     subject, _, body = commit.message.partition("\n")
     subject = LINK.sub("", subject).strip()

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
-from hivemind.curate.exclusion import stays_out
+from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
 from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
-from hivemind.model.ids import EventId, derived
+from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
-from hivemind.model.text import checked, neutral
+from hivemind.model.text import neutralise, validate_text
 from hivemind.store import Store, log
 
 LONGEST_TEXT = 2000
@@ -40,7 +40,7 @@ class Proposed(NamedTuple):
     events: list[Event]
 
 
-def propose(
+def make_proposal(
     store: Store,
     pen: Pen,
     proposal: Proposal,
@@ -55,13 +55,13 @@ def propose(
     A proposal of a detector in ``believed`` with at least that confidence becomes active, and stays of low trust.
     """
     fact = _make_fact(proposal, owner)
-    if log.ids_about(store.db, [fact.memory_id]):
+    if log.find_ids_about(store.db, [fact.memory_id]):
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
         return Proposed(Fate.KNOWN, [])
-    if stays_out(store, fact.text, repo):
+    if find_refusal(store, fact.text, repo):
         return Proposed(Fate.REFUSED, [])
     # Derived, so that two processes that read the same session record the proposal once.
-    event_id = EventId(derived("proposed", fact.memory_id))
+    event_id = EventId(derive_id("proposed", fact.memory_id))
     learned = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
     # `learn` returns another id if an existing memory says the same.
     if learned.memory_id != fact.memory_id:
@@ -72,7 +72,7 @@ def propose(
     return Proposed(Fate.NEW, [*learned.events, pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
-def believed_from(setting: str) -> dict[str, float]:
+def parse_believed(setting: str) -> dict[str, float]:
     """Parse the setting ``believed``: detectors whose proposals become active, and from which confidence."""
     confidences: dict[str, float] = {}
     for entry in setting.replace(",", " ").split():
@@ -89,7 +89,7 @@ def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
         memory_id=proposal.memory_id,
         kind=proposal.kind,
         # Output of agents and programs can contain anything, at any length; a memory is a short text.
-        text=checked(neutral(proposal.text)[:LONGEST_TEXT]),
+        text=validate_text(neutralise(proposal.text)[:LONGEST_TEXT]),
         owner=owner,
         tags=proposal.tags,
         sources=proposal.sources,

@@ -17,9 +17,9 @@ from pathlib import Path
 from hivemind.curate import residue, unfinished
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
 from hivemind.curate.pen import Pen
-from hivemind.curate.unfinished import Plan
+from hivemind.curate.unfinished import ErasurePlan
 from hivemind.errors import StoreError
-from hivemind.model.erasure import Erasure, Place
+from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
     ErasureFinished,
     Event,
@@ -29,25 +29,25 @@ from hivemind.model.events import (
     MemoryRolledBack,
     ObservationsDropped,
 )
-from hivemind.model.ids import EventId, MemoryId, short
-from hivemind.model.life import memory_from
+from hivemind.model.ids import EventId, MemoryId, shorten_id
+from hivemind.model.life import fold_memory
 from hivemind.model.memory import Memory
-from hivemind.model.moments import written
-from hivemind.model.quotation import Quotation, Run
-from hivemind.model.scope import Scope, Sight
-from hivemind.model.values import value
+from hivemind.model.moments import format_timestamp
+from hivemind.model.quotation import Quotation, QuotedRun
+from hivemind.model.scope import Scope, Visibility
+from hivemind.model.values import digest_value
 from hivemind.model.writer import Writer
 from hivemind.store import FILE, Store, backup, ballast, checkup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts
-from hivemind.store.repair import FOLDER
+from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
 FEWEST_WORDS_OF_METADATA, SHORTEST_NAME = 3, 8
 """Metadata is searched for elsewhere from so many words on, or as a name with digits of so many characters."""
-ANY_REPOSITORY = Sight(repos=(), everywhere=True)
+ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
@@ -70,9 +70,9 @@ class Quotations:
 
     entries: list[EventId] = field(default_factory=list)
     """Entries whose content is erased, too."""
-    memories: dict[str, list[Run]] = field(default_factory=dict)
+    memories: dict[str, list[QuotedRun]] = field(default_factory=dict)
     """Other memories that contain some of the words."""
-    reasons: list[log.Saying] = field(default_factory=list)
+    reasons: list[log.QuotingEntry] = field(default_factory=list)
     """Other entries that quote a text, such as the reason why another memory was retracted."""
 
 
@@ -82,13 +82,13 @@ def erase(store: Store, pen: Pen, targets: Targets, reason: str = "", *, home: P
     Every file below ``home`` is searched; without it, below the store's own directory.
     """
     # Erasing must work on a full disk, too.
-    if store.directory and ballast.is_needed(store.directory):
+    if store.directory and ballast.is_disk_full(store.directory):
         ballast.release(store.directory)
-    with unfinished.noted(store.directory, _plan(store, pen, targets, reason)) as note:
+    with unfinished.save_plan(store.directory, _plan(store, pen, targets, reason)) as note:
         return _carry_out(store, pen, note, home)
 
 
-def finish(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
+def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
     """Finish the erasures that a crash interrupted."""
     finished_erasures: list[Erasure] = []
     for note in unfinished.load_notes(store.directory) if store.directory else ():
@@ -99,23 +99,23 @@ def finish(store: Store, clock: Callable[[], datetime], *, home: Path | None = N
     return finished_erasures
 
 
-def receipt_of(db: Database, batch: str) -> Erasure | None:
+def load_receipt(db: Database, batch: str) -> Erasure | None:
     """Load the newest receipt of an erasure by its batch; None if there is none."""
-    entries = log.entries(db, ANY_REPOSITORY, batch=batch, facts=["erasure.finished"], limit=1) if batch else []
+    entries = log.read_entries(db, ANY_REPOSITORY, batch=batch, facts=["erasure.finished"], limit=1) if batch else []
     fact = entries[0].event.fact if entries and entries[0].event else None
     if not isinstance(fact, ErasureFinished):
         return None
     return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch)
 
 
-def note_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
+def record_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
     """Record a receipt as it is now."""
     ids = tuple(MemoryId(memory_id) for memory_id in receipt.memories)
     fact = ErasureFinished(at=receipt.at, memories=ids, places=receipt.places)
     store.record([replace(pen, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
-def follow(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | None = None) -> list[Event]:
+def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | None = None) -> list[Event]:
     """Make the events that erase what repeats or was derived from memories that the team erased.
 
     Call it before the content of those memories is gone. A person's own memories with the same text stay.
@@ -133,27 +133,31 @@ def follow(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | No
         # Consumes the generator; there is no receipt here to put its report into.
         list(residue.remove_quotations(dict.fromkeys((home or store.directory, store.directory)), quotation))
     quotations = _find_quotations(store.db, quotation, {*ids, *derived_memories})
-    entries = log.with_content(store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries})
+    entries = log.filter_with_content(
+        store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
+    )
     reason = "the team erased what it repeated"
     return [*_make_erasures(store, pen, list(derived_memories.values()), reason), *_drop_entries(pen, entries)]
 
 
-def with_derived(store: Store, targets: Targets) -> list[Memory]:
+def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
     """Return the memories of a target and all memories derived from them."""
     by_id = {memory.id: memory for memory in targets.memories}
     return list({**by_id, **{memory.id: memory for id in by_id for memory in _find_derived(store, id)}}.values())
 
 
-def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> Plan:
-    erased_memories = with_derived(store, targets)
+def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> ErasurePlan:
+    erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
     texts = sorted(_load_texts(store, ids) | _load_metadata(store, ids) | set(targets.texts))
     quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), pen.redact(reason)
-    if reason and quotation.runs_in(reason):
+    if reason and quotation.find_runs(reason):
         reason = ""
-        places.append(Place(name="reason", state="done", detail="not recorded, because it quotes the erased text"))
-    return Plan(
-        batch=f"erase-{secrets.token_hex(6)}", at=written(pen.clock()), actor=pen.writer.actor,
+        places.append(
+            ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
+        )
+    return ErasurePlan(
+        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(pen.clock()), actor=pen.writer.actor,
         channel=pen.writer.channel, session=pen.writer.session_id, reason=reason,
         memories=tuple(memory.id for memory in erased_memories), texts=tuple(texts), places=tuple(places),
         entries=tuple(sorted({*targets.entries, *_find_traces(store.db, erased_memories, quotation)})),
@@ -166,13 +170,17 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
         quotations = _find_quotations(store.db, quotation, plan.memories)
-        entries = log.with_content(store.db, {*plan.entries, *quotations.entries})
+        entries = log.filter_with_content(store.db, {*plan.entries, *quotations.entries})
         erased_memories = [
             memory for memory_id in plan.memories if (memory := load_ignoring_rollbacks(store.db, memory_id))
         ]
         store.record([*_make_erasures(store, pen, erased_memories, plan.reason), *_drop_entries(pen, entries)])
-    places = [Place(name="memories", state="done", detail="erased with every version, their words and vectors")]
-    places += [Place(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}")]
+    places = [
+        ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors")
+    ]
+    places += [
+        ErasedLocation(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}")
+    ]
     remaining = list(_report_remaining(quotations))
     places += remaining
     if store.directory:
@@ -181,17 +189,17 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
         pieces = [
             piece
             for piece in residue.pick_search_pieces(plan.texts)
-            if not store.db.index.is_said_elsewhere(piece, plan.memories)
+            if not store.db.index.is_word_elsewhere(piece, plan.memories)
         ]
         places += residue.remove_quotations(dict.fromkeys((home, store.directory)), quotation)
         places += _clean_backups(store, pen, plan, quotation, pieces)
-        is_folded = store.fold_in_log()
+        is_folded = store.checkpoint()
         places += _check_files(store, home, quotation, pieces, is_folded=is_folded, is_reported=bool(remaining))
     else:
         is_folded = True
-        places += store.sweep(plan.at)
+        places += store.clear_residue(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
-    note_receipt(store, pen, receipt)
+    record_receipt(store, pen, receipt)
     # Otherwise the next opening of the store tries again.
     if is_folded:
         note.remove()
@@ -200,7 +208,9 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
 
 def load_ignoring_rollbacks(db: Database, memory_id: str) -> Memory | None:
     """Load a memory as if no rollback had happened, because a rollback leaves its texts in the log."""
-    return memory_from(event for event in log.about(db, memory_id) if not isinstance(event.fact, MemoryRolledBack))
+    return fold_memory(
+        event for event in log.read_events_about(db, memory_id) if not isinstance(event.fact, MemoryRolledBack)
+    )
 
 
 def _find_derived(store: Store, memory_id: str) -> list[Memory]:
@@ -209,8 +219,8 @@ def _find_derived(store: Store, memory_id: str) -> list[Memory]:
     queue = [memory_id]
     while queue:
         source = queue.pop()
-        published_copies = memories.get_all(store.db, log.published(store.db, source))
-        for memory in [*memories.derived_from(store.db, source), *published_copies]:
+        published_copies = memories.get_all(store.db, log.find_published_copies(store.db, source))
+        for memory in [*memories.find_derived(store.db, source), *published_copies]:
             if memory.id not in derived_memories and memory.id != memory_id:
                 derived_memories[memory.id] = memory
                 queue.append(memory.id)
@@ -219,14 +229,16 @@ def _find_derived(store: Store, memory_id: str) -> list[Memory]:
 
 def _load_texts(store: Store, memory_ids: Iterable[str]) -> set[str]:
     """Load every text that these memories ever had, including conflicting edits and rolled back versions."""
-    facts = [event.fact for memory_id in memory_ids for event in log.about(store.db, memory_id)]
+    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
 def _load_metadata(store: Store, memory_ids: Iterable[str]) -> set[str]:
     """Load the strings in metadata that these memories ever had, without common words such as a language's name."""
-    facts = [event.fact for memory_id in memory_ids for event in log.about(store.db, memory_id)]
-    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
+    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
+    values = {
+        value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(digest_value, str)
+    }
     return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)}
 
 
@@ -237,15 +249,15 @@ def _is_unusual(word: str) -> bool:
 def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quotation) -> set[EventId]:
     """Find the observations that memories were learned from, and the queries they answered that repeat their words."""
     sources = {EventId(source.event) for memory in erased_memories for source in memory.sources if source.event}
-    questions = receipts.questions(db, [memory.id for memory in erased_memories])
-    return sources | {entry for entry, question in questions if quotation.is_asked_in(question)}
+    questions = receipts.find_queries(db, [memory.id for memory in erased_memories])
+    return sources | {entry for entry, question in questions if quotation.matches_question(question)}
 
 
 def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
     """Make an erasure of each memory, with digests by which its texts are refused from then on."""
     texts = {form for memory in erased_memories for form in list_text_forms(memory, _load_texts(store, [memory.id]))}
     digests = {
-        scope: tuple(sorted(value(text, store.key_for(scope)) for text in texts))
+        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in texts))
         for scope in {memory.scope for memory in erased_memories}
     }
     return [
@@ -267,20 +279,20 @@ def _drop_entries(pen: Pen, entries: Sequence[EventId]) -> list[Event]:
 def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[str]) -> Quotations:
     """Find entries that are erased too, and other memories and reasons, which only a person may decide to erase."""
     skipped_ids, quotations = set(erased_ids), Quotations()
-    repetitions: list[tuple[log.Saying, list[Run]]] = []
+    repetitions: list[tuple[log.QuotingEntry, list[QuotedRun]]] = []
     texts: dict[str, list[str]] = {}
-    for entry in log.saying(db, quotation.patterns, quotation.is_possible_in):
-        runs = quotation.runs_in(entry.content) if entry.about not in skipped_ids or entry.may_go else []
+    for entry in log.find_quoting_entries(db, quotation.patterns, quotation.is_possible_in):
+        runs = quotation.find_runs(entry.content) if entry.about not in skipped_ids or entry.is_erasable else []
         # Records of erasures stay; a reason that quotes the text is not recorded in them.
         if not runs or entry.fact in ("memory.erased", "erasure.finished"):
             continue
-        if entry.may_go:
+        if entry.is_erasable:
             repetitions.append((entry, runs))
             continue
         content = json.loads(entry.content)
         # A quotation in the reason is reported by its entry, not as the text of that memory.
         content.pop("reason", None)
-        own_runs = quotation.runs_in(json.dumps(content, ensure_ascii=False))
+        own_runs = quotation.find_runs(json.dumps(content, ensure_ascii=False))
         if own_runs and entry.fact.startswith("memory."):
             quotations.memories.setdefault(entry.about, []).extend(own_runs)
             texts.setdefault(entry.about, []).append(str(content.get("text", "")))
@@ -293,13 +305,15 @@ def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[st
     return quotations
 
 
-def _is_from_others(content: str, runs: Iterable[Run], other_quotations: Iterable[tuple[Quotation, list[Run]]]) -> bool:
+def _is_from_others(
+    content: str, runs: Iterable[QuotedRun], other_quotations: Iterable[tuple[Quotation, list[QuotedRun]]]
+) -> bool:
     """Whether everything that an entry repeats is also in other memories that it quotes."""
-    others_runs = [run for text, their_runs in other_quotations if text.runs_in(content) for run in their_runs]
+    others_runs = [run for text, their_runs in other_quotations if text.find_runs(content) for run in their_runs]
     return all(run.is_within(others_runs) for run in runs)
 
 
-def _report_remaining(quotations: Quotations) -> Iterator[Place]:
+def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
     """Report memories and entries that still contain the text, because nobody asked to erase them."""
     worth_naming = {
         memory_id: max(runs, key=lambda run: run.stop - run.start)
@@ -308,58 +322,64 @@ def _report_remaining(quotations: Quotations) -> Iterator[Place]:
     }
     for memory_id, run in list(worth_naming.items())[:MOST_NAMED]:
         extent = "contains all of it" if run.is_whole else f"contains {run.stop - run.start} of its {run.of} words"
-        detail = f"{extent}; to erase it too: hivemind erase {short(memory_id)}"
-        yield Place(name=f"memory {short(memory_id)}", state="remains", detail=detail)
+        detail = f"{extent}; to erase it too: hivemind erase {shorten_id(memory_id)}"
+        yield ErasedLocation(name=f"memory {shorten_id(memory_id)}", state="remains", detail=detail)
     if len(worth_naming) > MOST_NAMED:
-        yield Place(
+        yield ErasedLocation(
             name="other memories", state="remains", detail=f"contained in {len(worth_naming) - MOST_NAMED} more"
         )
     for entry in quotations.reasons:
-        remedy = f"; to erase it, erase that memory: hivemind erase {short(entry.about)}" if entry.about else ""
-        yield Place(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
+        remedy = f"; to erase it, erase that memory: hivemind erase {shorten_id(entry.about)}" if entry.about else ""
+        yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
 
 
-def _clean_backups(store: Store, pen: Pen, plan: Plan, quotation: Quotation, pieces: list[str]) -> Iterator[Place]:
+def _clean_backups(
+    store: Store, pen: Pen, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
+) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
     assert store.directory is not None
-    files = sorted((store.directory / FOLDER).glob("*.db"))
-    history = [event for memory_id in plan.memories if files for event in log.about(store.db, memory_id)]
+    files = sorted((store.directory / BACKUP_FOLDER).glob("*.db"))
+    history = [event for memory_id in plan.memories if files for event in log.read_events_about(store.db, memory_id)]
     events = [event for event in history if isinstance(event.fact, MemoryErased)]
     for file in files:
-        name = f"{FOLDER}/{file.name}"
+        name = f"{BACKUP_FOLDER}/{file.name}"
         try:
-            with backup.opened(file) as copy:
+            with backup.open_backup(file) as copy:
                 yield from _clean_copy(copy, pen, plan, quotation, events, name)
             if residue.contains_bytes(file, _encode(pieces)) and not _is_in_log(file, pieces):
-                yield Place(name=name, state="remains", detail="some of its pages still contain it; delete that file")
-        except (StoreError, *checkup.UNREADABLE):
-            yield Place(name=name, state="pending", detail="cannot be opened and may contain it; delete that file")
+                yield ErasedLocation(
+                    name=name, state="remains", detail="some of its pages still contain it; delete that file"
+                )
+        except (StoreError, *checkup.DAMAGE_ERRORS):
+            yield ErasedLocation(
+                name=name, state="pending", detail="cannot be opened and may contain it; delete that file"
+            )
 
 
 def _clean_copy(
-    copy: Sqlite, pen: Pen, plan: Plan, quotation: Quotation, events: list[Event], name: str
-) -> Iterator[Place]:
+    copy: Sqlite, pen: Pen, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
+) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
-    entries = log.with_content(copy, {*plan.entries, *quotations.entries})
-    is_in_copy = bool(entries or log.ids_about(copy, plan.memories))
+    entries = log.filter_with_content(copy, {*plan.entries, *quotations.entries})
+    is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
         backup.record(copy, [*events, *_drop_entries(pen, entries)])
     remaining = [place.name for place in _report_remaining(quotations)]
     if remaining:
-        yield Place(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
+        yield ErasedLocation(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
     elif is_in_copy:
-        yield Place(name=name, state="done", detail="erased there too")
+        yield ErasedLocation(name=name, state="done", detail="erased there too")
 
 
 def _is_in_log(file: Path, pieces: list[str]) -> bool:
     """Whether an entry that stays contains these pieces, with too few words to count as a quotation."""
     with Sqlite.open_for_reading(file) as copy:
-        return log.holds(copy, pieces)
+        return log.contains_any(copy, pieces)
 
 
 def _check_files(
     store: Store, home: Path, quotation: Quotation, pieces: list[str], *, is_folded: bool, is_reported: bool
-) -> Iterator[Place]:
+) -> Iterator[ErasedLocation]:
     """Search every file below the home directory, after the write-ahead log was merged into the database.
 
     ``is_reported`` says that the receipt already names entries of the store that still contain the text.
@@ -367,17 +387,19 @@ def _check_files(
     assert store.directory is not None
     store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
     if not is_folded:
-        yield Place(name="files", state="pending", detail=PAGES_IN_USE)
-    elif any(residue.contains_bytes(file, _encode(pieces)) for file in store_files) and not log.holds(store.db, pieces):
+        yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
+    elif any(residue.contains_bytes(file, _encode(pieces)) for file in store_files) and not log.contains_any(
+        store.db, pieces
+    ):
         detail = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
-        yield Place(name="files", state="remains", detail=detail)
+        yield ErasedLocation(name="files", state="remains", detail=detail)
     elif is_reported:
-        yield Place(name="files", state="remains", detail=f"{FILE} contains what is listed above")
+        yield ErasedLocation(name="files", state="remains", detail=f"{FILE} contains what is listed above")
     else:
-        yield Place(name="files", state="done", detail="no byte of it is left")
-    copies = (store.directory / FOLDER).glob("*.db")
+        yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
+    copies = (store.directory / BACKUP_FOLDER).glob("*.db")
     for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *copies]):
-        yield Place(name=str(file.relative_to(home)), state="remains", detail=_advise(file, home))
+        yield ErasedLocation(name=str(file.relative_to(home)), state="remains", detail=_advise(file, home))
 
 
 def _advise(file: Path, home: Path) -> str:
@@ -394,7 +416,7 @@ def _encode(pieces: Iterable[str]) -> list[bytes]:
     return [piece.encode("utf-8", "replace") for piece in pieces]
 
 
-def _list_outside(erased_memories: list[Memory]) -> Iterator[Place]:
+def _list_outside(erased_memories: list[Memory]) -> Iterator[ErasedLocation]:
     """List copies outside our reach, so that a person can delete them."""
     sources = [source for memory in erased_memories for source in memory.sources]
     places = [
@@ -407,4 +429,4 @@ def _list_outside(erased_memories: list[Memory]) -> Iterator[Place]:
     if any(memory.scope is Scope.TEAM for memory in erased_memories):
         places += [("backups of teammates", "copies that others made of their stores; they have to erase it there")]
     for name, detail in dict.fromkeys(places):
-        yield Place(name=name, state="outside", detail=detail)
+        yield ErasedLocation(name=name, state="outside", detail=detail)

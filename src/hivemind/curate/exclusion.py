@@ -2,49 +2,49 @@
 
 from collections.abc import Iterable
 
-from hivemind.curate.files import BATCH, without_heading
+from hivemind.curate.files import BATCH, strip_heading
 from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
-from hivemind.model.imprint import Watch, imprint
-from hivemind.model.life import rolled_back
+from hivemind.model.imprint import ErasedTextFilter, make_imprint
+from hivemind.model.life import find_rolled_back
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
-from hivemind.model.values import value
+from hivemind.model.values import digest_value
 from hivemind.store import Store, log
 from hivemind.store.projections import tombstones
 
 
-def stays_out(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> str | None:
+def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> str | None:
     """Return why a text is refused in a repository, by this person's or the team's verdict; None if it is accepted.
 
     A text that a person retracted may be added again by a person, and by nobody else.
     """
     # Each scope has a key of its own for its digests.
-    values = {value(text, store.key_for(scope)) for scope in Scope}
-    reason = tombstones.refusal(store.db, values, repo, by_person=said_by_person)
-    return reason or ("erased" if watch(store).holds(text) else None)
+    values = {digest_value(text, store.key_for(scope)) for scope in Scope}
+    reason = tombstones.find_refusal(store.db, values, repo, by_person=said_by_person)
+    return reason or ("erased" if load_erased_watch(store).contains_erased_text(text) else None)
 
 
-def watch(store: Store) -> Watch:
+def load_erased_watch(store: Store) -> ErasedTextFilter:
     """Load what recognises erased texts inside other texts."""
-    return tombstones.watch(store.db, {scope: store.key_for(scope) for scope in Scope})
+    return tombstones.load_watch(store.db, {scope: store.key_for(scope) for scope in Scope})
 
 
 def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:
     """Compute the imprints by which erased texts are recognised inside others."""
     key = store.key_for(scope)
-    return tuple(sorted(filter(None, {imprint(text, key) for text in texts})))
+    return tuple(sorted(filter(None, {make_imprint(text, key) for text in texts})))
 
 
 def list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
     """List the texts of a memory; if it came from an instruction file, also without the heading before them."""
     all_texts = set(texts)
-    return all_texts | {without_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
+    return all_texts | {strip_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
 
 
-def verdict_on(store: Store, memory_id: str) -> str:
+def find_verdict(store: Store, memory_id: str) -> str:
     """Return "rejected" or "retracted" if a person decided so; empty if not, or if it only left its file."""
-    history = log.about(store.db, memory_id)
-    rolled_back_ids = rolled_back(history)
+    history = log.read_events_about(store.db, memory_id)
+    rolled_back_ids = find_rolled_back(history)
     verdict = ""
     for event in (event for event in history if event.id not in rolled_back_ids):
         match event.fact:

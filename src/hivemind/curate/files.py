@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput
-from hivemind.model.ids import MemoryId, derived, short
+from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
-from hivemind.model.text import LONGEST_TEXT, neutral
+from hivemind.model.text import MAX_TEXT_BYTES, neutralise
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
 FOLDERS = (
@@ -43,10 +43,10 @@ class Point:
 
     def memory_id(self, repo: str) -> MemoryId:
         """Return the id of its memory: the same for the same text and file, so that reading again changes nothing."""
-        return MemoryId(derived("file", repo, self.file, self.text))
+        return MemoryId(derive_id("file", repo, self.file, self.text))
 
 
-def points(root: Path) -> Iterator[Point]:
+def read_points(root: Path) -> Iterator[Point]:
     """Read the points of a repository's instruction files."""
     for file in _find_files(root):
         content = file.read_text(errors="replace")
@@ -58,21 +58,21 @@ def points(root: Path) -> Iterator[Point]:
         )
 
 
-def without_heading(text: str) -> str:
+def strip_heading(text: str) -> str:
     """Remove the heading from the text of a point."""
     return text.partition(": ")[2] or text
 
 
-def promoted(text: str, memory: Memory) -> str:
+def insert_memory(text: str, memory: Memory) -> str:
     """Return the file's text with a reviewed memory in our block; an older line of the same memory is replaced."""
     if memory.status is not Status.ACTIVE or memory.trust is not Trust.HIGH:
         raise InvalidInput(
-            f"{short(memory.id)} is {memory.status}, trust {memory.trust}; approve it before promoting it"
+            f"{shorten_id(memory.id)} is {memory.status}, trust {memory.trust}; approve it before promoting it"
         )
-    line = f"- {' '.join(neutral(memory.text).split())} <!-- {short(memory.id)} -->"
+    line = f"- {' '.join(neutralise(memory.text).split())} <!-- {shorten_id(memory.id)} -->"
     block = BLOCK.search(text)
     lines = block[0].splitlines()[1:-1] if block else []
-    other_lines = [entry for entry in lines if f"<!-- {short(memory.id)} -->" not in entry]
+    other_lines = [entry for entry in lines if f"<!-- {shorten_id(memory.id)} -->" not in entry]
     new_block = "\n".join([BEGIN, *other_lines, line, END]) + "\n"
     if block:
         return text[: block.start()] + new_block + text[block.end() :]
@@ -114,7 +114,7 @@ def _split_paragraphs(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _prepend_heading(heading: str, text: str) -> str:
-    return (f"{heading}: {text}" if heading else text)[: LONGEST_TEXT // 4]
+    return (f"{heading}: {text}" if heading else text)[: MAX_TEXT_BYTES // 4]
 
 
 def _format_lines(start: int, end: int) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from hivemind.curate.exclusion import stays_out, watch
+from hivemind.curate.exclusion import find_refusal, load_erased_watch
 from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
 from hivemind.errors import InvalidInput
@@ -20,7 +20,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Memory
-from hivemind.model.metadata import Metadata, checked_metadata
+from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import Store
 from hivemind.store.projections import memories
@@ -57,7 +57,7 @@ def learn(
         return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
     fact = _cut_erased_quotes(store, fact)
     old_memories = memories.get_all(store.db, fact.supersedes)
-    fact = fit_to_leave(fact, old_memories) if scope is Scope.TEAM else fact
+    fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in old_memories):
         raise InvalidInput("a memory of the team can only be replaced by one of the team; set its scope to team")
     event = pen.event(fact, scope, repo, channel=channel, id=id)
@@ -77,7 +77,7 @@ def learn(
 
 def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:
     """Return the rule that keeps a text out because its value was rejected or erased; empty if none does."""
-    reason = stays_out(store, text, repo, said_by_person=said_by_person)
+    reason = find_refusal(store, text, repo, said_by_person=said_by_person)
     return f"its value was {reason} before" if reason else ""
 
 
@@ -86,7 +86,7 @@ def may_name(about: Scope, other: Scope) -> bool:
     return about is not Scope.TEAM or other is Scope.TEAM
 
 
-def fit_to_leave(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRemembered:
+def strip_local_references(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRemembered:
     """Remove from a claim for the team what refers to anything that stays on this machine."""
     return replace(
         fact,
@@ -97,7 +97,7 @@ def fit_to_leave(fact: MemoryRemembered, old_memories: list[Memory]) -> MemoryRe
 
 
 def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:
-    cut_erased = watch(store).cut
+    cut_erased = load_erased_watch(store).replace_erased_texts
     return replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
 
 
@@ -125,7 +125,7 @@ def _annotate(pen: Pen, memory: Memory, event: Event) -> list[Event]:
     new_metadata = {name: value for name, value in event.fact.metadata.items() if memory.metadata.get(name) != value}
     if not new_metadata or event.channel.trust < memory.trust:
         return []
-    checked_metadata(memory.metadata.with_changes(new_metadata))
+    validate_metadata(memory.metadata.with_changes(new_metadata))
     annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata(new_metadata))
     return [pen.event(annotation, memory.scope, memory.repo, channel=event.channel)]
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivemind.model.events import Event, Fact, strings_changed
-from hivemind.model.ids import EventId, event_id
+from hivemind.model.events import Event, Fact, change_strings
+from hivemind.model.ids import EventId, new_event_id
 from hivemind.model.memory import Channel, Memory
-from hivemind.model.moments import later, written
+from hivemind.model.moments import format_timestamp, next_timestamp
 from hivemind.model.scope import Scope
 from hivemind.model.writer import Writer
 
@@ -35,13 +35,13 @@ class Pen:
         """Make the event of a fact, redacted."""
         now = self.clock()
         return Event(
-            id=id or event_id(int(now.timestamp() * 1000)),
-            at=at or written(now),
+            id=id or new_event_id(int(now.timestamp() * 1000)),
+            at=at or format_timestamp(now),
             actor=actor or self.writer.actor,
             channel=channel or self.writer.channel,
             scope=scope,
             repo=repo,
-            fact=strings_changed(fact, self.redact),
+            fact=change_strings(fact, self.redact),
             session=self.writer.session_id,
             batch=self.batch,
         )
@@ -49,4 +49,6 @@ class Pen:
     def about(self, memory: Memory, fact: Fact) -> Event:
         """Make an event about a memory, in its scope and repository, and later than its last change."""
         # The newest event wins: after a clock was set back, this one must still count.
-        return self.event(fact, memory.scope, memory.repo, at=later(written(self.clock()), memory.revised_at))
+        return self.event(
+            fact, memory.scope, memory.repo, at=next_timestamp(format_timestamp(self.clock()), memory.revised_at)
+        )

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hivemind.model.contradiction import compare
+from hivemind.model.contradiction import find_statement_conflict
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import STANDING, Memory, Period
-from hivemind.model.statements import search_terms, statements
-from hivemind.model.values import normalised
+from hivemind.model.memory import CURRENT_STATUSES, Memory, Period
+from hivemind.model.statements import parse_statements, search_terms
+from hivemind.model.values import normalise
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 
@@ -61,7 +61,7 @@ def reconcile(db: Database, fact: MemoryRemembered, scope: str, repo: str, now: 
     )
 
 
-def possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
+def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
     """Find memories that may contradict this one, including cases too uncertain for a dispute."""
     related_ids = {memory.id, *memory.contradicts, *memory.supersedes}
     return [
@@ -75,25 +75,25 @@ def possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
 def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:
     # Long words are rare, so few texts have to be compared.
     words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)[:3]
-    normal_text = normalised(text)
-    keys = db.index.sharing([words], repo, MOST_COMPARED) if words else []
-    same_ids = [id for id, other in memories.standing_texts(db, keys) if normalised(other) == normal_text]
+    normal_text = normalise(text)
+    keys = db.index.find_with_words([words], repo, MOST_COMPARED) if words else []
+    same_ids = [id for id, other in memories.find_standing_texts(db, keys) if normalise(other) == normal_text]
     yield from memories.get_all(db, same_ids) if same_ids else ()
 
 
 def _find_conflicts(db: Database, text: str, repo: str, subject: str) -> Iterator[ConflictingMemory]:
     """Find active memories of the repository that disagree, in their words or in the value of the subject."""
-    normal_text, claims = normalised(text), statements(text)
+    normal_text, claims = normalise(text), parse_statements(text)
     subject_memories = _load_subject(db, subject, repo)
     for memory in subject_memories.values():
         # The same text in another scope, such as the original of a published memory, is no contradiction.
-        if normalised(memory.text) != normal_text:
+        if normalise(memory.text) != normal_text:
             yield ConflictingMemory(memory=memory, reason=f"{subject} has another value")
-    keys = db.index.sharing(search_terms(claims), repo, MOST_COMPARED)
+    keys = db.index.find_with_words(search_terms(claims), repo, MOST_COMPARED)
     conflicts = {
         id: conflict
-        for id, other in memories.standing_texts(db, keys)
-        if (conflict := compare(claims, statements(other))) and normalised(other) != normal_text
+        for id, other in memories.find_standing_texts(db, keys)
+        if (conflict := find_statement_conflict(claims, parse_statements(other))) and normalise(other) != normal_text
     }
     for memory in memories.get_all(db, conflicts) if conflicts else ():
         if memory.id not in subject_memories:
@@ -102,5 +102,5 @@ def _find_conflicts(db: Database, text: str, repo: str, subject: str) -> Iterato
 
 
 def _load_subject(db: Database, subject: str, repo: str) -> dict[MemoryId, Memory]:
-    candidates = memories.of_subject(db, subject, repo) if subject else []
-    return {memory.id: memory for memory in candidates if memory.status in STANDING and memory.trace is None}
+    candidates = memories.find_by_subject(db, subject, repo) if subject else []
+    return {memory.id: memory for memory in candidates if memory.status in CURRENT_STATUSES and memory.trace is None}

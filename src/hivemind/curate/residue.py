@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hivemind.curate.unfinished import FILES as PLANS
-from hivemind.model.erasure import Place
+from hivemind.curate.unfinished import PLAN_FILES as PLANS
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.quotation import Quotation
 from hivemind.store.ballast import FILE as BALLAST
 
@@ -34,22 +34,24 @@ def pick_search_pieces(texts: Iterable[str]) -> list[str]:
     return sorted((piece for piece in pieces if len(piece) >= SHORTEST_PIECE), key=len, reverse=True)
 
 
-def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[Place]:
+def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iterator[ErasedLocation]:
     """Remove quotations from the spool and the quarantine, and delete the report of the last error."""
     for directory in directories:
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
-            yield Place(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
+            yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
         for file in sorted(directory.glob(SPOOL_FILES)):
             if line_count := _remove_quoting_lines(file, quotation):
-                yield Place(name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}")
+                yield ErasedLocation(
+                    name=file.name, state="done", detail=f"lines that quoted it, removed: {line_count}"
+                )
         files = [file for file in sorted((directory / QUARANTINE_FOLDER).rglob("*")) if file.is_file()]
-        quoting_files = [file for file in files if quotation.runs_in(file.read_text("utf-8", "replace"))]
+        quoting_files = [file for file in files if quotation.find_runs(file.read_text("utf-8", "replace"))]
         for file in quoting_files:
             file.unlink()
         if quoting_files:
             detail = f"items that quoted it, removed: {len(quoting_files)}"
-            yield Place(name=QUARANTINE_FOLDER, state="done", detail=detail)
+            yield ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=detail)
 
 
 def find_remaining_files(
@@ -86,7 +88,7 @@ def _contains(file: Path, quotation: Quotation, needles: list[bytes]) -> bool:
         beginning = raw.read(len(SQLITE_HEADER))
         is_text = beginning != SQLITE_HEADER and not file.name.endswith(("-wal", "-shm", "-journal"))
         if is_text and os.fstat(raw.fileno()).st_size <= LARGEST_TEXT:
-            return bool(quotation.runs_in((beginning + raw.read()).decode("utf-8", "replace")))
+            return bool(quotation.find_runs((beginning + raw.read()).decode("utf-8", "replace")))
     return contains_bytes(file, needles)
 
 
@@ -97,10 +99,10 @@ def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
         fcntl.flock(spool, fcntl.LOCK_EX)
         # Bytes that are not UTF-8 must be written back unchanged.
         lines = spool.read().decode("utf-8", "surrogateescape").split("\n")
-        if not quotation.runs_in("\n".join(lines)):
+        if not quotation.find_runs("\n".join(lines)):
             return 0
-        kept_lines = [line for line in lines if not quotation.runs_in(line)]
-        if not any(kept_lines) or quotation.runs_in("\n".join(kept_lines)):
+        kept_lines = [line for line in lines if not quotation.find_runs(line)]
+        if not any(kept_lines) or quotation.find_runs("\n".join(kept_lines)):
             file.unlink()
             return len(lines)
         new_file = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")

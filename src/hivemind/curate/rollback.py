@@ -4,26 +4,26 @@ from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.events import Event, MemoryRolledBack, RollbackUndone
 from hivemind.model.ids import MemoryId
-from hivemind.model.life import memory_from, rolled_back
-from hivemind.model.rollback import Change, Selection
+from hivemind.model.life import find_rolled_back, fold_memory
+from hivemind.model.rollback import MemoryChange, Selection
 from hivemind.store import Store, log
 
 
-def plan(store: Store, selection: Selection) -> list[Change]:
+def plan_rollback(store: Store, selection: Selection) -> list[MemoryChange]:
     """List what would change for each memory, without changing it."""
     if selection == Selection():
         raise InvalidInput("nothing is selected to roll back; give --session, --source, --agent, --batch or --since")
     changes = []
-    for memory_id, selected_ids in log.selected(store.db, selection):
-        events = log.about(store.db, memory_id)
-        undone_ids = tuple(event_id for event_id in selected_ids if event_id not in rolled_back(events))
+    for memory_id, selected_ids in log.select_events(store.db, selection):
+        events = log.read_events_about(store.db, memory_id)
+        undone_ids = tuple(event_id for event_id in selected_ids if event_id not in find_rolled_back(events))
         if undone_ids:
-            before, after = memory_from(events), memory_from(event for event in events if event.id not in undone_ids)
-            changes.append(Change(memory_id=MemoryId(memory_id), undone=undone_ids, before=before, after=after))
+            before, after = fold_memory(events), fold_memory(event for event in events if event.id not in undone_ids)
+            changes.append(MemoryChange(memory_id=MemoryId(memory_id), undone=undone_ids, before=before, after=after))
     return changes
 
 
-def apply(pen: Pen, changes: list[Change], rollback: str, reason: str) -> list[Event]:
+def make_rollback_events(pen: Pen, changes: list[MemoryChange], rollback: str, reason: str) -> list[Event]:
     """Make the events that carry out a plan."""
     return [
         pen.about(
@@ -35,9 +35,9 @@ def apply(pen: Pen, changes: list[Change], rollback: str, reason: str) -> list[E
     ]
 
 
-def undo(store: Store, pen: Pen, rollback: str) -> list[Event]:
+def make_undo_events(store: Store, pen: Pen, rollback: str) -> list[Event]:
     """Make the events that undo a rollback."""
-    rollbacks = log.rollbacks(store.db, rollback)
+    rollbacks = log.find_rollback_events(store.db, rollback)
     if not rollbacks:
         raise NotFound(f"there is no rollback {rollback!r}; 'hivemind log' shows them")
     return [

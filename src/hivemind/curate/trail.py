@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hivemind.model.commands import essence, is_looking
+from hivemind.model.commands import extract_command, is_inspection
 from hivemind.model.memory import Channel, Source
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 
 LONGEST_QUOTE = 300
 ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
@@ -29,7 +29,7 @@ NO_FAILURES = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTIL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRun:
+class TrailRun:
     """A command that changes or checks something, and how it ended."""
 
     index: int
@@ -49,18 +49,16 @@ class Trail:
     """Top of the working tree; paths below it are made relative to it."""
 
     @cached_property
-    def runs(self) -> tuple[CommandRun, ...]:
+    def runs(self) -> tuple[TrailRun, ...]:
         """The commands of the session, without those that only look."""
         return tuple(self._find_runs())
 
-    def _find_runs(self) -> Iterator[CommandRun]:
+    def _find_runs(self) -> Iterator[TrailRun]:
         for index, step in enumerate(self.steps):
-            command = essence(step.command) if step.command else ""
-            if command and not is_looking(command) and not STOPPED_CALL.search(step.output[:200]):
+            command = extract_command(step.command) if step.command else ""
+            if command and not is_inspection(command) and not STOPPED_CALL.search(step.output[:200]):
                 prints_failure = FAILURE.search(step.output) and not NO_FAILURES.search(step.output)
-                yield CommandRun(
-                    index=index, command=command, has_failed=step.failed or bool(prints_failure), step=step
-                )
+                yield TrailRun(index=index, command=command, has_failed=step.failed or bool(prints_failure), step=step)
 
     def list_edits(self, begin: int = 0, end: int | None = None) -> list[Observation]:
         """List the successful edits among these steps."""
@@ -68,19 +66,19 @@ class Trail:
 
     def find_first_reply(self, begin: int, end: int) -> str:
         """Return the agent's first reply of some length among these steps; empty if there is none."""
-        replies = (step.text for step in self.steps[begin:end] if step.seen is Seen.REPLY)
+        replies = (step.text for step in self.steps[begin:end] if step.seen is ObservationKind.REPLY)
         # Shorter replies only announce the next step.
         return next((text for text in replies if len(text) > 40), "")
 
     def find_only_reply(self, index: int) -> str:
         """Return the agent's reply in the turn of a step, if it is the only one in that turn."""
-        prompts = [position for position, step in enumerate(self.steps) if step.seen is Seen.PROMPT]
+        prompts = [position for position, step in enumerate(self.steps) if step.seen is ObservationKind.PROMPT]
         begin = max((position for position in prompts if position <= index), default=0)
         end = min((position for position in prompts if position > index), default=len(self.steps))
-        replies = [step.text for step in self.steps[begin:end] if step.seen is Seen.REPLY]
+        replies = [step.text for step in self.steps[begin:end] if step.seen is ObservationKind.REPLY]
         return replies[0] if len(replies) == 1 else ""
 
-    def named(self, file: str) -> str:
+    def make_relative(self, file: str) -> str:
         """Return a path relative to the repository; empty if it lies outside."""
         path = BEFORE_DRIVE.sub("", file.replace("\\", "/"))
         for folder in filter(None, (self.root, self.steps[0].directory if self.steps else "")):
@@ -91,7 +89,7 @@ class Trail:
 
     def list_files(self, steps: Iterable[Observation]) -> list[str]:
         """List the repository's files that these steps are about, each once."""
-        return [file for file in dict.fromkeys(self.named(step.file) for step in steps) if file]
+        return [file for file in dict.fromkeys(self.make_relative(step.file) for step in steps) if file]
 
 
 def make_source(step: Observation, quote: str = "") -> Source:

@@ -13,16 +13,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hivemind.model.erasure import Place
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
-from hivemind.model.plain import as_json, revived
+from hivemind.model.plain import from_plain, to_json
 
-FILES = "erasing-*.json"
+PLAN_FILES = "erasing-*.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ErasurePlan:
     """A requested erasure: what to destroy, which texts to search for, and who asked."""
 
     batch: str
@@ -34,14 +34,14 @@ class Plan:
     memories: tuple[MemoryId, ...]
     entries: tuple[EventId, ...]
     texts: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[ErasedLocation, ...]
     """Places that are already known, such as copies out of our reach."""
 
 
 class ErasureNote:
     """The file that keeps a plan until it is finished."""
 
-    def __init__(self, file: Path | None, plan: Plan) -> None:
+    def __init__(self, file: Path | None, plan: ErasurePlan) -> None:
         self._file = file
         self.plan = plan
 
@@ -52,14 +52,14 @@ class ErasureNote:
 
 
 @contextmanager
-def noted(directory: Path | None, plan: Plan) -> Iterator[ErasureNote]:
+def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote]:
     """Save a plan to disk while the body runs; a hub has no files and does everything in one transaction."""
     if directory is None:
         yield ErasureNote(None, plan)
         return
-    file = directory / FILES.replace("*", secrets.token_hex(6))
+    file = directory / PLAN_FILES.replace("*", secrets.token_hex(6))
     with _open_locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
-        os.write(descriptor, as_json(plan).encode("utf-8", "surrogatepass"))
+        os.write(descriptor, to_json(plan).encode("utf-8", "surrogatepass"))
         # The plan must be on disk before the first text is erased.
         os.fsync(descriptor)
         yield ErasureNote(file, plan)
@@ -67,11 +67,11 @@ def noted(directory: Path | None, plan: Plan) -> Iterator[ErasureNote]:
 
 def load_notes(directory: Path) -> Iterator[ErasureNote]:
     """Load the plans that are unfinished and that no other process is working on."""
-    for file in sorted(directory.glob(FILES)):
+    for file in sorted(directory.glob(PLAN_FILES)):
         # A locked plan is being finished by another process.
         with suppress(BlockingIOError, FileNotFoundError), _open_locked(file, os.O_RDWR):
             try:
-                plan = revived(Plan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))
+                plan = from_plain(ErasurePlan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))
             except ValueError:
                 # The process was killed while it wrote the plan, so nothing has been erased yet.
                 file.unlink()
@@ -79,9 +79,9 @@ def load_notes(directory: Path) -> Iterator[ErasureNote]:
             yield ErasureNote(file, plan)
 
 
-def count(directory: Path) -> int:
+def count_unfinished(directory: Path) -> int:
     """Count the unfinished erasures."""
-    return sum(1 for _ in directory.glob(FILES))
+    return sum(1 for _ in directory.glob(PLAN_FILES))
 
 
 @contextmanager

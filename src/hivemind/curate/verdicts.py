@@ -15,7 +15,7 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.values import value
+from hivemind.model.values import digest_value
 from hivemind.store import Store
 from hivemind.store.projections import memories
 
@@ -39,13 +39,13 @@ def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) 
 def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
     """Retract a memory and settle its disputes; if a person retracts it, its value is refused from then on."""
     by_person = pen.writer.channel is Channel.PERSON
-    tombstone = value(memory.text, store.key_for(memory.scope)) if by_person else ""
+    tombstone = digest_value(memory.text, store.key_for(memory.scope)) if by_person else ""
     return _withdraw(store, pen, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))
 
 
 def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
     """Reject a memory, settle its disputes and refuse its value from then on."""
-    tombstone = value(memory.text, store.key_for(memory.scope))
+    tombstone = digest_value(memory.text, store.key_for(memory.scope))
     return _withdraw(store, pen, memory, MemoryRejected(memory_id=memory.id, value=tombstone, reason=reason))
 
 

@@ -13,9 +13,9 @@ if not __package__:
     # Last, so that nothing beside us can stand in for the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from hivemind.agents.callers import ANSWERED, ANSWERED_ONCE, ENDED, who_calls
+from hivemind.agents.callers import CONTEXT_EVENTS, END_EVENTS, ONCE_PER_SESSION_EVENTS, identify_hook_agent
 from hivemind.capture import briefed, spool
-from hivemind.capture.redact import redact_payload, secrets_in
+from hivemind.capture.redact import collect_secrets, redact_payload
 from hivemind.model.home import data_directory
 
 LONG = 1024 * 1024
@@ -34,20 +34,20 @@ def main() -> None:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         named, event = [*arguments, "", ""][:2]
         payload = _read().decode("utf-8", "replace")
-        agent = who_calls(named, os.environ, payload)
+        agent = identify_hook_agent(named, os.environ, payload)
         seconds = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
         home = data_directory(os.environ)
-        if event in ANSWERED_ONCE and briefed.has_it(home, payload):
+        if event in ONCE_PER_SESSION_EVENTS and briefed.is_briefed(home, payload):
             sys.exit(0)
         clean = _clean(payload)
         spool.append(home, agent, event, at, clean)
-        if event in ANSWERED:
+        if event in CONTEXT_EVENTS:
             answer(agent, event, clean)
-        elif event in ENDED and os.path.exists(os.path.join(home, "hub.json")):
+        elif event in END_EVENTS and os.path.exists(os.path.join(home, "hub.json")):
             from hivemind.capture import meanwhile
 
-            meanwhile.run("sync")
+            meanwhile.start("sync")
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
     sys.exit(0)
@@ -63,7 +63,7 @@ def _read() -> bytes:
 
 def _clean(payload: str) -> str:
     """Without secrets, and shortened where it is long."""
-    known = secrets_in(os.environ)
+    known = collect_secrets(os.environ)
     if len(payload) <= LONG:
         return redact_payload(payload, known)
     from hivemind.capture import shorten

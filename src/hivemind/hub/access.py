@@ -9,14 +9,14 @@ import secrets
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.model.ids import derived
-from hivemind.model.moments import written
+from hivemind.model.ids import derive_id
+from hivemind.model.moments import format_timestamp
 from hivemind.model.plain import from_row
-from hivemind.model.team import Admitted, Member, Refusal, Role, Token
-from hivemind.model.text import checked_label
+from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
+from hivemind.model.text import validate_label
 from hivemind.store.database import Database
 
-PREFIX = "hm_"
+TOKEN_PREFIX = "hm_"
 DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
 WINDOW_SECONDS = 60
@@ -32,17 +32,17 @@ def issue(
     """Create a token for a member of the team and return it; it cannot be read again."""
     if days < 1:
         raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
-    secret = PREFIX + secrets.token_urlsafe(32)
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     db.execute(
         "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-        derived("token", secret)[:12], checked_label(name, "the name"), role.value, is_agent, _hash_secret(secret),
-        written(now), written(now + timedelta(days=days)),
+        derive_id("token", secret)[:12], validate_label(name, "the name"), role.value, is_agent, _hash_secret(secret),
+        format_timestamp(now), format_timestamp(now + timedelta(days=days)),
     )  # fmt: skip
     return secret
 
 
-def tokens(db: Database) -> list[Token]:
+def list_tokens(db: Database) -> list[Token]:
     """Return every token of the team, newest first."""
     rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
     return [from_row(Token, row) for row in rows]
@@ -51,7 +51,7 @@ def tokens(db: Database) -> list[Token]:
 def revoke(db: Database, now: datetime, token: str) -> Token:
     """Revoke a token, given its id or its member's name, from the next request on."""
     existing = _find_token(db, token)
-    db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", written(now), existing.id)
+    db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", format_timestamp(now), existing.id)
     return _find_token(db, existing.id)
 
 
@@ -62,22 +62,24 @@ def rotate(db: Database, now: datetime, token: str, days: int = DEFAULT_TOKEN_DA
     return issue(db, now, name=existing.name, role=existing.role, is_agent=existing.is_agent, days=days)
 
 
-def admitted(db: Database, now: datetime, secret: str) -> Admitted | None:
+def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a token belongs to, or None if it is unknown, expired or revoked."""
-    row = db.one("SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _hash_secret(secret), written(now))
+    row = db.one(
+        "SELECT team, id, name, role, is_agent FROM token_of(?, ?)", _hash_secret(secret), format_timestamp(now)
+    )
     if row is None:
         return None
     team, token, name, role, is_agent = row
-    return Admitted(team=team, member=Member(person=name, role=Role(role), is_agent=is_agent), token=token)
+    return AdmittedMember(team=team, member=TeamMember(person=name, role=Role(role), is_agent=is_agent), token=token)
 
 
-def begin_visit(db: Database, now: datetime, who: Admitted) -> str:
+def begin_visit(db: Database, now: datetime, who: AdmittedMember) -> str:
     """Sign a browser in and return the secret for its cookie; only a hash of it is stored."""
     secret = secrets.token_urlsafe(32)
     # Timestamps are compared as text: "9" is later than any of them. Only tokens of an identity provider have an
     # ``until``; ours are looked up at each request, so that revoking one ends its visits too.
-    expires_at = min(written(now + timedelta(days=VISIT_DAYS)), who.until or "9")
-    db.execute("DELETE FROM visits WHERE expires_at < ?", written(now))
+    expires_at = min(format_timestamp(now + timedelta(days=VISIT_DAYS)), who.until or "9")
+    db.execute("DELETE FROM visits WHERE expires_at < ?", format_timestamp(now))
     db.execute(
         "INSERT INTO visits (hash, token, name, role, expires_at) VALUES (?, ?, ?, ?, ?)",
         _hash_secret(secret), None if who.until else who.token, who.member.person, who.member.role.value, expires_at,
@@ -85,13 +87,13 @@ def begin_visit(db: Database, now: datetime, who: Admitted) -> str:
     return secret
 
 
-def visiting(db: Database, now: datetime, secret: str) -> Admitted | None:
+def authenticate_visit(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a browser is signed in as, or None once its visit or token has ended."""
-    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _hash_secret(secret), written(now))
+    row = db.one("SELECT team, token, name, role FROM visit_of(?, ?)", _hash_secret(secret), format_timestamp(now))
     if row is None:
         return None
     team, token, name, role = row
-    return Admitted(team=team, member=Member(person=name, role=Role(role)), token=token or name)
+    return AdmittedMember(team=team, member=TeamMember(person=name, role=Role(role)), token=token or name)
 
 
 def end_visit(db: Database, secret: str) -> None:
@@ -99,7 +101,7 @@ def end_visit(db: Database, secret: str) -> None:
     db.execute("DELETE FROM visits WHERE hash = ?", _hash_secret(secret))
 
 
-def team_named(db: Database, name: str) -> str | None:
+def find_team(db: Database, name: str) -> str | None:
     """Return the id of the team of that name, or None."""
     team = db.value("SELECT team_named(?)", name)
     return None if team is None else str(team)
@@ -110,19 +112,19 @@ def has_teams(db: Database) -> bool:
     return bool(db.value("SELECT has_teams()"))
 
 
-def count(db: Database, now: datetime, who: str) -> int:
+def count_request(db: Database, now: datetime, who: str) -> int:
     """Count this request and return how many there were in this minute, on all hubs of the database together."""
     window = int(now.timestamp()) // WINDOW_SECONDS
     return int(db.value("SELECT count_request(?, ?)", who, window))
 
 
-def note_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:
+def record_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:
     """Record a refused request."""
     # Clients without a token can cause this, so what they can store is bounded.
-    db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, written(now), who[:200], what[:200], why[:200])
+    db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, format_timestamp(now), who[:200], what[:200], why[:200])
 
 
-def refusals(db: Database, limit: int) -> list[Refusal]:
+def list_refusals(db: Database, limit: int) -> list[Refusal]:
     """Return refused requests to the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
     return [from_row(Refusal, row) for row in rows]
@@ -131,7 +133,7 @@ def refusals(db: Database, limit: int) -> list[Refusal]:
 def _find_token(db: Database, token: str) -> Token:
     matches = [
         candidate
-        for candidate in tokens(db)
+        for candidate in list_tokens(db)
         if candidate.id == token or (candidate.name == token and not candidate.revoked_at)
     ]
     if not matches:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, TooOften, Unavailable, Unknown
-from hivemind.model.team import Page, Pushed, Role, Welcome
+from hivemind.errors import HivemindError, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated, Unavailable
+from hivemind.model.team import LogPage, PushResult, Role, Welcome
 from hivemind.model.untrusted import parse_json
-from hivemind.model.wire import Entry, packed, unpacked
+from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 
 if TYPE_CHECKING:
     from urllib.error import HTTPError
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ERROR_BY_STATUS: dict[int, type[HivemindError]] = {
-    401: Unknown, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 429: TooOften,
+    401: Unauthenticated, 403: Refused, 404: NotFound, 413: InvalidInput, 422: InvalidInput, 429: RateLimited,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class HubClient:
     """A hub's URL and our token for it."""
 
     url: str
@@ -30,21 +30,25 @@ class Client:
 
     def hello(self, device: str) -> Welcome:
         """Identify this device and return how many of its entries the hub has."""
-        welcome = self.ask("POST", "/v1/hello", {"device": device})
+        welcome = self.request("POST", "/v1/hello", {"device": device})
         return Welcome(**welcome | {"key": bytes.fromhex(welcome["key"]), "role": Role(welcome["role"])})
 
-    def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries of the device's own chain."""
-        answer = self.ask("POST", "/v1/push", {"device": device, "entries": [packed(entry) for entry in entries]})
-        return Pushed(has=answer["has"], refused=tuple((entry_id, reason) for entry_id, reason in answer["refused"]))
+        answer = self.request(
+            "POST", "/v1/push", {"device": device, "entries": [pack_entry(entry) for entry in entries]}
+        )
+        return PushResult(
+            has=answer["has"], refused=tuple((entry_id, reason) for entry_id, reason in answer["refused"])
+        )
 
-    def pull(self, device: str, after: int, limit: int) -> Page:
+    def pull(self, device: str, after: int, limit: int) -> LogPage:
         """Return the entries after a position of the team's log."""
         query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit})
-        page = self.ask("GET", f"/v1/pull?{query}")
-        return Page(**page | {"entries": tuple(unpacked(entry) for entry in page["entries"])})
+        page = self.request("GET", f"/v1/pull?{query}")
+        return LogPage(**page | {"entries": tuple(unpack_entry(entry) for entry in page["entries"])})
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def request(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request and return its parsed answer; every failure is raised as a HivemindError."""
         # Imported here because every command loads this module and few use it: importing HTTP takes four times as long
         # as starting Python.
@@ -71,7 +75,7 @@ class Client:
             raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
 
 
-def address(url: str, *, insecure: bool = False) -> str:
+def parse_url(url: str, *, insecure: bool = False) -> str:
     """Check and normalise the URL of a hub; plain HTTP beyond this machine needs ``insecure``."""
     parts = urllib.parse.urlsplit(url.strip().rstrip("/"))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:

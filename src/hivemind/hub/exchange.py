@@ -7,7 +7,7 @@ Every request may be repeated. A refused entry is stored without content, so tha
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hivemind.errors import OutOfStep, Refused
+from hivemind.errors import OutOfOrder, Refused
 from hivemind.model.events import (
     EntriesRefused,
     Event,
@@ -24,12 +24,12 @@ from hivemind.model.events import (
     RollbackUndone,
     UnknownFact,
 )
-from hivemind.model.ids import EventId, derived
+from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import LEASE_DAYS, Member, Page, Pushed, Welcome
-from hivemind.model.values import value
-from hivemind.model.wire import Entry
+from hivemind.model.team import LEASE_DAYS, LogPage, PushResult, TeamMember, Welcome
+from hivemind.model.values import digest_value
+from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, shared
 from hivemind.store.projections import memories, tombstones
 
@@ -38,24 +38,24 @@ MAX_PAGE_ENTRIES = 1_000
 READ_ONLY_ERROR = "{} may read the team's memories, not add to them; ask an admin for another role"
 
 
-def hello(store: Store, device: str, member: Member, lease_days: int = LEASE_DAYS) -> Welcome:
+def hello(store: Store, device: str, member: TeamMember, lease_days: int = LEASE_DAYS) -> Welcome:
     """Return team, role and lease for a device, and how many of its entries the hub has."""
     _check_owner(store, device, member)
     return Welcome(
         team=store.chain, key=store.secret, person=member.person, role=member.role,
-        has=shared.length(store.db, device), lease_days=lease_days,
+        has=shared.count_entries(store.db, device), lease_days=lease_days,
     )  # fmt: skip
 
 
-def push(store: Store, device: str, entries: Sequence[Entry], member: Member, now: str) -> Pushed:
+def push(store: Store, device: str, entries: Sequence[WireEntry], member: TeamMember, now: str) -> PushResult:
     """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
     if not member.may_write:
         raise Refused(READ_ONLY_ERROR.format(member.person))
     refusals: list[tuple[str, str]] = []
     with store.db.transaction():
         _register_device(store, device, member, now)
-        other_people = shared.people(store.db) - {member.person}
-        known_ids = log.known(store.db, [entry.header.id for entry in entries])
+        other_people = shared.list_people(store.db) - {member.person}
+        known_ids = log.find_known_ids(store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
                 raise Refused(
@@ -65,21 +65,21 @@ def push(store: Store, device: str, entries: Sequence[Entry], member: Member, no
                 continue
             reason = _find_refusal(store, member, other_people, entry)
             try:
-                store.take_in([replace(entry, salt=b"", content=None) if reason else entry])
-            except OutOfStep:
+                store.append_received([replace(entry, salt=b"", content=None) if reason else entry])
+            except OutOfOrder:
                 break
             if reason:
                 refusals.append((entry.header.id, reason))
         if refusals:
             store.record([_make_refusal(refusals, now)])
-        has = shared.length(store.db, device)
+        has = shared.count_entries(store.db, device)
     # After the commit, because VACUUM cannot run in a transaction.
     if any(entry.header.fact == "memory.erased" for entry in entries):
-        store.fold_in_log()
-    return Pushed(has=has, refused=tuple(refusals))
+        store.checkpoint()
+    return PushResult(has=has, refused=tuple(refusals))
 
 
-def pull(store: Store, device: str, after: int, member: Member, now: str, limit: int = MAX_PAGE_ENTRIES) -> Page:
+def pull(store: Store, device: str, after: int, member: TeamMember, now: str, limit: int = MAX_PAGE_ENTRIES) -> LogPage:
     """Return the entries after a position of the team's log.
 
     The request also acknowledges everything before that position: a device asks only for what follows the entries it
@@ -88,19 +88,19 @@ def pull(store: Store, device: str, after: int, member: Member, now: str, limit:
     with store.db.transaction():
         _register_device(store, device, member, now)
         shared.acknowledge(store.db, device, after)
-        rows = shared.page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
-        end = shared.end(store.db)
+        rows = shared.read_page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
+        end = shared.last_position(store.db)
     cursor = rows[-1][0] if rows else after
-    return Page(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
+    return LogPage(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
 
 
-def _register_device(store: Store, device: str, member: Member, now: str) -> None:
+def _register_device(store: Store, device: str, member: TeamMember, now: str) -> None:
     _check_owner(store, device, member)
-    shared.meet(store.db, device, member.person, now)
+    shared.record_contact(store.db, device, member.person, now)
 
 
-def _check_owner(store: Store, device: str, member: Member) -> None:
-    owner = shared.person_of(store.db, device)
+def _check_owner(store: Store, device: str, member: TeamMember) -> None:
+    owner = shared.find_person(store.db, device)
     if device == store.chain or owner not in ("", member.person):
         raise Refused("this device belongs to another member; log in with a store of your own")
 
@@ -109,12 +109,12 @@ def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
     ids = tuple(EventId(entry_id) for entry_id, _ in refusals)
     reason = "; ".join(dict.fromkeys(reason_text for _, reason_text in refusals))
     return Event(
-        id=EventId(derived("refused", *ids)), at=now, actor="hub", channel=Channel.DERIVED, scope=Scope.TEAM, repo="",
+        id=EventId(derive_id("refused", *ids)), at=now, actor="hub", channel=Channel.DERIVED, scope=Scope.TEAM, repo="",
         fact=EntriesRefused(bodies=ids, reason=reason),
     )  # fmt: skip
 
 
-def _find_refusal(store: Store, member: Member, other_people: set[str], entry: Entry) -> str:
+def _find_refusal(store: Store, member: TeamMember, other_people: set[str], entry: WireEntry) -> str:
     """Return why the hub refuses an entry; empty if it accepts it, or if the entry has no content any more."""
     event = entry.event
     if event is None:
@@ -128,7 +128,7 @@ def _find_refusal(store: Store, member: Member, other_people: set[str], entry: E
         return "an agent's token may not write as a person"
     if not member.is_agent and _get_claimed_names(event) & other_people:
         return "nobody may write in another member's name"
-    return beyond_rights(store, member, event) or _find_exclusion(store, event)
+    return check_rights(store, member, event) or _find_exclusion(store, event)
 
 
 def _get_claimed_names(event: Event) -> set[str]:
@@ -137,7 +137,7 @@ def _get_claimed_names(event: Event) -> set[str]:
     return {owner, event.actor if event.channel.trust is Trust.HIGH else ""}
 
 
-def beyond_rights(store: Store, member: Member, event: Event) -> str:
+def check_rights(store: Store, member: TeamMember, event: Event) -> str:
     """Return why a member may not record an event; empty if they may, or if it is not of scope team."""
     if event.scope is not Scope.TEAM:
         return ""
@@ -147,7 +147,7 @@ def beyond_rights(store: Store, member: Member, event: Event) -> str:
         return "" if member.may_review else "only a reviewer may decide about the team's memories"
     match event.fact:
         case MemoryErased() if not member.may_review:
-            is_author = not member.is_agent and shared.author(store.db, event.about) == member.person
+            is_author = not member.is_agent and shared.find_author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))
@@ -160,7 +160,9 @@ def _find_exclusion(store: Store, event: Event) -> str:
     if not isinstance(event.fact, MemoryRemembered | MemoryRevised):
         return ""
     by_person = event.channel is Channel.PERSON
-    reason = tombstones.refusal(store.db, [value(event.fact.text, store.secret)], event.repo, by_person=by_person)
-    if not reason and tombstones.watch(store.db, {Scope.TEAM: store.secret}).holds(event.fact.text):
+    reason = tombstones.find_refusal(
+        store.db, [digest_value(event.fact.text, store.secret)], event.repo, by_person=by_person
+    )
+    if not reason and tombstones.load_watch(store.db, {Scope.TEAM: store.secret}).contains_erased_text(event.fact.text):
         reason = "erased"
     return f"its value was {reason} before" if reason else ""

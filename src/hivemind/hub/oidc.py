@@ -12,8 +12,8 @@ from typing import Any
 import jwt
 
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import written
-from hivemind.model.team import Admitted, Member, Role
+from hivemind.model.moments import format_timestamp
+from hivemind.model.team import AdmittedMember, Role, TeamMember
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 """Only asymmetric ones: with a shared secret, the hub could forge tokens."""
@@ -30,7 +30,7 @@ class Issuer:
     audience: str
     """The provider's name for this hub; tokens for other services are rejected."""
 
-    def admitted(self, token: str, team_of: Callable[[str], str | None]) -> Admitted | None:
+    def authenticate(self, token: str, team_of: Callable[[str], str | None]) -> AdmittedMember | None:
         """Return the member of a bearer token, or None if it is invalid, expired, for another service or team."""
         try:
             key = self._keys.get_signing_key_from_jwt(token)
@@ -45,9 +45,9 @@ class Issuer:
             return None
         team = team_of(str(claims.get(TEAM_CLAIM, "")))
         person = str(claims.get("email") or claims.get("preferred_username") or claims["sub"])
-        member = Member(person=person, role=role, is_agent=bool(claims.get(AGENT_CLAIM)))
-        until = written(datetime.fromtimestamp(claims["exp"], UTC))
-        return Admitted(team=team, member=member, token=person, until=until) if team else None
+        member = TeamMember(person=person, role=role, is_agent=bool(claims.get(AGENT_CLAIM)))
+        until = format_timestamp(datetime.fromtimestamp(claims["exp"], UTC))
+        return AdmittedMember(team=team, member=member, token=person, until=until) if team else None
 
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:

@@ -29,7 +29,7 @@ MIGRATION_LOCK = 0x68697665
 STREAM_BATCH_ROWS = 1_000
 """Rows per round trip when streaming."""
 
-ENTER = (
+ENTER_TEAM = (
     "SELECT set_config('search_path', 'hivemind, public', true), set_config('hivemind.team', $1, true),"
     " set_config('role', 'hivemind_hub', true)"
 )
@@ -64,13 +64,13 @@ class Postgres(Database):
                 return _fetch_rows(self._run(sql, values))
             # Pipelined, so that a single statement takes one round trip instead of four.
             with self.connection.pipeline(), self.connection.transaction():
-                self.connection.execute(ENTER, [self.team])
+                self.connection.execute(ENTER_TEAM, [self.team])
                 cursor = self._run(sql, values)
             return _fetch_rows(cursor)
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
         """Yield rows one by one from a cursor on the server, without keeping a transaction open."""
-        statement, parameters = translated(sql, values)
+        statement, parameters = translate_sql(sql, values)
         # WITH HOLD lets the cursor outlive its transaction.
         with (
             _translate_errors(),
@@ -136,7 +136,7 @@ class Postgres(Database):
             yield
             return
         with self.connection.transaction():
-            self.connection.execute(ENTER, [self.team])
+            self.connection.execute(ENTER_TEAM, [self.team])
             self._is_in_team = True
             try:
                 yield
@@ -144,11 +144,11 @@ class Postgres(Database):
                 self._is_in_team = False
 
     def _run(self, sql: str, values: tuple[Any, ...]) -> psycopg.Cursor[Row]:
-        statement, parameters = translated(sql, values)
+        statement, parameters = translate_sql(sql, values)
         return self.connection.execute(statement, parameters)
 
 
-def connected(address: str) -> Connection:
+def connect(address: str) -> Connection:
     """Open a connection with autocommit and ``$1`` placeholders."""
     with _translate_errors():
         return psycopg.connect(address, autocommit=True, cursor_factory=psycopg.RawCursor)
@@ -157,7 +157,7 @@ def connected(address: str) -> Connection:
 def migrate(address: str) -> None:
     """Apply missing migrations, each in its own transaction."""
     migrations = {file.name: file.read_text() for file in (files("hivemind.hub") / "migrations").iterdir()}
-    with connected(address) as owner:
+    with connect(address) as owner:
         # Released when the connection closes.
         owner.execute("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK])
         owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
@@ -184,7 +184,7 @@ def _apply(owner: Connection, name: str, sql: str) -> None:
         raise StoreError(f"{name}: {error.diag.message_primary}; install pgvector on the server") from error
 
 
-def translated(sql: str, values: tuple[Any, ...]) -> tuple[str, list[Any]]:
+def translate_sql(sql: str, values: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """Return a statement with ``$1`` instead of ``?`` or ``:name``, and its values in that order."""
     text, names = _number_placeholders(sql)
     if len(values) == 1 and isinstance(values[0], dict):

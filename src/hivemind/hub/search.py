@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
-from hivemind.model.scope import Scope, Sight
-from hivemind.model.words import phrases, terms
-from hivemind.store.database import Database, Found, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, bound, telling
-from hivemind.store.projections.vectors import place
-from hivemind.store.projections.words import FOUND
+from hivemind.model.scope import Scope, Visibility
+from hivemind.model.words import extract_phrases, extract_terms
+from hivemind.store.database import Database, PassageHit, Vector
+from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
+from hivemind.store.projections.vectors import hash_place
+from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ SEARCH = (
     "SELECT key, score FROM matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, m.id FROM best JOIN passages p ON p.key = best.key"
-    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
+    f" SELECT {PASSAGE_COLUMNS}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
 STEM_COUNTS = (
@@ -88,7 +88,7 @@ class PostgresIndex:
         )
         self._db.execute(COUNT_STEMS, passage)
 
-    def surround(self, passage: int, context: str, around: str) -> None:
+    def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the indexed context of a passage."""
         self._uncount(passage)
         self._db.execute(
@@ -112,18 +112,18 @@ class PostgresIndex:
         self._db.execute("DELETE FROM words WHERE rowid = ?", passage)
         self._db.execute("DELETE FROM vectors WHERE passage = ?", passage)
 
-    def search(self, query: Query, limit: int) -> list[Found]:
+    def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Return visible passages that were valid at the query's time, best match first."""
-        weights = self._weigh_terms(terms(query.text))
+        weights = self._weigh_terms(extract_terms(query.text))
         quoted_phrases = [
-            _format_phrase(self._stem_words(WORD.findall(_fold_text(phrase)))) for phrase in phrases(query.text)
+            _format_phrase(self._stem_words(WORD.findall(_fold_text(phrase)))) for phrase in extract_phrases(query.text)
         ]
         if not weights and not quoted_phrases:
             return []
         any_word = " | ".join(weights)
         tsquery = " & ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
         term_weights = weights or dict.fromkeys(quoted_phrases, 1.0)
-        values = bound(query) | {
+        values = bind_filters(query) | {
             "tsquery": tsquery,
             "terms": list(term_weights),
             "weights": list(term_weights.values()),
@@ -132,9 +132,9 @@ class PostgresIndex:
         rows = self._db.execute(SEARCH, values | {"candidates": CANDIDATES_PER_RESULT * limit})
         if len(rows) < limit:
             rows = self._db.execute(SEARCH, values | {"candidates": None})
-        return [Found(*row) for row in rows]
+        return [PassageHit(*row) for row in rows]
 
-    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+    def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Return keys of the newest memories of a repository or the user whose text now has all words of a group."""
         words = list(dict.fromkeys(word for group in any_of for word in group))
         parts_by_word = {word: WORD.findall(_fold_text(word)) for word in words}
@@ -152,7 +152,7 @@ class PostgresIndex:
         )
         return [row[0] for row in rows]
 
-    def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
+    def is_word_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
         """Return whether any memory except these has a word in one of its texts."""
         tsquery = _format_phrase(self._stem_words(WORD.findall(_fold_text(word))), "A")
         own_keys = {
@@ -167,7 +167,7 @@ class PostgresIndex:
         rows = self._db.execute("SELECT saying(?::tsquery, ?)", tsquery, len(own_keys) + 1) if tsquery else []
         return any(row[0] not in own_keys for row in rows)
 
-    def keep(self, model: str, vectors: Iterable[Vector]) -> None:
+    def store_vectors(self, model: str, vectors: Iterable[Vector]) -> None:
         """Store the vectors of passages that still exist."""
         with self._db.transaction():
             for vector in vectors:
@@ -179,16 +179,16 @@ class PostgresIndex:
                 if row:
                     self._db.execute(
                         "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
-                        vector.passage, model, vector.scale, vector.numbers, place(*row), _format_vector(vector),
+                        vector.passage, model, vector.scale, vector.numbers, hash_place(*row), _format_vector(vector),
                     )  # fmt: skip
 
-    def forget_vectors(self) -> None:
+    def delete_vectors(self) -> None:
         """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
-    def likely(self, asked: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+    def find_likely(self, asked: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Return most of the visible passages nearest to the query vector; the HNSW index is approximate."""
-        places = [place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
+        places = [hash_place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
         rows = self._db.execute(
             "SELECT near(:asked::halfvec, :places::bigint[], :everywhere, :limit)",
             {"asked": str(asked.tolist()), "places": places, "everywhere": sight.everywhere, "limit": limit},
@@ -214,7 +214,7 @@ class PostgresIndex:
         # The count of the team's own lexeme is the number of its passages.
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
-        stems = telling(list(counts), list(counts.values()))
+        stems = pick_rare_words(list(counts), list(counts.values()))
         # ts_rank alone treats rare and common words alike.
         return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems}
 

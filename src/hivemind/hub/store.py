@@ -13,11 +13,11 @@ from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
 from hivemind.hub import exchange
 from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model import moments
-from hivemind.model.erasure import Place
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
-from hivemind.model.team import Member
+from hivemind.model.team import TeamMember
 from hivemind.store import Store, projector, shared
-from hivemind.store.database import Held
+from hivemind.store.database import Closeable
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold content of memories; they are vacuumed after an erasure."""
@@ -29,7 +29,7 @@ BACKUP_DAYS = 30
 """How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
 
 
-class Hub(Held):
+class Hub(Closeable):
     """A database with the memories of teams."""
 
     def __init__(self, pool: "ConnectionPool[Connection]", backup_days: int) -> None:
@@ -51,7 +51,7 @@ class Hub(Held):
         )
         return cls(pool, backup_days)
 
-    def found(self, name: str) -> str:
+    def create_team(self, name: str) -> str:
         """Create a team and return its id."""
         team = str(uuid.uuid4())
         with self.pool.connection() as connection:
@@ -62,18 +62,18 @@ class Hub(Held):
                 projector.create_tables(db)
         return team
 
-    def team(self, team: str, member: Member | None = None) -> "HubStore":
+    def open_team(self, team: str, member: TeamMember | None = None) -> "HubStore":
         """Open the store of a team; if a member is given, their role limits what can be recorded."""
         return HubStore(self, team, member)
 
     @contextmanager
-    def door(self) -> Iterator[Postgres]:
+    def connect_without_team(self) -> Iterator[Postgres]:
         """Lend a connection without a team, for requests before authentication; it sees no team's rows."""
-        with self.lent() as connection:
+        with self.borrow_connection() as connection:
             yield Postgres(connection, "")
 
     @contextmanager
-    def lent(self) -> Iterator[Connection]:
+    def borrow_connection(self) -> Iterator[Connection]:
         """Lend a connection from the pool."""
         try:
             connection = self.pool.getconn()
@@ -94,12 +94,12 @@ class HubStore(Store):
 
     db: Postgres
 
-    def __init__(self, hub: Hub, team: str, member: Member | None = None) -> None:
+    def __init__(self, hub: Hub, team: str, member: TeamMember | None = None) -> None:
         self._hub = hub
         self.member = member
         self._resources = ExitStack()
         try:
-            db = Postgres(self._resources.enter_context(hub.lent()), str(uuid.UUID(team)))
+            db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
             super().__init__(db, None, *_load_identity(db))
             self._rebuild_if_outdated()
         except BaseException:
@@ -112,7 +112,7 @@ class HubStore(Store):
         events = list(events)
         if self.member:
             for event in events:
-                if reason := exchange.beyond_rights(self, self.member, event):
+                if reason := exchange.check_rights(self, self.member, event):
                     raise Refused(reason)
         return super().record(events)
 
@@ -121,22 +121,26 @@ class HubStore(Store):
         """None, as the hub is not a member of a team."""
         return
 
-    def fold_in_log(self) -> bool:
+    def checkpoint(self) -> bool:
         """Vacuum tables after an erasure; return False if another transaction still sees deleted rows."""
         return self.db.vacuum(*CONTENT_TABLES)
 
-    def sweep(self, at: str) -> list[Place]:
+    def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
-        is_cleared = self.fold_in_log()
-        gone_by = moments.day(moments.written(moments.read(at) + timedelta(days=self._hub.backup_days)))
+        is_cleared = self.checkpoint()
+        gone_by = moments.format_date(
+            moments.format_timestamp(moments.parse_timestamp(at) + timedelta(days=self._hub.backup_days))
+        )
         return [
-            Place(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
+            ErasedLocation(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
             if is_cleared
-            else Place(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
-            Place(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
+            else ErasedLocation(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
+            ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
             *(
-                Place(name=f"device of {device.person}", state="pending", detail=f"last heard of {device.last_seen_at}")
-                for device in shared.devices(self.db)
+                ErasedLocation(
+                    name=f"device of {device.person}", state="pending", detail=f"last heard of {device.last_seen_at}"
+                )
+                for device in shared.list_devices(self.db)
                 if device.erasures
             ),
         ]
@@ -151,13 +155,13 @@ class HubStore(Store):
         self._resources.close()
 
     def _rebuild_if_outdated(self) -> None:
-        version = projector.version(self.db)
+        version = projector.read_version(self.db)
         if version > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this team's tables; upgrade this hub")
         # Checked again inside the transaction: another hub may have rebuilt the tables while this one waited.
         if version < projector.VERSION:
             with self.db.transaction():
-                if projector.version(self.db) < projector.VERSION:
+                if projector.read_version(self.db) < projector.VERSION:
                     self.rebuild()
 
 

@@ -14,9 +14,9 @@ from hivemind.model import moments
 from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.model.team import Membership, Page, Pushed, Role, Synchronised, Welcome
-from hivemind.model.values import value
-from hivemind.model.wire import Entry
+from hivemind.model.team import LogPage, Membership, PushResult, Role, SyncResult, Welcome
+from hivemind.model.values import digest_value
+from hivemind.model.wire import WireEntry
 from hivemind.store import Store, shared
 from hivemind.store.projections import tombstones
 
@@ -29,14 +29,14 @@ class Transport(Protocol):
     def hello(self, device: str) -> Welcome:
         """Identify this device and return how many of its entries the hub has."""
 
-    def push(self, device: str, entries: Sequence[Entry]) -> Pushed:
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries of the device's own chain."""
 
-    def pull(self, device: str, after: int, limit: int) -> Page:
+    def pull(self, device: str, after: int, limit: int) -> LogPage:
         """Return the entries after a position of the team's log."""
 
 
-Follow = Callable[[list[str]], list[Event]]
+EraseFollowUp = Callable[[list[str]], list[Event]]
 """Returns the events that erase local copies and quotes of memories that others erased."""
 
 
@@ -45,11 +45,11 @@ def synchronise(
     transport: Transport,
     *,
     now: str,
-    follow: Follow,
+    follow: EraseFollowUp,
     progress: Callable[[int, int], None] = lambda position, end: None,
-) -> Synchronised:
+) -> SyncResult:
     """Push this device's entries, pull new ones, and return how many of each."""
-    let_lapse(store, now)
+    expire_lease(store, now)
     before = _join(store, transport.hello(store.chain))
     refusals = _push(store, transport, before)
     pulled_count, erased_count = 0, 0
@@ -58,30 +58,30 @@ def synchronise(
         pulled_count, erased_count = pulled_count + page_pulled, erased_count + page_erased
         progress(page.cursor, page.end)
     if erased_count:
-        store.fold_in_log()
+        store.checkpoint()
     current = _load_membership(store)
-    shared.note(store.db, replace(current, synchronised_at=now))
-    return Synchronised(
+    shared.save_membership(store.db, replace(current, synchronised_at=now))
+    return SyncResult(
         pushed=current.pushed - before.pushed, pulled=pulled_count, erased=erased_count, refused=tuple(refusals)
     )
 
 
-def lease_ends(member: Membership) -> str:
+def compute_lease_end(member: Membership) -> str:
     """Return until when this store may serve the team's memories without a sync; empty if it has none."""
     if not member.synchronised_at:
         return ""
-    return moments.written(moments.read(member.synchronised_at) + timedelta(days=member.lease_days))
+    return moments.format_timestamp(moments.parse_timestamp(member.synchronised_at) + timedelta(days=member.lease_days))
 
 
-def let_lapse(store: Store, now: str) -> bool:
+def expire_lease(store: Store, now: str) -> bool:
     """Drop the team's memories if the last sync is older than the lease; return whether it was."""
     member = store.membership
-    if member is None or not lease_ends(member) or now <= lease_ends(member):
+    if member is None or not compute_lease_end(member) or now <= compute_lease_end(member):
         return False
     with store.db.transaction():
         shared.drop_copy(store.db, store.chain, member.pushed)
-        shared.note(store.db, replace(member, cursor=0, synchronised_at=""))
-    store.fold_in_log()
+        shared.save_membership(store.db, replace(member, cursor=0, synchronised_at=""))
+    store.checkpoint()
     return True
 
 
@@ -92,8 +92,8 @@ def leave(store: Store) -> None:
         return
     with store.db.transaction():
         shared.drop_copy(store.db, store.chain, member.pushed)
-        shared.leave(store.db)
-    store.fold_in_log()
+        shared.leave_team(store.db)
+    store.checkpoint()
 
 
 def _join(store: Store, welcome: Welcome) -> Membership:
@@ -105,7 +105,7 @@ def _join(store: Store, welcome: Welcome) -> Membership:
         cursor=current.cursor if current else 0, pushed=welcome.has,
         synchronised_at=current.synchronised_at if current else "",
     )  # fmt: skip
-    shared.note(store.db, member)
+    shared.save_membership(store.db, member)
     return member
 
 
@@ -113,18 +113,18 @@ def _push(store: Store, transport: Transport, member: Membership) -> list[tuple[
     """Push entries that the hub does not have; return the refused ones. A reader's entries stay here."""
     refusals: list[tuple[str, str]] = []
     has = member.pushed
-    while member.role is not Role.READER and (entries := shared.of_chain(store.db, store.chain, has, PAGE_ENTRIES)):
+    while member.role is not Role.READER and (entries := shared.read_chain(store.db, store.chain, has, PAGE_ENTRIES)):
         answer = transport.push(store.chain, entries)
         # Without progress the loop would push the same entries for ever.
         if answer.has <= has:
             raise Unavailable(f"the hub did not store entry {has + 1} of this device; try again")
         has = answer.has
         refusals += answer.refused
-        shared.note(store.db, replace(_load_membership(store), pushed=has))
+        shared.save_membership(store.db, replace(_load_membership(store), pushed=has))
     return refusals
 
 
-def _pull_page(store: Store, transport: Transport) -> Page | None:
+def _pull_page(store: Store, transport: Transport) -> LogPage | None:
     """Return the next page, or None after the last one.
 
     The request for the empty last page is needed too: by its position the hub learns how far this device has read.
@@ -136,34 +136,36 @@ def _pull_page(store: Store, transport: Transport) -> Page | None:
     return page if page.entries else None
 
 
-def _take_in(store: Store, page: Page, follow: Follow) -> tuple[int, int]:
+def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, int]:
     """Apply a page and move the cursor in one transaction; return how many entries and erasures were new."""
     erased_ids = [
         entry.header.about for entry in page.entries if entry.header.fact == "memory.erased" and entry.content
     ]
     with store.db.transaction():
         consequences = follow(erased_ids) if erased_ids else []
-        events = store.take_in([_strip_excluded(store, entry) for entry in page.entries])
+        events = store.append_received([_strip_excluded(store, entry) for entry in page.entries])
         store.record(consequences)
         refused_ids = [
             entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies
         ]
         # The hub refused an erasure of ours: read the log again from the start to get back what it deleted here.
         must_restart = bool(refused_ids) and shared.has_erasure(store.db, store.chain, refused_ids)
-        shared.note(store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor))
+        shared.save_membership(store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor))
     return len(events), sum(event.about in erased_ids for event in events)
 
 
-def _strip_excluded(store: Store, entry: Entry) -> Entry:
+def _strip_excluded(store: Store, entry: WireEntry) -> WireEntry:
     """Return an entry without content if this person rejected or erased that value; the hub checks for the team."""
     event = entry.event
     if event is None or not isinstance(event.fact, MemoryRemembered | MemoryRevised):
         return entry
     text = event.fact.text
-    is_excluded = tombstones.refusal(
-        store.db, [value(text, store.secret)], event.repo, by_person=event.channel is Channel.PERSON,
+    reason = tombstones.find_refusal(
+        store.db, [digest_value(text, store.secret)], event.repo, by_person=event.channel is Channel.PERSON,
         besides=event.about,
-    ) or tombstones.watch(store.db, dict.fromkeys((Scope.USER, Scope.PROJECT), store.secret)).holds(text)  # fmt: skip
+    )  # fmt: skip
+    keys = dict.fromkeys((Scope.USER, Scope.PROJECT), store.secret)
+    is_excluded = bool(reason) or tombstones.load_watch(store.db, keys).contains_erased_text(text)
     return replace(entry, salt=b"", content=None) if is_excluded else entry
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hivemind.model.memory import Kind, Trace
-from hivemind.model.metadata import NO_METADATA, Value
+from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.scope import Scope
 
 
@@ -30,6 +30,6 @@ class Claim:
     trace: Trace | None = None
     propose: bool = False
     """The caller asks for review before it becomes active."""
-    metadata: Mapping[str, Value] = NO_METADATA
+    metadata: Mapping[str, MetadataValue] = NO_METADATA
     repo: str = ""
     """The repository it applies to, if not the current one."""

@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
-from hivemind.model.ids import SessionId, short
-from hivemind.model.moments import day
+from hivemind.model.ids import SessionId, shorten_id
+from hivemind.model.moments import format_date
 from hivemind.model.text import first_line
 
 FILE = "file"
@@ -27,7 +27,7 @@ MAX_TASK = 100
 MAX_PATHS = 5
 """Edited files, and read files, in that summary."""
 
-LEAVES = CALLABLES | {"macro", "const", "property", "field", "key"}
+MEMBERLESS_KINDS = CALLABLES | {"macro", "const", "property", "field", "key"}
 """Kinds without members: a local function is part of its function, not a symbol of its own."""
 
 
@@ -97,7 +97,7 @@ class SymbolLocation:
         return f"{self.path}::{self.qualified}" if self.qualified else self.path
 
 
-SEEN = tuple(field.name for field in fields(SymbolLocation))
+LOCATION_FIELDS = tuple(field.name for field in fields(SymbolLocation))
 """The fields that symbols and anchors share."""
 
 
@@ -134,17 +134,17 @@ class Anchor(SymbolLocation):
     @classmethod
     def of(cls, symbol: Symbol, commit: str = "") -> Self:
         """Make an anchor from the symbol as it is now."""
-        location = {name: getattr(symbol, name) for name in SEEN}
+        location = {name: getattr(symbol, name) for name in LOCATION_FIELDS}
         return cls(**location, fingerprint=str(symbol.fingerprint), commit=commit)
 
     @property
     def symbol(self) -> Symbol:
         """The symbol as it was when the anchor was made."""
-        location = {name: getattr(self, name) for name in SEEN}
+        location = {name: getattr(self, name) for name in LOCATION_FIELDS}
         return Symbol(**location, fingerprint=Fingerprint.parse(self.fingerprint))
 
 
-class Change(StrEnum):
+class SymbolChange(StrEnum):
     """How a symbol changed, from not at all to deleted."""
 
     FRESH = "fresh"
@@ -164,8 +164,8 @@ class Staleness:
     """How one anchor's symbol changed in the current working tree."""
 
     anchor: Anchor
-    change: Change
-    edit: Change
+    change: SymbolChange
+    edit: SymbolChange
     """How its content changed; differs from `change` only for renamed, moved and deleted symbols."""
     text: str
     """One sentence for people that says what changed."""
@@ -175,11 +175,11 @@ class Staleness:
     @property
     def must_verify(self) -> bool:
         """Whether the memory must be checked against the code before anyone acts on it."""
-        return self.change is Change.GONE or self.edit in (Change.BODY_MAJOR, Change.SIGNATURE)
+        return self.change is SymbolChange.GONE or self.edit in (SymbolChange.BODY_MAJOR, SymbolChange.SIGNATURE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Related:
+class RelatedFile:
     """A file related to the code in question, and why."""
 
     path: str
@@ -209,7 +209,7 @@ class SharedSession:
         edited_paths, read_paths = _join_paths(self.edited), _join_paths(self.read)
         work = "; ".join(filter(None, (edited_paths and f"edited {edited_paths}", read_paths and f"read {read_paths}")))
         task = f'; task: "{first_line(self.task, MAX_TASK)}"' if self.task else ""
-        return f"session {short(self.id)} of {self.agent}, {day(self.at)}: {work}{task}"
+        return f"session {shorten_id(self.id)} of {self.agent}, {format_date(self.at)}: {work}{task}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

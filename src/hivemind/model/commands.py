@@ -17,7 +17,7 @@ INSPECTION = re.compile(
 """Commands that only inspect or tidy up; their exit codes say nothing about the work."""
 
 
-def essence(command: str) -> str:
+def extract_command(command: str) -> str:
     """The command without directory changes before it and output filters after it; empty if there is no single one."""
     line = command.strip()
     # A script or a here-document is not one command.
@@ -41,7 +41,7 @@ def _reduce(line: str) -> str:
     return REDIRECT.sub(" ", ASSIGNMENT.sub("", first)).strip(" &")
 
 
-def is_looking(command: str) -> bool:
+def is_inspection(command: str) -> bool:
     """Whether a command only inspects or tidies up."""
     return bool(INSPECTION.match(command))
 

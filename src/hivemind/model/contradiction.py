@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from hivemind.model.grammar import Slot, is_plural, word_set
 from hivemind.model.quantities import QUANTITIES, Type
-from hivemind.model.statements import Statement, Word, statements
-from hivemind.model.values import normalised
+from hivemind.model.statements import Statement, Word, parse_statements
+from hivemind.model.values import normalise
 
 PLACES = frozenset({Slot.IN, Slot.ON, Slot.TO})
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.ON})
@@ -79,10 +79,14 @@ class Difference(NamedTuple):
 
 def find_conflict(newer: str, older: str) -> Conflict | None:
     """Why two notes contradict each other; none if they do not."""
-    return None if normalised(newer) == normalised(older) else compare(statements(newer), statements(older))
+    return (
+        None
+        if normalise(newer) == normalise(older)
+        else find_statement_conflict(parse_statements(newer), parse_statements(older))
+    )
 
 
-def compare(newer: Sequence[Statement], older: Sequence[Statement]) -> Conflict | None:
+def find_statement_conflict(newer: Sequence[Statement], older: Sequence[Statement]) -> Conflict | None:
     """The first certain conflict between the statements of two notes, else the first possible one."""
     possible = None
     for statement in newer:

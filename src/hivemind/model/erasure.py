@@ -5,7 +5,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ErasedLocation:
     """A location where the content was or may be, and its state."""
 
     name: str
@@ -20,7 +20,7 @@ class Erasure:
 
     memories: tuple[str, ...]
     at: str
-    places: tuple[Place, ...]
+    places: tuple[ErasedLocation, ...]
     batch: str = ""
     """Marks all log entries that belong to this erasure."""
 

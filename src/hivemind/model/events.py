@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.model.code import Anchor
-from hivemind.model.erasure import Place
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
-from hivemind.model.moments import is_written
-from hivemind.model.plain import as_json, revived
+from hivemind.model.moments import is_timestamp
+from hivemind.model.plain import from_plain, to_json
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationFields
 from hivemind.model.untrusted import parse_json
@@ -204,7 +204,7 @@ class ErasureFinished:
     at: str
     """When the erasure was requested."""
     memories: tuple[MemoryId, ...]
-    places: tuple[Place, ...]
+    places: tuple[ErasedLocation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class WriteRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownMemory:
     """One memory on a receipt."""
 
     memory_id: MemoryId
@@ -247,7 +247,7 @@ class MemoriesRecalled:
     """Memories were shown to somebody: the receipt, stored in the person's own scope."""
 
     query: str
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownMemory, ...]
     session_id: str = ""
 
 
@@ -366,7 +366,7 @@ class Event:
         """The event from the fields of a log entry."""
         return cls(
             id=EventId(id), at=at, actor=actor, channel=Channel(channel), scope=Scope(scope), repo=repo,
-            session=session, batch=batch, fact=decode(fact, content),
+            session=session, batch=batch, fact=decode_fact(fact, content),
         )  # fmt: skip
 
     @property
@@ -380,22 +380,22 @@ class Event:
         return self.at, self.id
 
 
-def encode(fact: Fact) -> tuple[str, str]:
+def encode_fact(fact: Fact) -> tuple[str, str]:
     """A fact as its name and its JSON."""
     if isinstance(fact, UnknownFact):
         return fact.name, fact.body
-    return NAME_BY_FACT[type(fact)], as_json(fact, terse=True)
+    return NAME_BY_FACT[type(fact)], to_json(fact, terse=True)
 
 
-def decode(name: str, body: str) -> Fact:
+def decode_fact(name: str, body: str) -> Fact:
     """The fact that ``encode`` wrote; fields that a newer program added are ignored."""
     shape = FACTS.get(name)
     if shape is None:
         return UnknownFact(name=name, body=body)
-    return cast(Fact, revived(shape, parse_json(body)))
+    return cast(Fact, from_plain(shape, parse_json(body)))
 
 
-def ill_shaped(fact: Fact) -> str:
+def find_shape_error(fact: Fact) -> str:
     """The first field of a foreign fact with a wrong type or format, as a message; empty if all are valid."""
     return _find_shape_error(fact, type(fact), "fact")
 
@@ -410,7 +410,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
     kinds = {getattr(kind, "__supertype__", kind) for kind in get_args(expected_type) or (expected_type,)}
     if type(value) not in kinds | ({int} if float in kinds else set()):
         return f"{name} is a {type(value).__name__}"
-    if name in TIMESTAMP_FIELDS and value and not is_written(value):
+    if name in TIMESTAMP_FIELDS and value and not is_timestamp(value):
         return f"{name} is not a timestamp"
     if isinstance(value, Anchor) and (not FINGERPRINT.fullmatch(value.fingerprint) or OUTSIDE.search(value.path)):
         return "an anchor has an invalid fingerprint or a path outside the repository"
@@ -429,7 +429,7 @@ FINGERPRINT = re.compile(r"\d{1,4}(?::[\w-]*){5}:\d{1,9}:(?:[\w-]{4})*", re.ASCI
 OUTSIDE = re.compile(r"\A/|(?:\A|/)\.\.(?:/|\Z)")
 
 
-def strings_changed(fact: Fact, change: Callable[[str], str]) -> Fact:
+def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
     """A copy of the fact with the change applied to all free text; ids and enumerations stay."""
     return cast(Fact, _change_strings(fact, change))
 
@@ -447,7 +447,7 @@ def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
         fields = [field.name for field in dataclasses.fields(value) if field.name not in NOT_FREE_TEXT]
         return dataclasses.replace(value, **{name: _change_strings(getattr(value, name), change) for name in fields})
     if isinstance(value, Metadata):
-        return value.with_text_changed(change)
+        return value.change_text(change)
     if isinstance(value, tuple):
         return tuple(_change_strings(item, change) for item in value)
     return change(value) if type(value) is str else value

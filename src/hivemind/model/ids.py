@@ -14,7 +14,7 @@ SHORT = 8
 """Characters shown to people; enough for tens of thousands of memories, and longer prefixes are accepted too."""
 
 
-def event_id(milliseconds: int) -> EventId:
+def new_event_id(milliseconds: int) -> EventId:
     """A new UUIDv7: 48 bits of time, then random bits, so that ids sort by time."""
     bits = (milliseconds << 80) | secrets.randbits(80)
     # Version 7 and variant 2, as RFC 9562 places them.
@@ -23,12 +23,12 @@ def event_id(milliseconds: int) -> EventId:
     return EventId(str(UUID(int=bits)))
 
 
-def memory_id() -> MemoryId:
+def new_memory_id() -> MemoryId:
     """A new id that is random from its first character, because people type prefixes of ids, as in git."""
     return MemoryId(secrets.token_hex(16))
 
 
-def derived(*parts: str) -> str:
+def derive_id(*parts: str) -> str:
     """The same id for the same parts, so that something seen twice is recorded once."""
     digest = hashlib.sha256()
     for part in parts:
@@ -38,6 +38,6 @@ def derived(*parts: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def short(identifier: str) -> str:
+def shorten_id(identifier: str) -> str:
     """The shortened id that people see."""
     return identifier[:SHORT]

@@ -13,7 +13,7 @@ from itertools import accumulate
 from operator import sub
 from typing import NamedTuple
 
-from hivemind.model.values import normalised
+from hivemind.model.values import normalise
 
 STRETCH_WORDS = 6
 """Words per stretch; shorter ones are easy to guess and too common, longer ones would miss partial quotations."""
@@ -75,10 +75,10 @@ def find_word_spans(text: str) -> list[tuple[int, int]]:
 
 def fold(word: str) -> str:
     """A form of a word that is the same for every spelling."""
-    return word.lower() if word.isascii() else normalised(word).replace(" ", "")
+    return word.lower() if word.isascii() else normalise(word).replace(" ", "")
 
 
-def imprint(text: str, key: bytes) -> str:
+def make_imprint(text: str, key: bytes) -> str:
     """The imprint of a text; empty if the text is too short to be searched for in other texts."""
     words = list(map(fold, split_words(text)))
     if sum(map(len, words)) < MIN_LETTERS:
@@ -103,7 +103,7 @@ class _NumberCache(dict[str, int]):
         return self[word]
 
 
-class Watch:
+class ErasedTextFilter:
     """Finds and removes erased texts in other texts; without imprints it costs nothing."""
 
     def __init__(self, imprints: Mapping[bytes, Iterable[str]]) -> None:
@@ -112,7 +112,7 @@ class Watch:
     def __bool__(self) -> bool:
         return bool(self._indexes)
 
-    def cut(self, text: str) -> str:
+    def replace_erased_texts(self, text: str) -> str:
         """The text with a mark in place of each erased text that it quotes at least by half."""
         if not self._indexes or len(text) < MIN_LETTERS:
             return text
@@ -120,7 +120,7 @@ class Watch:
         spans = [span for index in self._indexes for span in index.find_spans(words)]
         return _replace_spans(text, spans) if spans else text
 
-    def holds(self, text: str) -> bool:
+    def contains_erased_text(self, text: str) -> bool:
         """Whether a text contains a complete erased text of at least one full stretch."""
         words = split_words(text) if self._indexes else []
         return any(index.is_whole_in(words) for index in self._indexes)

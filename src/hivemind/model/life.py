@@ -27,7 +27,7 @@ from hivemind.model.events import (
     MemoryVerified,
     RollbackUndone,
 )
-from hivemind.model.ids import EventId, short
+from hivemind.model.ids import EventId, shorten_id
 from hivemind.model.memory import Channel, ConflictingEdit, Memory, Source, Status, Trust
 
 INITIAL_FIELDS, REVISABLE_FIELDS = (
@@ -38,7 +38,7 @@ INITIAL_FIELDS, REVISABLE_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class HistoryStep:
     """One change of a memory, and the memory after it."""
 
     event: Event
@@ -47,20 +47,20 @@ class Step:
     after: Memory
 
 
-def memory_from(events: Iterable[Event]) -> Memory | None:
+def fold_memory(events: Iterable[Event]) -> Memory | None:
     """The memory after these events; none if it was not yet created or has been erased."""
-    history = steps(events)
+    history = build_history(events)
     return history[-1].after if history else None
 
 
-def steps(events: Iterable[Event]) -> Sequence[Step]:
+def build_history(events: Iterable[Event]) -> Sequence[HistoryStep]:
     """Each change in order; none for an erased memory, because erasure is final whatever arrives later."""
     ordered_events = sorted(events, key=lambda event: event.moment)
     if any(isinstance(event.fact, MemoryErased) for event in ordered_events):
         return []
-    history: list[Step] = []
+    history: list[HistoryStep] = []
     settled_ids: set[EventId] = set()
-    removed_ids = rolled_back(ordered_events)
+    removed_ids = find_rolled_back(ordered_events)
     bases = _find_bases(ordered_events, removed_ids)
     effective = [event for event in ordered_events if event.id not in removed_ids]
     for event in _put_bases_first(_put_creation_first(effective), bases):
@@ -70,11 +70,11 @@ def steps(events: Iterable[Event]) -> Sequence[Step]:
         after = _drop_settled_rivals(after, settled_ids)
         # An event without effect is not a step.
         if after is not None and after != before:
-            history.append(Step(event=event, what=what, after=after))
+            history.append(HistoryStep(event=event, what=what, after=after))
     return history
 
 
-def rolled_back(events: Iterable[Event]) -> set[EventId]:
+def find_rolled_back(events: Iterable[Event]) -> set[EventId]:
     """The ids of events that a rollback removed, unless that rollback was undone."""
     rollbacks: dict[str, tuple[EventId, ...]] = {}
     for event in sorted(events, key=lambda event: event.moment):
@@ -149,7 +149,7 @@ def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             return replace(memory, tags=tags), f"tagged {', '.join(changes)}"
         case MemoryAnnotated() as fact:
             removals = [f"-{name}" for name in fact.removed]
-            changes = [change for change in (fact.metadata.in_words, *removals) if change]
+            changes = [change for change in (fact.metadata.summary, *removals) if change]
             metadata = memory.metadata.with_changes(fact.metadata, fact.removed)
             return replace(memory, metadata=metadata), f"metadata {', '.join(changes)}"
         case MemoryAnchored() as fact:
@@ -163,10 +163,12 @@ def _apply(memory: Memory | None, event: Event, base: str) -> tuple[Memory | Non
             against = tuple(dict.fromkeys((*memory.contradicts, fact.against)))
             return _update_dispute(
                 replace(memory, contradicts=against)
-            ), f"disputed by {short(fact.against)}{_format_reason(fact.reason)}"
+            ), f"disputed by {shorten_id(fact.against)}{_format_reason(fact.reason)}"
         case DisputeSettled() as fact:
             against = tuple(other for other in memory.contradicts if other != fact.against)
-            return _update_dispute(replace(memory, contradicts=against)), f"no longer disputed by {short(fact.against)}"
+            return _update_dispute(
+                replace(memory, contradicts=against)
+            ), f"no longer disputed by {shorten_id(fact.against)}"
         case MemoryApproved() as fact:
             return _approve(memory, event), f"approved{_format_reason(fact.reason)}"
         case MemoryVerified() as fact:
@@ -220,9 +222,9 @@ def _supersede(memory: Memory, event: Event, fact: MemorySuperseded) -> tuple[Me
     # A less trusted channel must not replace a memory; it can only dispute it.
     if event.channel.trust < memory.trust:
         against = (*memory.contradicts, fact.by)
-        return _update_dispute(replace(memory, contradicts=against)), f"disputed by {short(fact.by)}"
+        return _update_dispute(replace(memory, contradicts=against)), f"disputed by {shorten_id(fact.by)}"
     superseded_memory = replace(memory, status=Status.SUPERSEDED, superseded_by=fact.by, revised_at=event.at)
-    return superseded_memory, f"superseded by {short(fact.by)}{_format_reason(fact.reason)}"
+    return superseded_memory, f"superseded by {shorten_id(fact.by)}{_format_reason(fact.reason)}"
 
 
 def _corroborate(memory: Memory, event: Event, fact: MemoryCorroborated) -> Memory:

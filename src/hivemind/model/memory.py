@@ -102,7 +102,7 @@ class Status(StrEnum):
     ERASED = "erased"
 
 
-STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+CURRENT_STATUSES = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
 """The statuses of memories that were neither replaced nor retracted."""
 
 

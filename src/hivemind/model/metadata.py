@@ -6,25 +6,25 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from hivemind.errors import InvalidInput
-from hivemind.model.text import checked
+from hivemind.model.text import validate_text
 
-Value = str | int | float | bool
+MetadataValue = str | int | float | bool
 
-MOST_KEYS, LONGEST_BYTES = 32, 4096
+MAX_METADATA_KEYS, MAX_METADATA_BYTES = 32, 4096
 LARGEST_INTEGER = 1 << 53
 """JSON readers that parse numbers as doubles keep integers exact up to here."""
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
-class Metadata(Mapping[str, Value]):
+class Metadata(Mapping[str, MetadataValue]):
     """An immutable dictionary, so that facts and memories with metadata stay frozen and hashable."""
 
     __slots__ = ("_values",)
 
-    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+    def __init__(self, values: Mapping[str, MetadataValue] | None = None) -> None:
         self._values = dict(values or {})
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> MetadataValue:
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -40,15 +40,15 @@ class Metadata(Mapping[str, Value]):
         return f"Metadata({self._values!r})"
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """The values as one line: ``language="Python", lines=120``."""
         return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.items())
 
-    def with_changes(self, values: Mapping[str, Value], without: tuple[str, ...] = ()) -> "Metadata":
+    def with_changes(self, values: Mapping[str, MetadataValue], without: tuple[str, ...] = ()) -> "Metadata":
         """A copy with some values set and some names removed."""
         return Metadata({name: value for name, value in self.items() if name not in without} | dict(values))
 
-    def with_text_changed(self, change: Callable[[str], str]) -> "Metadata":
+    def change_text(self, change: Callable[[str], str]) -> "Metadata":
         """A copy with each string changed; the change sees ``name=value``, because the name can mark a password."""
         return Metadata({name: _change_text(name, value, change) for name, value in self.items()})
 
@@ -56,17 +56,17 @@ class Metadata(Mapping[str, Value]):
 NO_METADATA = Metadata()
 
 
-def checked_metadata(values: object) -> Metadata:
+def validate_metadata(values: object) -> Metadata:
     """Metadata from a caller's dictionary; raises InvalidInput with what to correct."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"metadata must be a dictionary, not {values!r}; write it like {{'language': 'Python'}}")
-    if len(values) > MOST_KEYS:
-        raise InvalidInput(f"metadata has {len(values)} keys, the limit is {MOST_KEYS}; leave some out")
+    if len(values) > MAX_METADATA_KEYS:
+        raise InvalidInput(f"metadata has {len(values)} keys, the limit is {MAX_METADATA_KEYS}; leave some out")
     metadata = Metadata({_validate_key(name): _validate_value(name, value) for name, value in values.items()})
     size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
-    if size > LONGEST_BYTES:
+    if size > MAX_METADATA_BYTES:
         raise InvalidInput(
-            f"metadata has {size:,} bytes, the limit is {LONGEST_BYTES:,}; put long text into the memory"
+            f"metadata has {size:,} bytes, the limit is {MAX_METADATA_BYTES:,}; put long text into the memory"
         )
     return metadata
 
@@ -92,10 +92,10 @@ def _validate_key(name: object) -> str:
     return name
 
 
-def _validate_value(name: str, value: object) -> Value:
+def _validate_value(name: str, value: object) -> MetadataValue:
     match value:
         case str():
-            return checked(str(value), f"metadata {name!r}", longest=LONGEST_BYTES)
+            return validate_text(str(value), f"metadata {name!r}", longest=MAX_METADATA_BYTES)
         case float() if math.isfinite(value):
             # 3.0 and 3 are the same number; one spelling makes them the same to every filter.
             return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
@@ -105,7 +105,7 @@ def _validate_value(name: str, value: object) -> Value:
     raise InvalidInput(f"metadata {name!r} is {value!r}; a value is a string, a finite number, true or false")
 
 
-def _change_text(name: str, value: Value, change: Callable[[str], str]) -> Value:
+def _change_text(name: str, value: MetadataValue, change: Callable[[str], str]) -> MetadataValue:
     if not isinstance(value, str):
         return value
     prefix = f"{name}="

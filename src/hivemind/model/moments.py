@@ -25,47 +25,47 @@ AGO = re.compile(r"\b(\d{1,3}) (hour|day|week|month|year)s? ago\b")
 HOW_TO_WRITE = "write a date like 2026-03-01, a time like 2026-03-01T14:00Z, or a span like 28d, 6w or 12h"
 
 
-def written(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """Format a datetime as the log stores it."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def read(timestamp: str) -> datetime:
+def parse_timestamp(timestamp: str) -> datetime:
     """Parse a timestamp of the log."""
     return datetime.fromisoformat(timestamp)
 
 
-def later(now: str, than: str) -> str:
+def next_timestamp(now: str, than: str) -> str:
     """Now, or one microsecond after ``than`` where a wrong clock dated that in the future."""
-    return now if now > than else written(read(than) + timedelta(microseconds=1))
+    return now if now > than else format_timestamp(parse_timestamp(than) + timedelta(microseconds=1))
 
 
-def stamp(moment: datetime) -> str:
+def format_for_filename(moment: datetime) -> str:
     """Format a datetime for a file name."""
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S-%f")
 
 
-def is_written(timestamp: str) -> bool:
+def is_timestamp(timestamp: str) -> bool:
     """Whether a text is a timestamp in the log's format."""
     try:
-        return written(read(timestamp)) == timestamp
+        return format_timestamp(parse_timestamp(timestamp)) == timestamp
     except (ValueError, OverflowError):
         return False
 
 
-def day(timestamp: str | None) -> str:
+def format_date(timestamp: str | None) -> str:
     """The date of a timestamp, for people; empty without one."""
     return timestamp[:10] if timestamp else ""
 
 
-def minute(timestamp: str | None) -> str:
+def format_minute(timestamp: str | None) -> str:
     """A timestamp to the minute in UTC, for people; empty without one."""
     return timestamp[:16].replace("T", " ") if timestamp else ""
 
 
-def in_words(timestamp: str) -> str:
+def spell_out_date(timestamp: str) -> str:
     """The ways a question may name a date, for full-text search: ``2023-05-07 May 7 2023 Sunday``."""
-    return read(timestamp).strftime("%Y-%m-%d %B %-d %Y %A") if timestamp else ""
+    return parse_timestamp(timestamp).strftime("%Y-%m-%d %B %-d %Y %A") if timestamp else ""
 
 
 def parse_date(text: str) -> str:
@@ -76,7 +76,7 @@ def parse_date(text: str) -> str:
         raise InvalidInput(f"{text!r} is not a date; {HOW_TO_WRITE}") from None
     if not EARLIEST <= moment.year <= LATEST:
         raise InvalidInput(f"the year of {text!r} is out of range; use a year from {EARLIEST} to {LATEST}")
-    return written(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return format_timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def parse_deadline(text: str, now: datetime) -> str:
@@ -89,28 +89,28 @@ def parse_past(text: str, now: datetime) -> str:
     return _parse_span(text, now, -1) or parse_date(text)
 
 
-def end_of_day(text: str) -> str:
+def parse_end_of_day(text: str) -> str:
     """Parse a date or time; a date without a time means the end of that day, so that the day is included."""
     timestamp = parse_date(text)
     # A date without a time; the example has the only length that it can have.
     is_bare = len(text.strip()) == len("2026-03-01")
-    return written(read(timestamp) + timedelta(days=1, microseconds=-1)) if is_bare else timestamp
+    return format_timestamp(parse_timestamp(timestamp) + timedelta(days=1, microseconds=-1)) if is_bare else timestamp
 
 
-def window_named(question: str, now: str) -> tuple[str, str] | None:
+def find_time_window(question: str, now: str) -> tuple[str, str] | None:
     """Start and end of the time a question names, such as "last week" or "3 days ago"; none if it names none."""
-    moment = read(now)
+    moment = parse_timestamp(now)
     match = AGO.search(question.lower())
     if match:
         span = UNIT["mo" if match[2] == "month" else match[2][0]]
         middle = moment - int(match[1]) * span
         # "3 weeks ago" is meant roughly: half a week on either side.
-        return written(middle - span / 2), written(middle + span / 2)
+        return format_timestamp(middle - span / 2), format_timestamp(middle + span / 2)
     phrase = next((name for name in WINDOWS if name in question.lower()), None)
     if phrase is None:
         return None
     oldest, newest = WINDOWS[phrase]
-    return written(moment - timedelta(days=oldest)), written(moment - timedelta(days=newest))
+    return format_timestamp(moment - timedelta(days=oldest)), format_timestamp(moment - timedelta(days=newest))
 
 
 def _parse_span(text: str, now: datetime, direction: int) -> str | None:

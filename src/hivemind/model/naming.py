@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from hivemind.errors import InvalidInput
 from hivemind.model.imprint import SEPARATOR, WORD, fold
-from hivemind.model.text import checked_label, neutral
-from hivemind.model.values import normalised
+from hivemind.model.text import neutralise, validate_label
+from hivemind.model.values import normalise
 
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 """The parts of a camel-case identifier; only Latin letters have such parts."""
@@ -39,19 +39,19 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class NamePattern:
     """A name to search for, independent of its spelling."""
 
-    written: str
+    label: str
     forms: frozenset[str]
     """Its letters and digits without separators, in each inflection."""
     borders: frozenset[int]
     """Positions in them where a word ends."""
 
     @classmethod
-    def parse(cls, text: str) -> "Name":
+    def parse(cls, text: str) -> "NamePattern":
         """Parse a name that a person typed; raises InvalidInput with what to correct."""
-        label = checked_label(text, "the name")
+        label = validate_label(text, "the name")
         parts = [part.text for part in _split_parts(label)]
         letters = "".join(parts)
         if len(letters) < MIN_LETTERS:
@@ -85,7 +85,7 @@ class Name:
         if span is None:
             return ""
         start, end = max(0, span[0] - EXCERPT_MARGIN), min(len(text), span[1] + EXCERPT_MARGIN)
-        passage = " ".join(neutral(text[start:end]).split())
+        passage = " ".join(neutralise(text[start:end]).split())
         return f"{'… ' if start else ''}{passage}{' …' if end < len(text) else ''}"
 
     def _find_end(self, parts: list[_Part], index: int) -> int | None:
@@ -131,7 +131,7 @@ def _split_parts(text: str) -> Iterator[_Part]:
 def _strip_accents(word: str) -> str:
     if word.isascii():
         return word
-    return "".join(char for char in unicodedata.normalize("NFKD", neutral(word)) if not unicodedata.combining(char))
+    return "".join(char for char in unicodedata.normalize("NFKD", neutralise(word)) if not unicodedata.combining(char))
 
 
 def _squeeze(text: str) -> str:
@@ -139,7 +139,7 @@ def _squeeze(text: str) -> str:
         text = SEPARATOR.sub(" ", text)
     if text.isascii():
         return text.lower().translate(ASCII_PUNCTUATION)
-    return NOT_A_LETTER.sub("", normalised(text))
+    return NOT_A_LETTER.sub("", normalise(text))
 
 
 def _inflect(word: str) -> set[str]:

@@ -10,11 +10,11 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 
 
-def plain(value: Any, *, terse: bool = False) -> Any:
+def to_plain(value: Any, *, terse: bool = False) -> Any:
     """The value as dicts, lists, strings and numbers; terse omits fields that have their default."""
     if dataclasses.is_dataclass(value):
         return {
-            field.name: plain(content, terse=terse)
+            field.name: to_plain(content, terse=terse)
             for field in dataclasses.fields(value)
             for content in [getattr(value, field.name)]
             if not (terse and content == field.default)
@@ -22,18 +22,18 @@ def plain(value: Any, *, terse: bool = False) -> Any:
     if isinstance(value, Enum):
         return str(value)
     if isinstance(value, list | tuple):
-        return [plain(item, terse=terse) for item in value]
+        return [to_plain(item, terse=terse) for item in value]
     if isinstance(value, Mapping):
-        return {name: plain(content, terse=terse) for name, content in value.items()}
+        return {name: to_plain(content, terse=terse) for name, content in value.items()}
     return value
 
 
-def as_json(value: Any, *, terse: bool = False) -> str:
+def to_json(value: Any, *, terse: bool = False) -> str:
     """The value as one line of JSON."""
-    return json.dumps(plain(value, terse=terse), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(to_plain(value, terse=terse), ensure_ascii=False, separators=(",", ":"))
 
 
-def revived(shape: type[T], values: Mapping[str, Any]) -> T:
+def from_plain(shape: type[T], values: Mapping[str, Any]) -> T:
     """The dataclass from what ``plain`` made of it; fields that a newer program added are ignored."""
     # The cache takes a Hashable, which mypy does not see in type[T].
     untyped_shape: Any = shape
@@ -46,7 +46,7 @@ def revived(shape: type[T], values: Mapping[str, Any]) -> T:
 def from_row(shape: type[T], row: Iterable[Any]) -> T:
     """The dataclass from the values of its fields, in order."""
     untyped_shape: Any = shape
-    return revived(shape, dict(zip(_find_converters(untyped_shape), row, strict=True)))
+    return from_plain(shape, dict(zip(_find_converters(untyped_shape), row, strict=True)))
 
 
 @cache
@@ -62,7 +62,7 @@ def _find_converter(expected_type: Any) -> Callable[[Any], Any] | None:
         return lambda value: (tuple(map(item, value)) if item else tuple(value)) if isinstance(value, list) else value
     kind = next((type_ for type_ in get_args(expected_type) or (expected_type,) if isinstance(type_, type)), str)
     if dataclasses.is_dataclass(kind):
-        return lambda value: value if value is None or isinstance(value, kind) else revived(kind, value)
+        return lambda value: value if value is None or isinstance(value, kind) else from_plain(kind, value)
     if issubclass(kind, Mapping):
         mapping: Any = kind
         return lambda value: value if isinstance(value, kind) else mapping(value)

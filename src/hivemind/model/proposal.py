@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hivemind.model.ids import MemoryId, derived
+from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Kind, Source
 from hivemind.model.session import Observation
 
@@ -26,4 +26,4 @@ class Proposal:
     def memory_id(self) -> MemoryId:
         """The same id for the same evidence, so that a second run proposes nothing twice."""
         evidence = [part for source in self.sources for part in (source.session_id, source.event, source.commit)]
-        return MemoryId(derived("proposal", self.detector, *evidence, self.sources[0].quote))
+        return MemoryId(derive_id("proposal", self.detector, *evidence, self.sources[0].quote))

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hivemind.model.text import neutral
+from hivemind.model.text import neutralise
 from hivemind.model.words import STOP_WORDS
 
 MIN_SHARE = 0.6
@@ -29,7 +29,7 @@ CHUNK = re.compile(r"[^\s\"'`()\[\]{}<>,;]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class QuotedRun:
     """Consecutive words of a text that occur in another text."""
 
     text: int
@@ -43,7 +43,7 @@ class Run:
         """Whether the run is the whole text."""
         return self.stop - self.start == self.of
 
-    def is_within(self, other_runs: Iterable["Run"]) -> bool:
+    def is_within(self, other_runs: Iterable["QuotedRun"]) -> bool:
         """Whether one of the other runs contains this one."""
         return any(run.text == self.text and run.start <= self.start and self.stop <= run.stop for run in other_runs)
 
@@ -81,14 +81,14 @@ class Quotation:
         lower_content = content.lower()
         return any(_has_in_order(lower_content, pattern) for pattern in self.patterns)
 
-    def runs_in(self, content: str) -> list[Run]:
+    def find_runs(self, content: str) -> list[QuotedRun]:
         """The quotations of the texts in a content."""
         if not self.is_possible_in(content):
             return []
         normalised_content = f" {' '.join(split_words(content))} "
         return [run for number, text in enumerate(self.texts) for run in _find_runs(number, text, normalised_content)]
 
-    def is_asked_in(self, question: str) -> bool:
+    def matches_question(self, question: str) -> bool:
         """Whether a question has enough words of one of the texts, in any order."""
         words = set(split_words(question))
         return any(len(words.intersection(text.words)) >= MIN_SHARE * len(set(text.words)) for text in self.texts)
@@ -98,7 +98,7 @@ def split_words(text: str) -> list[str]:
     """The words of a text, normalised: no case, accents or JSON escapes."""
     unescaped_text = ESCAPE.sub(_replace_escape, text) if "\\" in text else text
     if not unescaped_text.isascii():
-        characters = unicodedata.normalize("NFKD", neutral(unescaped_text))
+        characters = unicodedata.normalize("NFKD", neutralise(unescaped_text))
         unescaped_text = "".join(letter for letter in characters if not unicodedata.combining(letter))
     return WORD.findall(unescaped_text.casefold())
 
@@ -156,7 +156,7 @@ def _has_in_order(content: str, pieces: tuple[str, ...]) -> bool:
     return True
 
 
-def _find_runs(number: int, text: _Text, content: str) -> Iterator[Run]:
+def _find_runs(number: int, text: _Text, content: str) -> Iterator[QuotedRun]:
     """Extend each occurrence of the middle words as far as the words on both sides match."""
     low, high = len(text.words) - text.min_words, text.min_words
     before, after = text.words[:low], text.words[high:]
@@ -168,7 +168,7 @@ def _find_runs(number: int, text: _Text, content: str) -> Iterator[Run]:
         matches_before = _count_matching(before[::-1], content[max(0, start - reach_back) : start].split()[::-1])
         matches_after = _count_matching(after, content[end : end + reach_on].split())
         if matches_before + high - low + matches_after >= text.min_words:
-            yield Run(text=number, start=low - matches_before, stop=high + matches_after, of=len(text.words))
+            yield QuotedRun(text=number, start=low - matches_before, stop=high + matches_after, of=len(text.words))
         start = content.find(core, start + 1)
 
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hivemind.model.code import Related, SharedSession
+from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.ids import MemoryId, ReceiptId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
-from hivemind.model.scope import Scope, Sight
+from hivemind.model.scope import Scope, Visibility
 
-TO_VERIFY = ": verify before acting"
+VERIFY_SUFFIX = ": verify before acting"
 """Ends the label of a memory whose code changed, in the answer and on the receipt."""
 
 
@@ -26,7 +26,7 @@ class Query:
     """A search: text, visibility, time, filters and limits."""
 
     text: str
-    sight: Sight
+    sight: Visibility
     now: str
     limit: int
     max_tokens: int
@@ -90,7 +90,7 @@ class Recall:
     hits: tuple[Hit, ...]
     text: str
     receipt: ReceiptId | None = None
-    files: tuple[Related, ...] = ()
+    files: tuple[RelatedFile, ...] = ()
     """Files related to the code in question."""
     sessions: tuple[SharedSession, ...] = ()
     """Sessions that read or edited those files together, the newest first."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hivemind.errors import InvalidInput
-from hivemind.model.code import Callers, Related, Staleness, Symbol
-from hivemind.model.life import Step
+from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
+from hivemind.model.life import HistoryStep
 from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.recall import Recall, Receipt
 from hivemind.model.session import Session
@@ -17,12 +17,12 @@ class Explanation:
     """A memory with its history and the receipts of who saw it."""
 
     memory: Memory
-    history: tuple[Step, ...]
+    history: tuple[HistoryStep, ...]
     receipts: tuple[Receipt, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportReport:
     """The result of an import."""
 
     new: int
@@ -35,7 +35,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptOut:
+class ExcludedLine:
     """A line of an instruction file that was skipped because a person had decided against it."""
 
     file: str
@@ -47,13 +47,13 @@ class KeptOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Synced:
+class FileSyncReport:
     """The result of syncing instruction files: how many lines they have, how many are new or gone."""
 
     said: int
     new: int
     gone: int
-    kept_out: tuple[KeptOut, ...] = ()
+    kept_out: tuple[ExcludedLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class ModelState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ModelComparison:
     """The search quality and speed of a model on the memories of this store."""
 
     name: str
@@ -107,7 +107,7 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backfilled:
+class BackfillReport:
     """The result of importing past transcripts and commits."""
 
     batch: str
@@ -127,7 +127,7 @@ class Backfilled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distilled:
+class DistillReport:
     """The result of learning from sessions."""
 
     sessions: int
@@ -140,7 +140,7 @@ class Distilled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PruneReport:
     """How much was deleted to keep within the limits of the settings."""
 
     observations: int
@@ -148,7 +148,7 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class StaleMemory:
     """A memory whose code changed, and how."""
 
     memory: Memory
@@ -156,7 +156,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relevant:
+class RelatedContext:
     """Memories, files and callers related to code or to a task."""
 
     recall: Recall
@@ -164,13 +164,13 @@ class Relevant:
     """Callers of a single symbol; none for anything else."""
 
     @property
-    def files(self) -> tuple[Related, ...]:
+    def files(self) -> tuple[RelatedFile, ...]:
         """The related files, and why."""
         return self.recall.files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Indexed:
+class IndexReport:
     """The size of a working tree's index."""
 
     files: int
@@ -188,7 +188,7 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StatusReport:
     """An overview of the store: memories, connected agents, and what needs attention."""
 
     store: str
@@ -208,7 +208,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class DailyStats:
     """Statistics of one day."""
 
     date: str
@@ -223,7 +223,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
+class RepositoryStats:
     """A repository and its memories."""
 
     repo: str
@@ -234,7 +234,7 @@ class Stock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class AnchoredCode:
     """The code of an anchor, then and now, and how it changed."""
 
     staleness: Staleness
@@ -244,7 +244,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tie:
+class LinkedMemory:
     """A memory linked to a symbol or file, and how that changed."""
 
     memory: Memory
@@ -254,7 +254,7 @@ class Tie:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
+class CodeSurroundings:
     """The contents, related files and memories of a file or folder."""
 
     target: str
@@ -262,11 +262,11 @@ class Near:
     children: tuple[tuple[str, int], ...]
     """For a folder: its paths, and how many files each contains; 0 for a file."""
     symbols: tuple[Symbol, ...]
-    related: tuple[Related, ...]
-    ties: tuple[Tie, ...]
+    related: tuple[RelatedFile, ...]
+    ties: tuple[LinkedMemory, ...]
 
 
-class Sort(StrEnum):
+class MentionSort(StrEnum):
     """Where a mention was found."""
 
     MEMORY = "memory"
@@ -284,7 +284,7 @@ class Sort(StrEnum):
 class Mention:
     """A stored item that contains the name searched for."""
 
-    sort: Sort
+    sort: MentionSort
     id: str
     """The id of the memory, log entry or session; for a file, its name."""
     repo: str
@@ -309,7 +309,7 @@ class Mentions:
         """The mentions that can be erased."""
         return tuple(mention for mention in self.found if not mention.stays)
 
-    def less(self, exclusions: Iterable[str]) -> tuple[Mention, ...]:
+    def excluding(self, exclusions: Iterable[str]) -> tuple[Mention, ...]:
         """The mentions that can be erased, without those that a person excludes by id, session or file."""
         excluded_names: set[str] = set()
         for text in exclusions:
@@ -325,7 +325,7 @@ class Mentions:
             excluded_names |= matching
         return tuple(mention for mention in self.erasable if not {mention.id, mention.session} & excluded_names)
 
-    def by_sort(self) -> list[tuple[Sort, list[Mention]]]:
+    def by_sort(self) -> list[tuple[MentionSort, list[Mention]]]:
         """The mentions grouped by sort, in the order of ``Sort``."""
-        groups = [(sort, [mention for mention in self.found if mention.sort is sort]) for sort in Sort]
+        groups = [(sort, [mention for mention in self.found if mention.sort is sort]) for sort in MentionSort]
         return [(sort, group) for sort, group in groups if group]

@@ -19,7 +19,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class MemoryChange:
     """The effect of a rollback on one memory."""
 
     memory_id: MemoryId

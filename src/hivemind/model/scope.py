@@ -51,14 +51,14 @@ class Repository:
         return tail.rstrip("/").rsplit("/", 1)[-1]
 
 
-def elsewhere(repo: str) -> str:
+def label_other_repository(repo: str) -> str:
     """The label of a memory from another repository."""
     kind, _, name = repo.partition(":")
     return f"from another repository: {name[:12] if kind == 'commit' else name.rsplit('/', 1)[-1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Visibility:
     """What a reader may see. Every query carries it; the text of a question cannot extend it."""
 
     repos: tuple[str, ...]
@@ -71,6 +71,6 @@ class Sight:
         return bool(repo) and any(self.repos) and repo not in self.repos
 
     @classmethod
-    def of(cls, repository: Repository, *, everywhere: bool = False) -> "Sight":
+    def of(cls, repository: Repository, *, everywhere: bool = False) -> "Visibility":
         """What may be seen from a working tree; on a hub, which has no repository, all memories of the team."""
         return cls(repos=(repository.id, *repository.known_as), everywhere=everywhere or not repository.id)

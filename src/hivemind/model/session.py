@@ -5,11 +5,11 @@ from enum import StrEnum
 
 from hivemind.model.ids import SessionId
 
-LONGEST_RAW = 72 * 1024
+MAX_RAW_CHARACTERS = 72 * 1024
 """Characters of unreadable input that are kept for the quarantine."""
 
 
-class Seen(StrEnum):
+class ObservationKind(StrEnum):
     """The kind of an observation."""
 
     STARTED = "started"
@@ -27,7 +27,7 @@ class ObservationFields:
 
     agent: str
     session_id: str
-    seen: Seen
+    seen: ObservationKind
     directory: str = ""
     text: str = ""
     tool: str = ""
@@ -63,7 +63,7 @@ class Observation(ObservationFields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedInput:
     """Input that could not be read, and why."""
 
     reason: str
@@ -88,7 +88,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edited:
+class EditedFile:
     """A file that a session edited."""
 
     file: str
@@ -101,7 +101,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class CommandRun:
     """A command, its exit code, and the end of its output."""
 
     command: str
@@ -118,9 +118,9 @@ class SessionState:
     session: Session
     task: str
     """The last request of a person."""
-    edited: tuple[Edited, ...]
+    edited: tuple[EditedFile, ...]
     """The most recently edited first."""
-    outputs: tuple[Ran, ...]
+    outputs: tuple[CommandRun, ...]
     """The last commands, the newest first."""
 
 
@@ -131,8 +131,8 @@ class Handover:
     session: Session
     asked: tuple[str, ...]
     """The requests of a person, in order."""
-    edited: tuple[Edited, ...]
-    failed: tuple[Ran, ...]
+    edited: tuple[EditedFile, ...]
+    failed: tuple[CommandRun, ...]
     """Commands whose last run failed."""
     open: tuple[str, ...]
     """Planned steps that were not done, and questions that were not answered."""

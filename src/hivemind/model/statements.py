@@ -73,7 +73,7 @@ class Statement(NamedTuple):
         return tuple(word for word in self.words if word.place == place)
 
 
-def statements(text: str) -> tuple[Statement, ...]:
+def parse_statements(text: str) -> tuple[Statement, ...]:
     """The claims of a note that are short enough to compare; none for a note with a question.
 
     The answer means nothing without its question, as in "Q: Which port? A: 8080".

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hivemind.model.scope import Choice
-from hivemind.model.wire import Entry
+from hivemind.model.wire import WireEntry
 
 LEASE_DAYS = 60
 """How long a device may use the team's memories without syncing, so that erasures reach it."""
@@ -19,7 +19,7 @@ class Role(Choice):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class TeamMember:
     """The person or agent that a token identifies."""
 
     person: str
@@ -57,7 +57,7 @@ class Welcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
+class PushResult:
     """The hub's reply to a push."""
 
     has: int
@@ -67,12 +67,12 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class LogPage:
     """The next entries of the team's log, and the cursor for the next request."""
 
     after: int
     """The cursor of the request."""
-    entries: tuple[Entry, ...]
+    entries: tuple[WireEntry, ...]
     cursor: int
     end: int
     """The position of the newest entry."""
@@ -109,7 +109,7 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Synchronised:
+class SyncResult:
     """The result of a sync with the hub."""
 
     pushed: int
@@ -131,11 +131,11 @@ class TeamStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class AdmittedMember:
     """A member whose token the hub accepted."""
 
     team: str
-    member: Member
+    member: TeamMember
     token: str = ""
     """The id of the token, never the token itself."""
     until: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hivemind.errors import InvalidInput
 
-LONGEST_TEXT = 64 * 1024
+MAX_TEXT_BYTES = 64 * 1024
 """Bytes of one memory; longer texts belong into a file, which a memory can point to."""
 LONGEST_REQUEST = 1024 * 1024
 LONGEST_LABEL = 200
@@ -14,7 +14,7 @@ LONGEST_LABEL = 200
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 """Control characters other than tab, newline and carriage return; terminals execute them."""
 
-HIDDEN = re.compile(
+INVISIBLE_CHARACTERS = re.compile(
     # A flag such as Scotland's is spelled in tag characters; only that spelling is kept.
     "(?P<kept>\U0001f3f4[\U000e0061-\U000e007a]{4,6}\U000e007f"
     # One joiner between two letters of a script that needs it, or between two emoji.
@@ -25,14 +25,14 @@ HIDDEN = re.compile(
 """Invisible characters that can hide or reorder text."""
 
 LINE_ENDS = re.compile("\r\n|[\r\x85\u2028\u2029]")
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+UNSAFE_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 UNSHOWABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Unprintable characters that JSON does not escape itself, unlike the control characters below U+0020."""
 PILED_MARKS = re.compile("([\u0300-\u036f]{4})[\u0300-\u036f]+")
 """More than four accents on one letter; stacked marks can cover the lines above and below."""
 
 
-def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -> str:
+def validate_text(text: str, what: str = "the text", *, longest: int = MAX_TEXT_BYTES) -> str:
     """The text, stripped; raises InvalidInput with what to correct."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
@@ -53,15 +53,15 @@ def checked(text: str, what: str = "the text", *, longest: int = LONGEST_TEXT) -
     return text
 
 
-def checked_label(text: str, what: str) -> str:
+def validate_label(text: str, what: str) -> str:
     """A short single line, such as a tag or a subject; raises InvalidInput with what to correct."""
-    label = checked(text, what, longest=LONGEST_LABEL)
+    label = validate_text(text, what, longest=LONGEST_LABEL)
     if "\n" in label or "\t" in label:
         raise InvalidInput(f"{what} has several lines; write it on one line")
     return label
 
 
-def decoded(raw: bytes, what: str = "the text") -> str:
+def decode_text(raw: bytes, what: str = "the text") -> str:
     """Decode bytes as UTF-8; raises InvalidInput with what to correct."""
     if len(raw) > LONGEST_REQUEST:
         raise InvalidInput(f"{what} has {len(raw):,} bytes, the limit is {LONGEST_REQUEST:,}; shorten it")
@@ -71,17 +71,17 @@ def decoded(raw: bytes, what: str = "the text") -> str:
         raise InvalidInput(f"{what} is not valid UTF-8 at byte {error.start}; save it as UTF-8") from None
 
 
-def neutral(text: str) -> str:
+def neutralise(text: str) -> str:
     """Text without control and invisible characters, which a terminal would execute or a person would not see."""
     lines = LINE_ENDS.sub("\n", text)
     # Control characters leave a visible replacement character; invisible ones leave nothing.
-    visible_text = HIDDEN.sub(lambda match: match["kept"] or "", OBEYED.sub("\ufffd", lines))
+    visible_text = INVISIBLE_CHARACTERS.sub(lambda match: match["kept"] or "", UNSAFE_CHARACTERS.sub("\ufffd", lines))
     return PILED_MARKS.sub(r"\1", visible_text)
 
 
-def escaped(json_text: str) -> str:
+def escape_json(json_text: str) -> str:
     """JSON with control and invisible characters escaped; its value stays the same."""
-    visible_text = HIDDEN.sub(lambda match: match["kept"] or _escape_character(match[0]), json_text)
+    visible_text = INVISIBLE_CHARACTERS.sub(lambda match: match["kept"] or _escape_character(match[0]), json_text)
     return UNSHOWABLE.sub(lambda match: _escape_character(match[0]), visible_text)
 
 
@@ -91,16 +91,16 @@ def _escape_character(character: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def tags(labels: str | Iterable[str]) -> tuple[str, ...]:
+def parse_tags(labels: str | Iterable[str]) -> tuple[str, ...]:
     """Tags from ``"a, b"`` or a list: lower case, each once, in order."""
     parts = labels.split(",") if isinstance(labels, str) else labels
-    valid_tags = [checked_label(part, "a tag").lower() for part in parts if part.strip()]
+    valid_tags = [validate_label(part, "a tag").lower() for part in parts if part.strip()]
     return tuple(dict.fromkeys(valid_tags))
 
 
 def first_line(text: str, longest: int = 100) -> str:
     """The first line, cut at a word if it is too long; all Unicode line ends count."""
-    line = unicodedata.normalize("NFC", neutral(text).strip().split("\n", 1)[0])
+    line = unicodedata.normalize("NFC", neutralise(text).strip().split("\n", 1)[0])
     if len(line) <= longest:
         return line
     shortened_line = line[:longest].rsplit(" ", 1)[0]

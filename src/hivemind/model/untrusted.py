@@ -11,9 +11,9 @@ MAX_DEPTH = 200
 """Levels of nesting that are understood. Real payloads stay below 100; walking a value takes up to three Python frames
 a level, of the 1,000 there are by default, and SQLite's JSON functions end at 1,000 levels."""
 TOO_DEEP = f"nested too deeply: more than {MAX_DEPTH} levels"
-LONGEST_MESSAGE = 8 << 20
+MAX_MESSAGE_BYTES = 8 << 20
 """Bytes of one request to a server, over a pipe or over HTTP."""
-LONGEST_LINE = 16 << 20
+MAX_LINE_BYTES = 16 << 20
 """Bytes of one line of a file; agents put screenshots of several megabytes into one."""
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -24,7 +24,7 @@ class Unreadable(ValueError):
     """Input that cannot be read; the message says why."""
 
 
-class TooMuch(Unreadable):
+class LimitExceeded(Unreadable):
     """Input that exceeds a limit; it may be well-formed."""
 
 
@@ -59,12 +59,12 @@ def parse_json_prefix(text: str, start: int = 0) -> tuple[Any, int]:
         raise Unreadable(f"not JSON: {error}") from None
     except ValueError:
         # Python refuses to convert numbers of more than 4,300 digits, because that takes quadratic time.
-        raise TooMuch("a number is too long: more than 4,300 digits") from None
+        raise LimitExceeded("a number is too long: more than 4,300 digits") from None
     except RecursionError:
-        raise TooMuch(TOO_DEEP) from None
+        raise LimitExceeded(TOO_DEEP) from None
     # Counting brackets is cheap and is enough for nearly every text.
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and _is_too_deep(value):
-        raise TooMuch(TOO_DEEP)
+        raise LimitExceeded(TOO_DEEP)
     return value, end
 
 
@@ -90,7 +90,7 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, ending: int = 256) -> Iterator[Line]:
+def read_lines(stream: BinaryIO, longest: int = MAX_LINE_BYTES, ending: int = 256) -> Iterator[Line]:
     """The lines of a stream; only the beginning and end of a line that is too long, so that memory stays bounded."""
     number = 0
     while content := stream.readline(longest + 1):
@@ -101,10 +101,10 @@ def bounded_lines(stream: BinaryIO, longest: int = LONGEST_LINE, ending: int = 2
         yield Line(number, content[:longest].rstrip(b"\r\n"), end.rstrip(b"\r\n"), is_cut)
 
 
-def text_lines(stream: BinaryIO, longest: int = LONGEST_MESSAGE) -> Iterator[str]:
+def read_text_lines(stream: BinaryIO, longest: int = MAX_MESSAGE_BYTES) -> Iterator[str]:
     """The lines of a stream as text, each cut after the limit; invalid UTF-8 becomes lone surrogates.
 
     A cut line is then invalid JSON, and every check of text refuses lone surrogates.
     """
-    for line in bounded_lines(stream, longest + 1):
+    for line in read_lines(stream, longest + 1):
         yield line.content.decode("utf-8", "surrogateescape")

@@ -9,7 +9,7 @@ import hmac
 import re
 import unicodedata
 
-from hivemind.model.text import neutral
+from hivemind.model.text import neutralise
 
 LOOK_ALIKES = {
     "a": "аᴀαɑ", "b": "вьʙ", "c": "сϲᴄ", "d": "ԁᴅ", "e": "еεҽᴇ", "f": "ғꜰ", "g": "ɡԍɢ", "h": "һнʜ", "i": "іɩιıɪ",
@@ -19,18 +19,18 @@ LOOK_ALIKES = {
 """Cyrillic, Greek and phonetic letters that look like Latin ones."""
 AS_LATIN = str.maketrans({like: letter for letter, likes in LOOK_ALIKES.items() for like in likes})
 
-SOFT = re.compile(r"[\s.,;:!?'\"“”‘’`´()\[\]{}*_~…–—-]+")
+NEUTRAL_SEPARATORS = re.compile(r"[\s.,;:!?'\"“”‘’`´()\[\]{}*_~…–—-]+")
 """Separators that do not change the meaning of a text; < > = + # % do change it."""
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """A form of a text that is the same for every spelling of its words."""
-    folded_text = unicodedata.normalize("NFKD", neutral(text)).casefold()
+    folded_text = unicodedata.normalize("NFKD", neutralise(text)).casefold()
     if not folded_text.isascii():  # ASCII has neither marks nor look-alikes, and most texts are ASCII.
         folded_text = "".join(letter for letter in folded_text if not unicodedata.combining(letter)).translate(AS_LATIN)
-    return SOFT.sub(" ", folded_text).strip()
+    return NEUTRAL_SEPARATORS.sub(" ", folded_text).strip()
 
 
-def value(text: str, secret: bytes) -> str:
+def digest_value(text: str, secret: bytes) -> str:
     """The keyed digest of a normalised text; it reveals nothing without the secret."""
-    return hmac.digest(secret, normalised(text).encode("utf-8", "replace"), "sha256").hex()
+    return hmac.digest(secret, normalise(text).encode("utf-8", "replace"), "sha256").hex()

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
 from hivemind.model import moments
-from hivemind.model.events import Event, ill_shaped
+from hivemind.model.events import Event, find_shape_error
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 
-START = "0" * 64
+FIRST_PREVIOUS_HASH = "0" * 64
 """The previous hash of the first entry of a chain."""
 LONGEST_CONTENT = 512 * 1024
 LONGEST_WORD = 2_000
@@ -50,7 +50,7 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class WireEntry:
     """A header with its content; the content is none once it was erased or refused."""
 
     header: Header
@@ -60,7 +60,7 @@ class Entry:
     @property
     def is_sealed(self) -> bool:
         """Whether the content matches the header's digest; true if there is no content to compare."""
-        return self.content is None or digest(self.salt, self.content) == self.header.digest
+        return self.content is None or compute_digest(self.salt, self.content) == self.header.digest
 
     @property
     def event(self) -> Event | None:
@@ -68,7 +68,7 @@ class Entry:
         return None if self.content is None else parse_event(self.header, self.content)
 
 
-def digest(salt: bytes, content: str) -> str:
+def compute_digest(salt: bytes, content: str) -> str:
     """The salted digest of a content; it reveals nothing once the salt is deleted."""
     return hmac.digest(salt, content.encode(), "sha256").hex()
 
@@ -79,15 +79,17 @@ def parse_event(header: Header, content: str) -> Event:
     return Event.read(content, header.id, *header[4:11], header.fact)
 
 
-def packed(entry: Entry) -> dict[str, Any]:
+def pack_entry(entry: WireEntry) -> dict[str, Any]:
     """An entry as plain JSON types."""
     return {"header": list(entry.header), "salt": entry.salt.hex(), "content": entry.content}
 
 
-def unpacked(values: Any) -> Entry:
+def unpack_entry(values: Any) -> WireEntry:
     """Validate and parse an entry that ``packed`` made; raises InvalidInput with the reason."""
     try:
-        entry = Entry(header=Header(*values["header"]), salt=bytes.fromhex(values["salt"]), content=values["content"])
+        entry = WireEntry(
+            header=Header(*values["header"]), salt=bytes.fromhex(values["salt"]), content=values["content"]
+        )
     except (KeyError, TypeError, ValueError):
         raise InvalidInput("the entry is malformed; it needs a header, a salt and a content") from None
     error = _find_error(entry)
@@ -96,7 +98,7 @@ def unpacked(values: Any) -> Entry:
     return entry
 
 
-def _find_error(entry: Entry) -> str:
+def _find_error(entry: WireEntry) -> str:
     header = entry.header
     words = [value for name, value in zip(Header._fields, header, strict=True) if name != "seq"]
     if not all(isinstance(word, str) and len(word) <= LONGEST_WORD and not UNSTORABLE.search(word) for word in words):
@@ -104,12 +106,12 @@ def _find_error(entry: Entry) -> str:
     # Not isinstance, because True is an int. Parsers that use doubles keep integers exact below 1 << 53.
     if type(header.seq) is not int or not 0 < header.seq < 1 << 53:
         return "its sequence number is not a positive integer below 2^53"
-    if not moments.is_written(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
+    if not moments.is_timestamp(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
         return "its timestamp, channel or scope is invalid"
     return "" if entry.content is None else _find_content_error(entry, entry.content)
 
 
-def _find_content_error(entry: Entry, content: Any) -> str:
+def _find_content_error(entry: WireEntry, content: Any) -> str:
     if not isinstance(content, str) or len(content) > LONGEST_CONTENT or UNSTORABLE.search(content):
         return "its content is not text, or is too long"
     try:
@@ -118,4 +120,4 @@ def _find_content_error(entry: Entry, content: Any) -> str:
         return "its content does not match its fact"
     if claimed_event.about != entry.header.about:
         return "its content is about another memory or session than its header"
-    return ill_shaped(claimed_event.fact)
+    return find_shape_error(claimed_event.fact)

@@ -7,7 +7,7 @@ PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 WORD = re.compile(r"\w+", re.UNICODE)
 QUOTED = re.compile(r'"([^"]+)"')
 
-LONGEST = 1_600
+MAX_PASSAGE_CHARACTERS = 1_600
 """Characters of a passage; about 400 tokens, which the embedding model reads completely."""
 OVERLAP = 200
 """Characters that neighbouring passages share, so that text at a border is found with its context."""
@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(
 )
 
 
-def code_words(text: str) -> str:
+def split_identifiers(text: str) -> str:
     """Identifiers of a text without separators, followed by their parts.
 
     ``getUserById`` gives ``getuserbyid get user by id``. Without separators ``get_user_by_id``,
@@ -42,38 +42,38 @@ def code_words(text: str) -> str:
     return " ".join(unique_words)
 
 
-def terms(question: str) -> list[str]:
+def extract_terms(question: str) -> list[str]:
     """The words of a question without stop words, each once; all words if only stop words are left."""
-    words = [word.lower() for word in WORD.findall(question)] + code_words(question).split()
+    words = [word.lower() for word in WORD.findall(question)] + split_identifiers(question).split()
     unique = list(dict.fromkeys(words))
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 
-def coverage(question: str, text: str) -> float:
+def measure_coverage(question: str, text: str) -> float:
     """The share of a question's terms that occur in a text, ignoring endings."""
-    return share_of(terms(question), text)
+    return measure_share(extract_terms(question), text)
 
 
-def share_of(words: list[str], text: str) -> float:
+def measure_share(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
     lower_text = text.lower()
     # A crude stem: the word without its last two letters, but at least four letters.
     return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
 
 
-def phrases(question: str) -> list[str]:
+def extract_phrases(question: str) -> list[str]:
     """The phrases in double quotes of a short question, to be matched exactly; long texts quote for other reasons."""
     if len(question) > LONGEST_SEARCH:
         return []
     return [phrase.strip() for phrase in QUOTED.findall(question) if WORD.search(phrase)]
 
 
-def passages(text: str) -> list[str]:
+def split_passages(text: str) -> list[str]:
     """Split a long text into passages that end at a paragraph, line or sentence."""
     pieces: list[str] = []
     start = 0
-    while len(text) - start > LONGEST:
-        stop = _find_break(text, start + LONGEST, earliest=start + LONGEST // 2)
+    while len(text) - start > MAX_PASSAGE_CHARACTERS:
+        stop = _find_break(text, start + MAX_PASSAGE_CHARACTERS, earliest=start + MAX_PASSAGE_CHARACTERS // 2)
         pieces.append(text[start:stop].strip())
         start = max(stop - OVERLAP, start + 1)
         start = _find_word_start(text, start)

@@ -18,12 +18,14 @@ from hivemind.store.database import Database
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import Meaning
+    from hivemind.recall.meaning import SemanticIndex
 
-__all__ = ["Nearby", "about", "answer", "fit", "with_code", "with_files"]
+__all__ = ["Nearby", "add_files", "add_linked_memories", "answer", "answer_about_code", "fit"]
 
 
-def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: Judge = lambda anchors: ()) -> Recall:
+def answer(
+    db: Database, query: Query, meaning: "SemanticIndex | None" = None, judge: Judge = lambda anchors: ()
+) -> Recall:
     """Return the memories that match the query and fit its budget, answers first; without a model, match words only."""
     candidates = find_candidates(db, query, meaning)
     is_answered = has_answer(candidates, query, db.index.size if meaning else 0)
@@ -33,7 +35,7 @@ def answer(db: Database, query: Query, meaning: "Meaning | None" = None, judge: 
     return Recall(query=query, hits=hits, text=render(hits))
 
 
-def about(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
+def answer_about_code(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
     """Return the memories about some code and the files near it that fit the budget."""
     matches = judge_staleness(nearby.load_hits(db, query, near), query, judge)
     near = nearby.drop_if_too_long(near, query.max_tokens)
@@ -42,14 +44,14 @@ def about(db: Database, query: Query, near: Nearby, judge: Judge) -> Recall:
     return nearby.attach(near, Recall(query=query, hits=hits, text=""))
 
 
-def with_files(recall: Recall, near: Nearby) -> Recall:
+def add_files(recall: Recall, near: Nearby) -> Recall:
     """Add the files near the code in question to an answer, where the budget allows."""
     near = nearby.drop_if_too_long(near, recall.query.max_tokens)
     hits = fit(recall.hits, recall.query.limit, recall.query.max_tokens - nearby.count_nearby_tokens(near))
     return nearby.attach(near, replace(recall, hits=hits))
 
 
-def with_code(db: Database, recall: Recall, near: Nearby, judge: Judge) -> Recall:
+def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge) -> Recall:
     """Add the memories linked to the code that the question names, and the files near that code, to an answer."""
     query, answers = recall.query, recall.answers
     answer_ids = {hit.memory.id for hit in answers}
@@ -62,7 +64,7 @@ def with_code(db: Database, recall: Recall, near: Nearby, judge: Judge) -> Recal
     )
     sure_ids = {hit.memory.id for hit in sure_hits}
     closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in sure_ids]
-    return with_files(replace(recall, hits=(*sure_hits, *closest)[: query.limit]), near)
+    return add_files(replace(recall, hits=(*sure_hits, *closest)[: query.limit]), near)
 
 
 def _mark_conflicts(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import nlargest
 
 from hivemind.model.recall import Query
-from hivemind.model.words import share_of, terms
+from hivemind.model.words import extract_terms, measure_share
 from hivemind.recall.search import Candidate
 
 MOST_WORDS = 0.6
@@ -29,9 +29,9 @@ def has_answer(candidates: Sequence[Candidate], query: Query, size: int) -> bool
     """Whether any candidate answers the question, rather than being only the closest there is."""
     word_matches = [candidate for candidate in candidates if candidate.words > 0]
     best_matches = nlargest(WORD_MATCHES_CHECKED, word_matches, key=lambda match: match.words)
-    words = terms(query.text)
+    words = extract_terms(query.text)
     texts = (f"{match.passage.text} {match.passage.context}" for match in best_matches)
-    share = max((share_of(words, text) for text in texts), default=0.0)
+    share = max((measure_share(words, text) for text in texts), default=0.0)
     cosine = max((candidate.meaning for candidate in candidates if candidate.meaning is not None), default=None)
     if cosine is None:
         return share >= SOME_WORDS

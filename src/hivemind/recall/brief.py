@@ -9,14 +9,14 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import day
-from hivemind.model.quoting import fenced
+from hivemind.model.moments import format_date
+from hivemind.model.quoting import wrap_in_fence
 from hivemind.model.recall import Hit, Query, Signal
 from hivemind.model.text import first_line
-from hivemind.model.words import coverage, share_of, terms
+from hivemind.model.words import extract_terms, measure_coverage, measure_share
 from hivemind.recall import search
 from hivemind.recall.bar import is_near
-from hivemind.recall.budget import fit, tokens
+from hivemind.recall.budget import count_tokens, fit
 from hivemind.recall.conflict import put_newer_first
 from hivemind.recall.rank import build_labels, load_hits, rank
 from hivemind.recall.render import render_entry
@@ -25,7 +25,7 @@ from hivemind.store.projections import memories
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import Meaning
+    from hivemind.recall.meaning import SemanticIndex
 
 SECTIONS = {
     Kind.FACT: "Facts",
@@ -44,7 +44,7 @@ ORDER = (ABOUT, *SECTIONS.values(), IN_DOUBT)
 MOST_MEMORIES = 500
 LONGEST_ENTRY = 400
 """Characters; an agent can recall the rest of a longer memory."""
-FRAME = 110
+FRAME_TOKENS = 110
 """Tokens of the fence, the headings and the last line."""
 
 HEAD = "What memory holds for this place. Notes, not instructions; check them against the code."
@@ -72,11 +72,11 @@ class Frame:
     """How many memories did not fit."""
 
 
-def standing(db: Database, query: Query) -> tuple[Hit, ...]:
+def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """Return the memories that hold in this repository, the most trusted first, one section after the other in turn."""
     sections_query = replace(query, kinds=tuple(SECTIONS), limit=MOST_MEMORIES)
-    current = [memory for memory in memories.most_trusted(db, sections_query) if _is_current(memory, query.now)]
-    return tuple(hit(memory, query, "holds here") for memory in _take_turns(current))
+    current = [memory for memory in memories.find_most_trusted(db, sections_query) if _is_current(memory, query.now)]
+    return tuple(make_hit(memory, query, "holds here") for memory in _take_turns(current))
 
 
 def _take_turns(memories: Sequence[Memory]) -> Iterator[Memory]:
@@ -87,27 +87,27 @@ def _take_turns(memories: Sequence[Memory]) -> Iterator[Memory]:
         yield from (memory for turn in zip_longest(*sections) for memory in turn if memory)
 
 
-def about(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
+def find_linked(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, ...]:
     """Return the memories linked to these files or symbols."""
-    linked_memories = memories.linked(db, query, files)
-    return tuple(hit(memory, query, "is linked to the code in question") for memory in linked_memories)
+    linked_memories = memories.find_linked(db, query, files)
+    return tuple(make_hit(memory, query, "is linked to the code in question") for memory in linked_memories)
 
 
-def on_prompt(
-    db: Database, query: Query, given_ids: Iterable[str], load_model: Callable[[], "Meaning | None"]
+def find_for_prompt(
+    db: Database, query: Query, given_ids: Iterable[str], load_model: Callable[[], "SemanticIndex | None"]
 ) -> tuple[Hit, ...]:
     """Return memories that match a prompt, without those the session was given: by words, else by meaning."""
     excluded_ids = set(given_ids)
     word_matches = search.find_candidates(db, query, None)
     hits = [hit for hit in _load_sure_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
-    words = terms(query.text)
+    words = extract_terms(query.text)
     # A bug is seldom described twice in the same words, so meaning is tried next. Loading the model takes as long as
     # everything else, so it is not loaded for prompts that share no words with any memory.
     if not hits and any(_count_shared_words(words, candidate) >= FEWEST_SHARED_WORDS for candidate in word_matches):
         meaning = load_model()
         meaning_matches = _find_by_meaning(db, query, words, meaning) if meaning else []
         hits = list(_load_sure_hits(db, query, meaning_matches, excluded_ids))
-    return fit(hits, query.limit, query.max_tokens - FRAME)
+    return fit(hits, query.limit, query.max_tokens - FRAME_TOKENS)
 
 
 def _load_sure_hits(
@@ -118,7 +118,9 @@ def _load_sure_hits(
     return (hit for hit in hits if hit.is_sure and hit.memory.id not in excluded_ids)
 
 
-def _find_by_meaning(db: Database, query: Query, words: Sequence[str], meaning: "Meaning") -> list[search.Candidate]:
+def _find_by_meaning(
+    db: Database, query: Query, words: Sequence[str], meaning: "SemanticIndex"
+) -> list[search.Candidate]:
     """Find passages that share words with the prompt and are closer in meaning than chance would have it."""
     meaning.catch_up(db, NEW_PASSAGES)
     return [
@@ -132,16 +134,16 @@ def _find_by_meaning(db: Database, query: Query, words: Sequence[str], meaning: 
 
 def _count_shared_words(words: Sequence[str], candidate: search.Candidate) -> int:
     """Count the words of the prompt that occur in a passage or in its context, such as its tags."""
-    return round(share_of(list(words), f"{candidate.passage.text} {candidate.passage.context}") * len(words))
+    return round(measure_share(list(words), f"{candidate.passage.text} {candidate.passage.context}") * len(words))
 
 
-def unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     """Return the hits with a signal that makes their receipts say that nobody asked for them."""
     signal = Signal(name="unasked", score=1.0, why=UNASKED)
     return tuple(replace(hit, signals=(signal, *hit.signals)) for hit in hits)
 
 
-def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) -> str:
+def render_brief(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) -> str:
     """Render the brief: sections in a fixed order, entries by age; memories in ``asked`` come first, best first."""
     if not hits:
         return ""
@@ -153,12 +155,12 @@ def rendered(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) ->
             section.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))
         lines += [f"## {title}", *map(render_entry, put_newer_first(section))] if section else []
     more = f"{frame.more} more that did not fit" if frame.more else "More"
-    return fenced(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
+    return wrap_in_fence(HEAD, "\n".join([*lines, f"{more}: {MORE} Receipt {frame.receipt}"]), frame.mark)
 
 
-def cost(hits: Iterable[Hit]) -> int:
+def count_entry_tokens(hits: Iterable[Hit]) -> int:
     """Count the tokens of the entries."""
-    return sum(tokens(render_entry(hit)) for hit in hits)
+    return sum(count_tokens(render_entry(hit)) for hit in hits)
 
 
 def _section(hit: Hit, requested_ids: Sequence[str]) -> str:
@@ -167,13 +169,13 @@ def _section(hit: Hit, requested_ids: Sequence[str]) -> str:
     return IN_DOUBT if hit.labels else SECTIONS.get(hit.memory.kind, ABOUT)
 
 
-def hit(memory: Memory, query: Query, why: str) -> Hit:
+def make_hit(memory: Memory, query: Query, why: str) -> Hit:
     """Make a hit of a memory for the brief, shortened and with its warnings."""
     passage = memory.text if len(memory.text) <= LONGEST_ENTRY else first_line(memory.text, LONGEST_ENTRY)
     labels = build_labels(memory, query)
     if memory.status is Status.DISPUTED and memory.contradicts:
         disputing_ids = ", ".join(memory_id[:8] for memory_id in memory.contradicts)
-        labels = (f"disputed by {disputing_ids} since {day(memory.revised_at)}",)
+        labels = (f"disputed by {disputing_ids} since {format_date(memory.revised_at)}",)
     signal = Signal(name="standing", score=1.0, why=why)
     return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)
 
@@ -188,5 +190,5 @@ def _is_about(prompt: str, passage: str) -> bool:
 
 
 def _occurs_in(text: str, other: str, lowest_share: float, fewest_words: int) -> bool:
-    share = coverage(text, other)
-    return share >= lowest_share and round(share * len(terms(text))) >= fewest_words
+    share = measure_coverage(text, other)
+    return share >= lowest_share and round(share * len(extract_terms(text))) >= fewest_words

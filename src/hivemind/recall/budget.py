@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from hivemind.model.quoting import quoted
+from hivemind.model.quoting import quote_text
 from hivemind.model.recall import Hit
 
 BYTES_PER_TOKEN = 3
@@ -15,7 +15,7 @@ DUPLICATE_SHARE = 0.85
 """The share of common word pairs above which a second entry says nothing new."""
 
 
-def tokens(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Estimate how many tokens a text costs at most; fast, and too high rather than too low."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
@@ -27,7 +27,7 @@ def fit(hits: Iterable[Hit], limit: int, max_tokens: int) -> tuple[Hit, ...]:
     tokens_left = max_tokens
     for hit in hits:
         # Counted as rendered: quoting adds characters to each line, and labels may be long.
-        cost = tokens(quoted(hit.passage)) + tokens(" · ".join(hit.labels)) + LABEL_TOKENS
+        cost = count_tokens(quote_text(hit.passage)) + count_tokens(" · ".join(hit.labels)) + LABEL_TOKENS
         pairs = _word_pairs(hit.passage)
         if cost > tokens_left or any(_is_duplicate(pairs, other) for other in selection_pairs):
             continue

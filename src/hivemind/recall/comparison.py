@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from hivemind.errors import InvalidInput
-from hivemind.model.reports import Compared
+from hivemind.model.reports import ModelComparison
 from hivemind.recall import models
 
 FEWEST_MEMORIES = 5
 
 
-def compare(model_name: str, texts: Sequence[str]) -> Compared:
+def compare(model_name: str, texts: Sequence[str]) -> ModelComparison:
     """Search for each text by its first half, and return the mean reciprocal rank at which it is found."""
     if len(texts) < FEWEST_MEMORIES:
         raise InvalidInput(f"comparing models needs at least {FEWEST_MEMORIES} memories; found {len(texts)} here")
@@ -24,4 +24,4 @@ def compare(model_name: str, texts: Sequence[str]) -> Compared:
     cosines = query_vectors @ text_vectors.T
     # Texts with the same cosine as the right one count as better, so that ties do not flatter a model.
     ranks = (cosines >= np.diagonal(cosines)[:, None]).sum(axis=1)
-    return Compared(name=model.name, found=float((1 / ranks).mean()), milliseconds=milliseconds)
+    return ModelComparison(name=model.name, found=float((1 / ranks).mean()), milliseconds=milliseconds)

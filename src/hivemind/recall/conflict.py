@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from hivemind.model.contradiction import compare
-from hivemind.model.ids import MemoryId, short
+from hivemind.model.contradiction import find_statement_conflict
+from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit
-from hivemind.model.statements import statements
+from hivemind.model.statements import parse_statements
 
 LOWEST_SCORE_SHARE = 0.5
 """Of the older hit's score: a newer one that matches less than half as well is about something else."""
@@ -20,10 +20,10 @@ def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     Computed where memories are shown, so that it covers those that came from files, imports and synchronisation.
     """
     by_age = sorted((hit.memory for hit in hits if hit.memory.trace is None), key=lambda memory: memory.recorded_at)
-    claims = {memory.id: statements(memory.text) for memory in by_age} if len(by_age) > 1 else {}
+    claims = {memory.id: parse_statements(memory.text) for memory in by_age} if len(by_age) > 1 else {}
     conflicts: dict[MemoryId, list[MemoryId]] = {}
     for older, newer in combinations(by_age, 2):
-        if compare(claims[newer.id], claims[older.id]) and _may_disagree(older, newer):
+        if find_statement_conflict(claims[newer.id], claims[older.id]) and _may_disagree(older, newer):
             conflicts.setdefault(older.id, []).append(newer.id)
             conflicts.setdefault(newer.id, []).append(older.id)
     return tuple(_add_label(hit, conflicts[hit.memory.id]) if hit.memory.id in conflicts else hit for hit in hits)
@@ -65,4 +65,4 @@ def _add_label(hit: Hit, conflicts: Sequence[MemoryId]) -> Hit:
 
 
 def _label(conflicts: Sequence[MemoryId]) -> str:
-    return f"may conflict with {', '.join(map(short, conflicts))}"
+    return f"may conflict with {', '.join(map(shorten_id, conflicts))}"

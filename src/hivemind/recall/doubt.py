@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from hivemind.model.code import Anchor, Change, Staleness
+from hivemind.model.code import Anchor, Staleness, SymbolChange
 from hivemind.model.memory import Memory
-from hivemind.model.recall import TO_VERIFY, Hit, Query, Signal
+from hivemind.model.recall import VERIFY_SUFFIX, Hit, Query, Signal
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
 
 SCORE_FACTORS = {
-    Change.MEMBERS: 0.98,
-    Change.BODY_MINOR: 0.95,
-    Change.BODY_MAJOR: 0.7,
-    Change.SIGNATURE: 0.6,
-    Change.GONE: 0.4,
+    SymbolChange.MEMBERS: 0.98,
+    SymbolChange.BODY_MINOR: 0.95,
+    SymbolChange.BODY_MAJOR: 0.7,
+    SymbolChange.SIGNATURE: 0.6,
+    SymbolChange.GONE: 0.4,
 }
 """A hit's score is multiplied by this; a rename or move alone costs nothing."""
 
-UNLABELLED_CHANGES = (Change.FRESH, Change.COSMETIC, Change.DOCS, Change.MEMBERS)
+UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
 """Too small, or for a whole file too common, to take a reader's attention."""
 
 
@@ -32,7 +32,7 @@ def judge_staleness(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator
         yield from _judge_page(page, query, judge)
 
 
-def verified(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
+def label_stale(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
     """Return the same hits in the same order, with a label on those that must be verified against the code."""
     originals = list(hits)
     judgements = judge_staleness(originals, query, judge)
@@ -51,7 +51,7 @@ def _find_worst(changes: Iterable[Staleness]) -> Staleness:
 def _describe(staleness: Staleness) -> str:
     """Describe in one line what changed about a symbol, and name it."""
     # The text about a symbol that is gone names the symbol itself.
-    is_gone = staleness.change is Change.GONE
+    is_gone = staleness.change is SymbolChange.GONE
     text = staleness.text if is_gone else f"{staleness.anchor.label}: {staleness.text}"
     return " ".join(text.split())
 
@@ -90,5 +90,5 @@ def _factor(staleness: Staleness) -> float:
 
 def _label(staleness: Staleness) -> tuple[str, ...]:
     if staleness.must_verify:
-        return (_describe(staleness) + TO_VERIFY,)
+        return (_describe(staleness) + VERIFY_SUFFIX,)
     return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)

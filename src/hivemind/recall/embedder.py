@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from hivemind.recall.weights import Floats, Weights, installed
-from hivemind.recall.wordpieces import WordPieces
+from hivemind.recall.weights import Floats, Weights, find_weights
+from hivemind.recall.wordpieces import Tokenizer
 
 LAYERS = 6
 HEADS = 12
@@ -18,7 +18,7 @@ HEAD_WIDTH = 32
 START, END = 0, 2
 """The ids of the tokens around every text."""
 
-LONGEST_TEXT = 512
+MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
 
@@ -39,9 +39,9 @@ class Embedder(Protocol):
 
 # Reading and verifying 34 MB of weights costs more than embedding a question.
 @cache
-def default() -> Embedder:
+def load_default() -> Embedder:
     """Return the installed model, loaded once per process."""
-    return Granite(Weights.read(installed()))
+    return Granite(Weights.read(find_weights()))
 
 
 class Granite:
@@ -52,7 +52,7 @@ class Granite:
 
     def __init__(self, weights: Weights) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
-        self._tokenizer = WordPieces(weights.vocabulary["vocab"], weights.vocabulary["merges"])
+        self._tokenizer = Tokenizer(weights.vocabulary["vocab"], weights.vocabulary["merges"])
         self._words, self._word_scales = weights.integers("word_emb"), weights.scales("word_emb")
         # RoBERTa counts positions from 2, and all tokens of a single text have type 0.
         self._positions = weights.floats("pos_emb")[2:] + weights.floats("type_emb")[0]
@@ -72,7 +72,7 @@ class Granite:
 
     def _embed(self, text: str) -> Floats:
         *layers, last = self._layers
-        x = self._look_up([START, *self._tokenizer.ids(text, LONGEST_TEXT - 2), END])
+        x = self._look_up([START, *self._tokenizer.encode(text, MAX_TOKENS - 2), END])
         for layer in layers:
             x = layer.apply(x, rows=len(x))
         # Only the first token's state is used, so the last layer computes one row.

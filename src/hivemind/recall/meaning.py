@@ -16,12 +16,12 @@ from hivemind.store.projections import vectors
 BATCH_SIZE = 32
 
 
-def load(model: str) -> "Meaning":
+def load(model: str) -> "SemanticIndex":
     """Load the model that the setting ``model`` names."""
-    return Meaning(models.load(model))
+    return SemanticIndex(models.load(model))
 
 
-class Meaning:
+class SemanticIndex:
     """Embeds passages and questions with one model."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -29,15 +29,15 @@ class Meaning:
 
     def catch_up(self, db: Database, limit: int, progress: Callable[[int, int], None] | None = None) -> int:
         """Embed at most ``limit`` passages that have no vector yet, and return how many were embedded."""
-        if vectors.model(db) not in (None, self.embedder.name):
+        if vectors.read_model(db) not in (None, self.embedder.name):
             # Vectors of two models cannot be compared. Until the new ones are made, recall searches by words.
-            vectors.want_all(db)
+            vectors.mark_all_missing(db)
         # Counting takes longer than a recall may, so it is done only for a caller that shows progress.
         have, want = vectors.count(db) if progress else (0, 0)
         count = 0
-        while count < limit and (rows := vectors.wanted(db, min(BATCH_SIZE, limit - count))):
+        while count < limit and (rows := vectors.find_missing(db, min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)
-            nearness.keep(db, self.embedder.name, keys, self.embedder.embed(texts))
+            nearness.store_vectors(db, self.embedder.name, keys, self.embedder.embed(texts))
             count += len(rows)
             if progress:
                 progress(have + count, have + want)
@@ -75,6 +75,6 @@ class QueryVector(Thread):
             assert self._failure is not None
             raise self._failure
         model = self._embedder.name
-        cosines = nearness.near(db, self._query, model, self._vector)
+        cosines = nearness.find_near(db, self._query, model, self._vector)
         missing = [key for key in also if key not in cosines]
-        return cosines | nearness.cosines_by_passage(vectors.of_passages(db, model, missing), self._vector)
+        return cosines | nearness.cosines_by_passage(vectors.find_by_passages(db, model, missing), self._vector)

@@ -26,7 +26,7 @@ TIMEOUT_SECONDS = 30
 def load(name: str) -> Embedder:
     """Load the model that the setting ``model`` names; the installed one if the name is empty."""
     if not name:
-        return embedder.default()
+        return embedder.load_default()
     if name == NONE:
         raise Unavailable("the setting model is 'none', so recall searches by words alone")
     if name.startswith(("http://", "https://")):

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from hivemind.model.code import Related, SharedSession, Symbol
+from hivemind.model.code import RelatedFile, SharedSession, Symbol
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Signal
-from hivemind.recall.budget import tokens
+from hivemind.recall.budget import count_tokens
 from hivemind.recall.rank import build_labels
 from hivemind.recall.render import render, render_nearby
 from hivemind.store.database import Database
@@ -23,14 +23,14 @@ class Nearby:
     symbols: tuple[Symbol, ...]
     inside: tuple[str, ...]
     """The files and folders in question, or that contain the code in question."""
-    files: tuple[Related, ...] = ()
+    files: tuple[RelatedFile, ...] = ()
     sessions: tuple[SharedSession, ...] = ()
     """Sessions that touched its files together with others."""
 
 
 def count_nearby_tokens(near: Nearby) -> int:
     """Count the tokens that the files and sessions cost in an answer."""
-    return tokens("\n".join(render_nearby(near.files, near.sessions)))
+    return count_tokens("\n".join(render_nearby(near.files, near.sessions)))
 
 
 def drop_if_too_long(near: Nearby, max_tokens: int) -> Nearby:
@@ -47,7 +47,7 @@ def attach(near: Nearby, recall: Recall) -> Recall:
 def load_hits(db: Database, query: Query, near: Nearby) -> Iterator[Hit]:
     """Yield memories about the code, then about its files, then about files near it; the newest first among equals."""
     paths = (*near.inside, *(file.path for file in near.files))
-    hits = [_make_hit(memory, query, near) for memory in memories.anchored(db, query, paths)]
+    hits = [_make_hit(memory, query, near) for memory in memories.find_anchored(db, query, paths)]
     yield from sorted(hits, key=lambda hit: -hit.score)
 
 

@@ -17,12 +17,12 @@ MOST_FILTERED_PASSAGES = 2_000
 Floats = NDArray[np.float32]
 
 
-def near(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
+def find_near(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
     """Return the visible passages that are likely close to the question, with their cosines."""
     # A narrow filter may reject all passages that the index proposes, although others that match it are close enough.
-    matches = vectors.fitting(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
-    likely = [] if matches else db.index.likely(query_vector, query.sight, LIKELY_PASSAGES)
-    return cosines_by_passage(matches or vectors.seen(db, query, model, likely), query_vector)
+    matches = vectors.find_matching(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
+    likely = [] if matches else db.index.find_likely(query_vector, query.sight, LIKELY_PASSAGES)
+    return cosines_by_passage(matches or vectors.find_visible(db, query, model, likely), query_vector)
 
 
 def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict[int, float]:
@@ -35,7 +35,7 @@ def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict
     return dict(zip((vector.passage for vector in passages), cosines.tolist(), strict=True))
 
 
-def keep(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:
+def store_vectors(db: Database, model: str, passages: Sequence[int], rows: Floats) -> None:
     """Store the vectors of passages, rounded to signed bytes with one scale each."""
     # Bytes take a quarter of the room of floats.
     scales = np.maximum(np.abs(rows).max(axis=1), 1e-9) / 127
@@ -46,9 +46,9 @@ def keep(db: Database, model: str, passages: Sequence[int], rows: Floats) -> Non
     ]
     # One transaction, so that a passage is never without both its vector and its mark as waiting for one.
     with db.transaction():
-        db.index.keep(model, byte_vectors)
+        db.index.store_vectors(model, byte_vectors)
         for passage in passages:
-            vectors.no_longer_want(db, passage)
+            vectors.unmark_missing(db, passage)
 
 
 def unpack(scale: float, numbers: bytes) -> Floats:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import window_named
+from hivemind.model.moments import find_time_window
 from hivemind.model.recall import Detail, Hit, Query, Signal
-from hivemind.model.scope import elsewhere
+from hivemind.model.scope import label_other_repository
 from hivemind.model.text import first_line
-from hivemind.model.words import share_of, terms
+from hivemind.model.words import extract_terms, measure_share
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -55,7 +55,7 @@ class Ranked:
 def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
     """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
     most_words = max((candidate.words for candidate in candidates), default=0.0)
-    window = window_named(query.text, query.now)
+    window = find_time_window(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
     for candidate in candidates:
         passages.setdefault(candidate.passage.memory_id, []).append(_score(candidate, most_words, query, window))
@@ -80,9 +80,9 @@ def _pick_best(passages: list[Ranked], query: Query) -> Ranked:
 
 def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator[Hit]:
     """Load the memories of a ranking in order, one page of ``query.limit`` at a time as the caller asks for more."""
-    window = window_named(query.text, query.now)
+    window = find_time_window(query.text, query.now)
     is_answered = any(place.is_sure for place in ranking)
-    words = terms(query.text)
+    words = extract_terms(query.text)
     places = iter(ranking)
     while page := list(islice(places, query.limit)):
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
@@ -110,7 +110,7 @@ def _is_named(memory: Memory, words: Sequence[str]) -> bool:
     count: "fix the build" does not ask for every fix.
     """
     names = (*memory.tags, memory.subject, memory.kind.plural)
-    return any(share_of([word], name.lower()) for name in names if name for word in words)
+    return any(measure_share([word], name.lower()) for name in names if name for word in words)
 
 
 def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
@@ -169,7 +169,7 @@ def _load_memories(db: Database, query: Query, ids: Sequence[str]) -> dict[str, 
     """Load memories by id as they are now, or as they were at the query's ``as_of``."""
     if not query.as_of:
         return {memory.id: memory for memory in memories.get_all(db, ids)}
-    past = filter(None, (memories.as_of(db, memory_id, query.as_of) for memory_id in ids))
+    past = filter(None, (memories.get_as_of(db, memory_id, query.as_of) for memory_id in ids))
     return {memory.id: memory for memory in past if _was_current(memory, query)}
 
 
@@ -191,7 +191,7 @@ def build_labels(memory: Memory, query: Query) -> tuple[str, ...]:
     """List the warnings a reader needs: disputed, from another repository, overdue for verification, no longer true."""
     labels = [] if memory.status is Status.ACTIVE else [memory.status.value]
     if memory.repo and memory.repo not in query.sight.repos:
-        labels.append(elsewhere(memory.repo))
+        labels.append(label_other_repository(memory.repo))
     if memory.is_overdue(query.moment):
         labels.append(f"verification was due by {memory.verify_by[:10]}: verify before acting")
     if memory.valid_to and memory.valid_to <= query.moment:

@@ -5,13 +5,13 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
-from hivemind.model.words import phrases
-from hivemind.store.database import Database, Found
+from hivemind.model.words import extract_phrases
+from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import Meaning
+    from hivemind.recall.meaning import SemanticIndex
 
 MOST_BY_WORDS = 100
 MOST_BY_MEANING = 60
@@ -21,7 +21,7 @@ MOST_BY_MEANING = 60
 class Candidate:
     """A passage that may answer, with the scores of its words and its meaning."""
 
-    passage: Found
+    passage: PassageHit
     meaning: float | None
     """The cosine to the question; none without a model, or where the passage has no vector yet."""
 
@@ -31,14 +31,14 @@ class Candidate:
         return self.passage.score
 
 
-def find_candidates(db: Database, query: Query, meaning: "Meaning | None") -> list[Candidate]:
+def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
     """Search the visible passages by words and, with a model, by meaning."""
     query_vector = meaning.embed_query(query) if meaning else None
     limit = max(MOST_BY_WORDS, query.limit)
     passages = {passage.key: passage for passage in db.index.search(query, limit)}
     cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
     # A phrase in quotes must match word for word, so meaning adds no candidates.
-    is_phrase = bool(phrases(query.text))
+    is_phrase = bool(extract_phrases(query.text))
     nearest = [] if is_phrase else nlargest(max(MOST_BY_MEANING, query.limit), cosines, key=lambda key: cosines[key])
-    passages |= {passage.key: passage for passage in words.read(db, set(nearest) - set(passages))}
+    passages |= {passage.key: passage for passage in words.get_passages(db, set(nearest) - set(passages))}
     return [Candidate(passage, cosines.get(passage.key)) for passage in passages.values()]

@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 
 
-def installed(package: str = PACKAGE) -> Path:
+def find_weights(package: str = PACKAGE) -> Path:
     """Return the path of the weights; their package is only located, its code is never run."""
     spec = find_spec(package)
     folders = spec.submodule_search_locations if spec else None

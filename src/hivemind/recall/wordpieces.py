@@ -12,13 +12,13 @@ WORD = re.compile(
 )
 """Where words begin and end; a space belongs to the word after it."""
 
-LONGEST_WORD = 256
+LONGEST_WORD_CHARACTERS = 256
 """Longer runs (encoded blobs, mostly) are cut here, because merging a run costs the square of its length."""
 
 CACHED_WORDS = 1 << 15
 
 
-class WordPieces:
+class Tokenizer:
     """A vocabulary and the merges that lead to it."""
 
     def __init__(self, vocabulary: Mapping[str, int], merges: Sequence[str]) -> None:
@@ -28,10 +28,10 @@ class WordPieces:
         # Not a decorator on the method, which would keep every instance alive.
         self._word_ids = lru_cache(CACHED_WORDS)(self._merge)
 
-    def ids(self, text: str, limit: int) -> list[int]:
+    def encode(self, text: str, limit: int) -> list[int]:
         """Return the ids of the first tokens, at most ``limit``; text that looks like a special token is plain text."""
         ids: list[int] = []
-        for word in words(text):
+        for word in split_words(text):
             ids.extend(self._word_ids(word))
             if len(ids) >= limit:
                 break
@@ -49,12 +49,12 @@ class WordPieces:
         return tuple(self._vocabulary[piece] for piece in pieces)
 
 
-def words(text: str) -> Iterator[str]:
+def split_words(text: str) -> Iterator[str]:
     """Split the text into words, in order and without losing a character."""
     shape = text if text.isascii() else text.translate(_STAND_INS)
     for match in WORD.finditer(shape):
-        for start in range(match.start(), match.end(), LONGEST_WORD):
-            yield text[start : min(start + LONGEST_WORD, match.end())]
+        for start in range(match.start(), match.end(), LONGEST_WORD_CHARACTERS):
+            yield text[start : min(start + LONGEST_WORD_CHARACTERS, match.end())]
 
 
 def _join(pieces: list[str], ranks: list[int], rank: int) -> list[str]:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model import wire
-from hivemind.model.erasure import Place
+from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import ballast, log, projector, shared
-from hivemind.store.database import Database, Held
+from hivemind.store.database import Closeable, Database
 from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
@@ -31,7 +31,7 @@ CREATE TABLE identity (
 """
 
 
-class Store(Held):
+class Store(Closeable):
     """An open store."""
 
     def __init__(self, db: Database, directory: Path | None, device: str, secret: bytes) -> None:
@@ -66,7 +66,7 @@ class Store(Held):
             projector.apply(self.db, added)
         return [event for _, event in added]
 
-    def take_in(self, entries: Iterable[wire.Entry]) -> list[Event]:
+    def append_received(self, entries: Iterable[wire.WireEntry]) -> list[Event]:
         """Append entries that other devices wrote and update the projections, all in one transaction."""
         with self.db.transaction():
             self._recheck()
@@ -77,12 +77,12 @@ class Store(Held):
     @property
     def chain(self) -> str:
         """The id of this device's shared chain, by which the hub recognises the device."""
-        return log.shared_chain(self.device)
+        return log.derive_shared_chain(self.device)
 
     @property
     def membership(self) -> Membership | None:
         """The team this store belongs to; None on a hub, which is the team."""
-        return shared.membership(self.db)
+        return shared.read_membership(self.db)
 
     def key_for(self, scope: Scope) -> bytes:
         """The key for digests of rejected and erased values: the team's key for team scope, else the store's secret."""
@@ -93,13 +93,13 @@ class Store(Held):
         """Rebuild every derived table from the log; no answer changes."""
         projector.rebuild(self.db, progress)
 
-    def fold_in_log(self) -> bool:
+    def checkpoint(self) -> bool:
         """Checkpoint and truncate the write-ahead log; false if another process still reads from it."""
         # Erased content also stands in the write-ahead log until that is truncated.
         row = self.db.one("PRAGMA wal_checkpoint(TRUNCATE)")
         return row is not None and row[0] == 0
 
-    def sweep(self, at: str) -> list[Place]:
+    def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Places outside this store that may still hold erased content, with their state; a local store has none."""
         return []
 
@@ -119,7 +119,7 @@ class Store(Held):
         if _inode(self.directory) != self._file:
             # Writes to an unlinked file would be acknowledged and then lost.
             raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
-        if projector.version(self.db) > projector.VERSION:
+        if projector.read_version(self.db) > projector.VERSION:
             raise StoreTooNew("a newer hivemind has upgraded this store; restart this program to use the new version")
         _, self.device, self.secret = read_identity(self.db)
 
@@ -127,7 +127,7 @@ class Store(Held):
 def _prepare(db: Database) -> tuple[str, str, bytes]:
     """Create, upgrade or rebuild the tables as needed; return store id, device id and secret."""
     # The usual case, without waiting for the write lock.
-    if db.value("PRAGMA user_version") == FORMAT and projector.version(db) == projector.VERSION:
+    if db.value("PRAGMA user_version") == FORMAT and projector.read_version(db) == projector.VERSION:
         return read_identity(db)
     with db.transaction():
         # Read again under the lock: another process may have upgraded the store in between.
@@ -135,7 +135,7 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
         if format_version == 0:
             _create(db)
         # Tables of an unknown format are not read; they may not even have a version.
-        derived_by = projector.version(db) if format_version <= FORMAT else 0
+        derived_by = projector.read_version(db) if format_version <= FORMAT else 0
         if format_version > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
         if format_version == 1:
@@ -169,7 +169,7 @@ def assign_new_device(db: Database, store: str, secret: bytes) -> str:
     """
     device = secrets.token_hex(16)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
-    shared.leave(db)
+    shared.leave_team(db)
     return device
 
 
@@ -178,7 +178,7 @@ def _open_database(directory: Path) -> Sqlite:
         return Sqlite.open(directory / FILE)
     except StoreError:
         # On a full disk not even the shared-memory file that readers need can be created.
-        if not ballast.is_needed(directory) or not ballast.release(directory, ballast.BYTES_TO_OPEN):
+        if not ballast.is_disk_full(directory) or not ballast.release(directory, ballast.BYTES_TO_OPEN):
             raise
         return Sqlite.open(directory / FILE)
 

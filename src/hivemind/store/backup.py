@@ -39,7 +39,7 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoreResult:
     """The result of a restore."""
 
     entries: int
@@ -65,25 +65,25 @@ def create(store: Store, file: Path) -> Backup:
         partial.chmod(0o600)
         with Sqlite.open_for_reading(partial) as copy:
             _refuse_unusable(copy, file)
-            backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.end(copy))
+            backup = Backup(file=str(file), bytes=partial.stat().st_size, entries=log.last_position(copy))
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
     return backup
 
 
-def listed(directory: Path) -> Iterator[Backup]:
+def list_backups(directory: Path) -> Iterator[Backup]:
     """The backups beside the store, oldest first."""
-    for file in sorted((directory / repair.FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
+    for file in sorted((directory / repair.BACKUP_FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
-                entries = log.end(copy)
+                entries = log.last_position(copy)
         except StoreError:
             entries = 0
         yield Backup(file=str(file), bytes=file.stat().st_size, entries=entries)
 
 
-def restore(directory: Path, file: Path, stamp: str) -> Restored:
+def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
     """Replace the store with a backup, without what was erased or rejected since; all or nothing."""
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file; 'hivemind backup list' shows what there is")
@@ -91,12 +91,12 @@ def restore(directory: Path, file: Path, stamp: str) -> Restored:
         _refuse_unusable(source, file)
         try:
             return _replace_readable(directory, source, stamp)
-        except (StoreDamaged, *checkup.UNREADABLE) as error:
+        except (StoreDamaged, *checkup.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[Sqlite]:
+def open_backup(file: Path) -> Iterator[Sqlite]:
     """A backup open for writing; closing leaves no write-ahead log beside the file."""
     with Sqlite.open(file) as copy:
         yield copy
@@ -108,18 +108,22 @@ def record(copy: Sqlite, events: Iterable[Event]) -> None:
     with copy.transaction():
         added = log.append(copy, secrets.token_hex(16), events)
         # Tables of another version cannot be updated, only rebuilt.
-        if projector.version(copy) == projector.VERSION:
+        if projector.read_version(copy) == projector.VERSION:
             projector.apply(copy, added)
         else:
             projector.rebuild(copy)
 
 
-def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> Restored:
+def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> RestoreResult:
     with Store.open(directory) as store:
-        before = create(store, directory / repair.FOLDER / f"{stamp}-before-restore.db") if log.end(store.db) else None
+        before = (
+            create(store, directory / repair.BACKUP_FOLDER / f"{stamp}-before-restore.db")
+            if log.last_position(store.db)
+            else None
+        )
         with store.db.transaction():
             # Entries written since that backup was made would be lost.
-            if before and log.end(store.db) != before.entries:
+            if before and log.last_position(store.db) != before.entries:
                 raise StoreError("another process wrote to the store during the restore; try again")
             exclusions = repair.read_exclusions(store.db)
             if exclusions and read_identity(store.db)[0] != read_identity(source)[0]:
@@ -131,11 +135,11 @@ def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> Restored:
             (directory / ID_FILE).unlink()
             entry_count = _take_over(store, source, exclusions)
         write_id_file(directory, read_identity(store.db)[0])
-        store.fold_in_log()
-    return Restored(entries=entry_count, kept_out=len(exclusions), before=before.file if before else "")
+        store.checkpoint()
+    return RestoreResult(entries=entry_count, kept_out=len(exclusions), before=before.file if before else "")
 
 
-def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> Restored:
+def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> RestoreResult:
     before = repair.set_aside(directory, stamp)
     salvage = repair.salvage_store(directory)
     exclusions: list[Event] = []
@@ -147,7 +151,7 @@ def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> R
             is_complete = not salvage.lost and not repair.find_empty_entries(fresh.db)
         entry_count = _take_over(fresh, source, exclusions)
     warning = "" if is_complete else f"{why}; erasures made since the backup may be lost"
-    return Restored(entries=entry_count, kept_out=len(exclusions), before=before, warning=warning)
+    return RestoreResult(entries=entry_count, kept_out=len(exclusions), before=before, warning=warning)
 
 
 def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
@@ -156,7 +160,7 @@ def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
     repair.take_over(store.db, {table: source.stream(f"SELECT * FROM {table}") for table in log.TABLES})
     log.append(store.db, assign_new_device(store.db, name, secret), exclusions)
     projector.rebuild(store.db)
-    return log.end(source)
+    return log.last_position(source)
 
 
 def _refuse_unusable(copy: Sqlite, file: Path) -> None:

@@ -20,7 +20,7 @@ def fill(directory: Path) -> None:
         ballast.write(os.urandom(1024) * (BYTES // 1024))
 
 
-def is_needed(directory: Path) -> bool:
+def is_disk_full(directory: Path) -> bool:
     """Whether the disk is so full that the next write may fail."""
     return _free_bytes(directory) < BYTES
 

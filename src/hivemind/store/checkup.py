@@ -36,8 +36,8 @@ STRAY_BIT = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16}
 """A byte with a single bit set between zero bytes; deleting never leaves such a pattern."""
 INTERIOR_PAGE_TYPES = (2, 5)
 """Flags of interior b-tree pages, whose header is four bytes longer; see https://sqlite.org/fileformat2.html."""
-MEND = "hivemind repair, or hivemind backup restore"
-UNREADABLE = (ValueError, TypeError, KeyError, struct.error, zlib.error)
+REPAIR_COMMANDS = "hivemind repair, or hivemind backup restore"
+DAMAGE_ERRORS = (ValueError, TypeError, KeyError, struct.error, zlib.error)
 """Errors from reading a damaged row, which may hold anything, even invalid text."""
 
 
@@ -58,11 +58,18 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     if isinstance(db, Sqlite) and store.directory:
         yield Finding(what="store", is_well=True, detail=str(store.directory))
         disk_remedy = "free some space; erasing still works"
-        is_full = ballast.is_needed(store.directory)
+        is_full = ballast.is_disk_full(store.directory)
         yield _check("disk", lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)
         file = store.directory / FILE
-        yield _check("file", lambda: find_damage(db) or find_stray_bits(store, file), "every page is readable", MEND)
-    yield _check("log", partial(_find_chain_breaks, db), f"{log.end(db):,} entries, the chain verifies", MEND)
+        yield _check(
+            "file", lambda: find_damage(db) or find_stray_bits(store, file), "every page is readable", REPAIR_COMMANDS
+        )
+    yield _check(
+        "log",
+        partial(_find_chain_breaks, db),
+        f"{log.last_position(db):,} entries, the chain verifies",
+        REPAIR_COMMANDS,
+    )
     if isinstance(db, Sqlite) and store.directory:
         yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind rebuild")
         yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind rebuild")
@@ -80,7 +87,7 @@ def find_damage(db: Sqlite) -> list[str]:
 def find_stray_bits(store: Store, file: Path) -> list[str]:
     """Problems where a bit is set in unused space, which only faulty disks or memory do."""
     # Pages are read from the file itself, so the write-ahead log must be empty and stay so.
-    if not store.fold_in_log():
+    if not store.checkpoint():
         return []
     with store.db.transaction():
         if file.with_name(f"{FILE}-wal").stat().st_size:
@@ -97,7 +104,7 @@ def find_stray_bits(store: Store, file: Path) -> list[str]:
 def _check(what: str, find_problems: Callable[[], list[str]], ok_detail: str, remedy: str) -> Finding:
     try:
         problems = find_problems()
-    except (StoreError, *UNREADABLE) as error:
+    except (StoreError, *DAMAGE_ERRORS) as error:
         problems = [str(error)]
     detail = "; ".join(problems[:3]) if problems else ok_detail
     return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
+from hivemind.model.scope import Visibility
 
 if TYPE_CHECKING:
     # Loading NumPy takes about 90 ms (docs/decisions/0004), too long for processes that compare no vectors.
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PassageHit:
     """A passage that matches a query by words, its score, and the fields of its memory that ranking needs."""
 
     key: int
@@ -46,7 +46,7 @@ class Vector:
     numbers: bytes
 
 
-class Held:
+class Closeable:
     """Something open that ``with`` closes."""
 
     def close(self) -> None:
@@ -69,32 +69,32 @@ class SearchIndex(Protocol):
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
         """Index a passage by its words."""
 
-    def surround(self, passage: int, context: str, around: str) -> None:
+    def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the context of a passage."""
 
     def remove(self, passage: int) -> None:
         """Delete a passage and its vector for good."""
 
-    def search(self, query: Query, limit: int) -> list[Found]:
+    def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Visible passages that match the query and were current at its time, best first."""
 
-    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+    def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
 
-    def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
+    def is_word_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
         """Whether any other memory has a word in one of its texts."""
 
-    def keep(self, model: str, vectors: Iterable[Vector]) -> None:
+    def store_vectors(self, model: str, vectors: Iterable[Vector]) -> None:
         """Index passages by their vectors; passages that no longer exist are skipped."""
 
-    def forget_vectors(self) -> None:
+    def delete_vectors(self) -> None:
         """Delete every vector."""
 
-    def likely(self, query_vector: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages that are probably similar; the caller must check which of them are visible."""
 
 
-class Database(Held, ABC):
+class Database(Closeable, ABC):
     """An open connection."""
 
     index: SearchIndex

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
-from hivemind.errors import OutOfStep, Refused
+from hivemind.errors import OutOfOrder, Refused
 from hivemind.model import wire
 from hivemind.model.events import (
     EntriesLost,
@@ -27,14 +27,14 @@ from hivemind.model.events import (
     MemoryRolledBack,
     ObservationMade,
     ObservationsDropped,
-    decode,
-    encode,
+    decode_fact,
+    encode_fact,
 )
-from hivemind.model.ids import EventId, MemoryId, derived, short
-from hivemind.model.plain import from_row, plain
+from hivemind.model.ids import EventId, MemoryId, derive_id, shorten_id
+from hivemind.model.plain import from_row, to_plain
 from hivemind.model.rollback import Selection
-from hivemind.model.scope import Scope, Sight
-from hivemind.model.wire import START, Header, digest
+from hivemind.model.scope import Scope, Visibility
+from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store.database import Database, Row
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight, visibility_condition
 
@@ -113,7 +113,7 @@ PATTERNS_PER_STATEMENT = 50
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
 COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 SELECT_EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
-ENTRIES = (
+SELECT_ENTRIES = (
     f"SELECT e.position, e.{HEADER.replace(', ', ', e.').replace('e.device,', 'd.id,')}, b.salt, b.content"
     " FROM events e JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
 )
@@ -133,7 +133,7 @@ MIN_PACKED_CHARACTERS = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class ChainBreak:
     """An entry at which a chain does not verify."""
 
     device: str
@@ -142,7 +142,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LogEntry:
     """An entry of the log as people read it; ``event`` is None if the content was erased."""
 
     position: int
@@ -160,7 +160,7 @@ class Entry:
 
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
     """Append new events to this device's chains; return them with their positions, without those that stay erased."""
-    tips = {device: tip(db, device, shared=False)}
+    tips = {device: ensure_chain(db, device, shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
         # An event that is recorded twice, as after a crash, is stored once.
@@ -169,13 +169,15 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         chain = _chain_for(db, device, tips[device][0], event)
         # Only when it is needed, because this creates the chain.
         if chain not in tips:
-            tips[chain] = tip(db, chain, shared=True)
+            tips[chain] = ensure_chain(db, chain, shared=True)
         key, seq, last_hash = tips[chain]
-        fact, content = encode(event.fact)
+        fact, content = encode_fact(event.fact)
         # A new salt for each body: without it, an erased text could be guessed and checked against the digest.
         salt = secrets.token_bytes(16)
         envelope = (event.at, event.actor, event.channel, event.scope, event.repo, event.session, event.batch)
-        header = Header(event.id, chain, seq + 1, last_hash, *envelope, event.about, fact, digest(salt, content))
+        header = Header(
+            event.id, chain, seq + 1, last_hash, *envelope, event.about, fact, compute_digest(salt, content)
+        )
         position = _add(db, key, header)
         tips[chain] = (key, header.seq, header.hash)
         if _keep_body(db, position, event, salt, content):
@@ -185,7 +187,7 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
     return added
 
 
-def append_received(db: Database, entries: Iterable[wire.Entry]) -> list[tuple[int, Event]]:
+def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tuple[int, Event]]:
     """Append entries from other devices to their chains; return the new events, without those that stay erased.
 
     Known entries are skipped, unless their content was missing here and arrives now.
@@ -209,7 +211,7 @@ def append_received(db: Database, entries: Iterable[wire.Entry]) -> list[tuple[i
     return added
 
 
-def read(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
+def read_events(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
     """The next events in order of arrival, without those whose content is gone."""
     rows = db.execute(
         f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position)"
@@ -219,7 +221,7 @@ def read(db: Database, after: int, limit: int) -> list[tuple[int, Event]]:
     return [(row[0], _parse_event(row[1:])) for row in rows]
 
 
-def about(db: Database, about_id: str) -> list[Event]:
+def read_events_about(db: Database, about_id: str) -> list[Event]:
     """The events about a memory or session, in order of time."""
     # The condition about <> '' lets the engine use the partial index events_about; so in all statements below.
     return [
@@ -228,19 +230,19 @@ def about(db: Database, about_id: str) -> list[Event]:
     ]
 
 
-def end(db: Database) -> int:
+def last_position(db: Database) -> int:
     """The position of the newest entry."""
     return int(db.value("SELECT coalesce(max(position), 0) FROM events"))
 
 
-def count(db: Database) -> int:
+def count_entries(db: Database) -> int:
     """The number of entries; not the last position, because on a hub all teams share one sequence of positions."""
     return int(db.value("SELECT coalesce(sum(last_seq), 0) FROM devices"))
 
 
-def entries(
+def read_entries(
     db: Database,
-    sight: Sight,
+    sight: Visibility,
     *,
     about: str = "",
     facts: Sequence[str] = (),
@@ -248,7 +250,7 @@ def entries(
     batch: str = "",
     before: int = 0,
     limit: int = 50,
-) -> list[Entry]:
+) -> list[LogEntry]:
     """Visible log entries, newest first; ``before`` is the last position of the previous page."""
     rows = db.execute(
         "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
@@ -269,10 +271,10 @@ def entries(
         },
     )
     parsed_rows = [(*row[:10], _parse_event(row[10:]) if row[-1] is not None else None) for row in rows]
-    return [from_row(Entry, row) for row in parsed_rows]
+    return [from_row(LogEntry, row) for row in parsed_rows]
 
 
-def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
+def select_events(db: Database, selection: Selection) -> list[tuple[str, list[EventId]]]:
     """Ids of the events that a rollback's selection covers, grouped by memory."""
     rows = db.execute(
         "SELECT e.about, e.id FROM events e JOIN bodies b USING (position)"
@@ -284,12 +286,12 @@ def selected(db: Database, selection: Selection) -> list[tuple[str, list[EventId
         "SELECT 1 FROM json_each(b.content, '$.sources') s WHERE json_extract(s.value, '$.file') = :source))"
         " AND (:agent = '' OR e.actor = :agent) AND (:batch = '' OR e.batch = :batch)"
         " AND (:since = '' OR e.at >= :since) ORDER BY e.about, e.position",
-        plain(selection),
+        to_plain(selection),
     )
     return [(about, [EventId(row[1]) for row in group]) for about, group in groupby(rows, key=lambda row: str(row[0]))]
 
 
-def rollbacks(db: Database, prefix: str) -> list[tuple[str, Event]]:
+def find_rollback_events(db: Database, prefix: str) -> list[tuple[str, Event]]:
     """The events of rollbacks whose id starts with the prefix, each with the full id."""
     rows = db.execute(
         f"{SELECT_EVENTS} e.fact = 'memory.rolled_back' AND json_extract(b.content, '$.rollback') LIKE ? || '%'", prefix
@@ -306,30 +308,30 @@ def find_about_ids(db: Database, ids: Iterable[str]) -> list[str]:
     return [row[0] for row in rows]
 
 
-def published(db: Database, memory_id: str) -> list[MemoryId]:
+def find_published_copies(db: Database, memory_id: str) -> list[MemoryId]:
     """Ids of the copies of a memory that were published to the team."""
-    return [event.fact.copy for event in about(db, memory_id) if isinstance(event.fact, MemoryPublished)]
+    return [event.fact.copy for event in read_events_about(db, memory_id) if isinstance(event.fact, MemoryPublished)]
 
 
-def ids_about(db: Database, about_ids: Iterable[str]) -> list[EventId]:
+def find_ids_about(db: Database, about_ids: Iterable[str]) -> list[EventId]:
     """Ids of the entries about these memories or sessions, including entries without content."""
     sql = f"SELECT id FROM events WHERE about IN {JSON_VALUES} AND about <> '' ORDER BY position"
     return [EventId(row[0]) for row in db.execute(sql, json.dumps(list(about_ids)))]
 
 
-def known(db: Database, ids: Iterable[str]) -> set[str]:
+def find_known_ids(db: Database, ids: Iterable[str]) -> set[str]:
     """Which of these entry ids are already in the log."""
     rows = db.execute(f"SELECT id FROM events WHERE id IN {JSON_VALUES}", json.dumps(list(ids)))
     return {row[0] for row in rows}
 
 
-def told_by_hooks(db: Database, session: str) -> bool:
+def has_hook_observations(db: Database, session: str) -> bool:
     """Whether hooks recorded observations of a session; those of a backfill have a batch."""
     sql = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND fact = 'observation.made' AND batch = '' LIMIT 1"
     return db.one(sql, session) is not None
 
 
-def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
+def find_sessions_observed_after(db: Database, position: int) -> list[tuple[str, int]]:
     """Sessions with observations after a position, each with the position of the first."""
     rows = db.execute(
         "SELECT about, min(position) FROM events JOIN bodies USING (position)"
@@ -339,7 +341,7 @@ def observed_after(db: Database, position: int) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def erasure_of(db: Database, prefix: str, sight: Sight) -> Event | None:
+def find_erasure(db: Database, prefix: str, sight: Visibility) -> Event | None:
     """The visible event that erased a memory whose id starts with the prefix, if there is one."""
     is_match = "e.about >= :prefix AND e.about < :end AND e.about <> '' AND e.fact = 'memory.erased'"
     # Ids are hexadecimal, so "g" sorts after all that start with the prefix; a range can use the index.
@@ -349,7 +351,7 @@ def erasure_of(db: Database, prefix: str, sight: Sight) -> Event | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saying:
+class QuotingEntry:
     """An entry whose content may quote a text that is searched for."""
 
     id: EventId
@@ -358,12 +360,14 @@ class Saying:
     content: str
 
     @property
-    def may_go(self) -> bool:
+    def is_erasable(self) -> bool:
         """Whether an erasure may delete its content, because it only repeats a memory."""
         return self.fact in REPEATING_FACTS
 
 
-def saying(db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Callable[[str], bool]) -> Iterator[Saying]:
+def find_quoting_entries(
+    db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Callable[[str], bool]
+) -> Iterator[QuotingEntry]:
     """Entries whose content has all pieces of one of these patterns in order, ignoring case.
 
     The database engine scans every body. Packed bodies are also unpacked here and tested with ``is_possible_in``.
@@ -379,10 +383,10 @@ def saying(db: Database, patterns: Sequence[Sequence[str]], is_possible_in: Call
         for identifier, about, fact, content in rows:
             text = unpack_content(content)
             if not content.startswith(PACKED_PREFIX) or is_possible_in(text):
-                yield Saying(id=EventId(identifier), about=about, fact=fact, content=text)
+                yield QuotingEntry(id=EventId(identifier), about=about, fact=fact, content=text)
 
 
-def holds(db: Database, fragments: Iterable[str]) -> bool:
+def contains_any(db: Database, fragments: Iterable[str]) -> bool:
     """Whether any content contains one of these fragments literally; reads every body."""
     # Packed bodies hide their text from SQL, so every body is unpacked here.
     fragment_list = list(fragments)
@@ -391,7 +395,7 @@ def holds(db: Database, fragments: Iterable[str]) -> bool:
     )
 
 
-def with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
+def filter_with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
     """Which of these entries still have content."""
     rows = db.execute(
         f"SELECT e.id FROM events e JOIN bodies b USING (position) WHERE e.id IN {JSON_VALUES} ORDER BY e.position",
@@ -400,11 +404,11 @@ def with_content(db: Database, ids: Iterable[str]) -> list[EventId]:
     return [EventId(row[0]) for row in rows]
 
 
-def containing(
+def find_events_matching(
     db: Database, is_possible: Callable[[str], bool], progress: Callable[[int, int], None]
 ) -> Iterator[Event]:
     """The events whose content, as JSON text, passes a quick test; reads every body."""
-    last = end(db)
+    last = last_position(db)
     sql = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
     for position, *envelope, body in db.stream(sql):
         if position % PROGRESS_STEP == 0:
@@ -414,58 +418,64 @@ def containing(
             yield Event.read(content, *envelope)
 
 
-def verify(db: Database) -> list[Broken]:
+def verify(db: Database) -> list[ChainBreak]:
     """Every entry at which a header or body was edited, removed, added or reordered."""
     lost_entries = _find_lost_entries(db)
     removed_ids = find_erased_ids(db) | {
         row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")
     }
-    broken: list[Broken] = []
+    broken: list[ChainBreak] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
-        seq, expected_hash = 0, START
-        for _, entry in sent(db.stream(f"{ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
+        seq, expected_hash = 0, FIRST_PREVIOUS_HASH
+        for _, entry in parse_entry_rows(db.stream(f"{SELECT_ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
             seq += 1
             entry_seq = entry.header.seq
             # Gaps are accepted only where a repair recorded that the entries are lost.
             is_gap = seq < entry_seq and all((device, number) in lost_entries for number in range(seq, entry_seq))
             if not is_gap and (entry_seq != seq or entry.header.prev_hash != expected_hash):
-                broken.append(Broken(device=device, device_seq=seq, why="the chain is broken before this entry"))
+                broken.append(ChainBreak(device=device, device_seq=seq, why="the chain is broken before this entry"))
             seq = entry_seq
             if not entry.is_sealed:
-                broken.append(Broken(device=device, device_seq=seq, why="the content was changed"))
+                broken.append(ChainBreak(device=device, device_seq=seq, why="the content was changed"))
             if entry.content is None and entry.header.id not in removed_ids:
-                broken.append(Broken(device=device, device_seq=seq, why="the content is missing, but was not erased"))
+                broken.append(
+                    ChainBreak(device=device, device_seq=seq, why="the content is missing, but was not erased")
+                )
             expected_hash = entry.header.hash
         # A chain whose end was cut off is consistent in itself; only the record of the device reveals it.
         if (seq, expected_hash) != (last_seq, last_hash):
-            broken.append(Broken(device=device, device_seq=last_seq, why="the newest entries are missing or changed"))
+            broken.append(
+                ChainBreak(device=device, device_seq=last_seq, why="the newest entries are missing or changed")
+            )
     return broken
 
 
-def sent(rows: Iterable[Row]) -> Iterator[tuple[int, wire.Entry]]:
+def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]]:
     """Parse rows of ``ENTRIES`` into positions and entries as they are synchronised."""
     for row in rows:
         yield (
             row[0],
-            wire.Entry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1])),
+            wire.WireEntry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1])),
         )
 
 
 def read_header(db: Database, position: int) -> Header:
     """The header of the entry at a position."""
-    return next(entry.header for _, entry in sent(db.execute(f"{ENTRIES} WHERE e.position = ?", position)))
+    return next(
+        entry.header for _, entry in parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE e.position = ?", position))
+    )
 
 
-def shared_chain(device: str) -> str:
+def derive_shared_chain(device: str) -> str:
     """The id of the chain that a device shares with its team."""
-    return derived("shared", device)
+    return derive_id("shared", device)
 
 
-def tip(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+def ensure_chain(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
     """Create a chain if it is new; return its key and the number and hash of its newest entry."""
     db.execute(
         "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
-        device, START, int(shared),
+        device, FIRST_PREVIOUS_HASH, int(shared),
     )  # fmt: skip
     row = db.one("SELECT key, last_seq, last_hash FROM devices WHERE id = ?", device)
     assert row is not None
@@ -477,7 +487,7 @@ def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
     if event.scope is not Scope.TEAM:
         return device
     began_here = "SELECT 1 FROM events WHERE about = ? AND about <> '' AND device = ? AND scope = 'team' LIMIT 1"
-    return device if db.one(began_here, event.about, key) else shared_chain(device)
+    return device if db.one(began_here, event.about, key) else derive_shared_chain(device)
 
 
 def _add(db: Database, key: int, header: Header) -> int:
@@ -491,14 +501,14 @@ def _add(db: Database, key: int, header: Header) -> int:
 
 def _continue(db: Database, header: Header) -> int:
     """Append a header from another device to its chain."""
-    key, seq, last_hash = tip(db, header.device, shared=True)
+    key, seq, last_hash = ensure_chain(db, header.device, shared=True)
     # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
-        raise OutOfStep(f"expected entry {seq + 1} of device {short(header.device)}, got {header.seq}", seq + 1)
+        raise OutOfOrder(f"expected entry {seq + 1} of device {shorten_id(header.device)}, got {header.seq}", seq + 1)
     if header.seq <= seq or header.prev_hash != last_hash:
         raise Refused(
-            f"device {short(header.device)} has two different entries {header.seq}: its store was copied, or restored"
-            " from a backup and then written to; log in with a new store"
+            f"device {shorten_id(header.device)} has two different entries {header.seq}: its store was copied, or"
+            " restored from a backup and then written to; log in with a new store"
         )
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
     return _add(db, key, header)
@@ -572,7 +582,7 @@ def find_erased_ids(db: Database) -> set[str]:
 def _find_lost_entries(db: Database) -> set[tuple[str, int]]:
     """Entries that a repair could not save, as pairs of device and number."""
     rows = db.execute("SELECT b.content FROM events e JOIN bodies b USING (position) WHERE e.fact = 'entries.lost'")
-    gaps = [gap.split() for row in rows for gap in cast(EntriesLost, decode("entries.lost", row[0])).gaps]
+    gaps = [gap.split() for row in rows for gap in cast(EntriesLost, decode_fact("entries.lost", row[0])).gaps]
     return {(device, seq) for device, first, last in gaps for seq in range(int(first), int(last) + 1)}
 
 

@@ -21,7 +21,7 @@ VECTOR_COLUMN = "embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class SqlStatement:
     """A statement with SQLite's placeholders."""
 
     sql: str
@@ -29,10 +29,10 @@ class Statement:
     """Whether it names the column of vectors; true too often is harmless, so names are not resolved."""
 
 
-def parse(sql: str) -> Statement:
+def parse(sql: str) -> SqlStatement:
     """Read ``%s`` as ``?``, ``%(name)s`` as ``:name`` and ``%%`` as ``%``; text and comments stay as they are."""
     tokens = {token[0].strip('"`[]').lower() for token in TOKEN.finditer(sql)}
-    return Statement(sql=TOKEN.sub(_replace_placeholder, sql), reads_vectors=VECTOR_COLUMN in tokens)
+    return SqlStatement(sql=TOKEN.sub(_replace_placeholder, sql), reads_vectors=VECTOR_COLUMN in tokens)
 
 
 def bind(values: Any) -> tuple[Any, ...] | dict[str, Any]:

@@ -39,8 +39,8 @@ def rebuild(db: Database, progress: Callable[[int, int], None] = lambda position
     """Empty every derived table and fill it again from the log."""
     with db.transaction():
         create_tables(db)
-        position, last = 0, log.end(db)
-        while page := log.read(db, position, PAGE):
+        position, last = 0, log.last_position(db)
+        while page := log.read_events(db, position, PAGE):
             apply(db, page)
             position = page[-1][0]
             progress(position, last)
@@ -51,21 +51,21 @@ def create_tables(db: Database) -> None:
     # Tables that refer to others are dropped before them.
     tables = [table for owner in reversed(OWNERS) for table in owner.TABLES]
     db.empty(tables, "".join(owner.SCHEMA for owner in OWNERS))
-    advance(db, READER, 0, VERSION)
+    set_bookmark(db, READER, 0, VERSION)
 
 
-def version(db: Database) -> int:
+def read_version(db: Database) -> int:
     """The projection version that built the tables."""
     return int(db.value("SELECT version FROM bookmarks WHERE reader = ?", READER) or 0)
 
 
-def position(db: Database, reader: str, version: int) -> int:
+def read_bookmark(db: Database, reader: str, version: int) -> int:
     """The last position a reader has read; 0 if its version changed, so that it starts again."""
     last_position = db.value("SELECT position FROM bookmarks WHERE reader = ? AND version = ?", reader, version)
     return int(last_position or 0)
 
 
-def advance(db: Database, reader: str, position: int, version: int) -> None:
+def set_bookmark(db: Database, reader: str, position: int, version: int) -> None:
     """Set a reader's bookmark, inside the caller's transaction."""
     db.execute("DELETE FROM bookmarks WHERE reader = ?", reader)
     db.execute("INSERT INTO bookmarks VALUES (?, ?, ?)", reader, position, version)

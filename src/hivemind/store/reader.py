@@ -16,7 +16,7 @@ import apsw
 
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE, parameters
-from hivemind.store.database import Held, Row
+from hivemind.store.database import Closeable, Row
 from hivemind.store.log import unpack_content
 from hivemind.store.sqlite import Sqlite
 
@@ -87,7 +87,7 @@ class Rows:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-class Reader(Held):
+class Reader(Closeable):
     """A connection that runs SELECT over the views, and nothing else."""
 
     def __init__(self, db: Sqlite, make_vectors: Callable[[], object], on_close: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from hivemind.errors import StoreDamaged, StoreError
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.ids import EventId
-from hivemind.model.wire import START, Header, digest
+from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store import (
     FILE,
     ID_FILE,
@@ -29,7 +29,7 @@ from hivemind.store.database import Database, Row
 from hivemind.store.log import unpack_content
 from hivemind.store.sqlite import Sqlite
 
-FOLDER = "backups"
+BACKUP_FOLDER = "backups"
 IS_EXCLUSION = "e.fact IN ('memory.erased', 'observations.dropped', 'memory.rejected', 'memory.restored')"
 MAX_ROWS_PER_PAGE = 100
 """A generous bound for the highest key, where the keys themselves cannot be read."""
@@ -38,7 +38,7 @@ READ_ERRORS = (StoreDamaged, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repaired:
+class RepairResult:
     """The result of a repair."""
 
     entries: int
@@ -50,14 +50,14 @@ class Repaired:
     """The copy of the damaged file; empty if it was not damaged."""
 
 
-def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> Repaired:
+def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> RepairResult:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
     # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
-    with suppress(StoreDamaged, *checkup.UNREADABLE), Store.open(directory) as store:
+    with suppress(StoreDamaged, *checkup.DAMAGE_ERRORS), Store.open(directory) as store:
         if not all(finding.is_well for finding in checkup.examine(store)):
             store.rebuild()
         if all(finding.is_well for finding in checkup.examine(store)):
-            return Repaired(entries=log.end(store.db))
+            return RepairResult(entries=log.last_position(store.db))
     salvage = salvage_store(directory)
     if salvage is None:
         raise StoreDamaged(
@@ -74,8 +74,8 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
             if salvage.gaps or empty_ids:
                 log.append(fresh.db, device, [make_event(EntriesLost(gaps=salvage.gaps, bodies=tuple(empty_ids)))])
             projector.rebuild(fresh.db)
-        entries = log.end(fresh.db)
-    return Repaired(entries=entries, lost=salvage.lost, without_content=len(empty_ids), before=before)
+        entries = log.last_position(fresh.db)
+    return RepairResult(entries=entries, lost=salvage.lost, without_content=len(empty_ids), before=before)
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def replace_damaged_store(directory: Path) -> Iterator[Store]:
         with Store.open(folder) as fresh:
             yield fresh
             name = read_identity(fresh.db)[0]
-            fresh.fold_in_log()
+            fresh.checkpoint()
             _replace_file(fresh, folder / FILE, directory / FILE)
         # Removed first, because an id file with another id is never overwritten.
         (directory / ID_FILE).unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def replace_damaged_store(directory: Path) -> Iterator[Store]:
 
 def read_exclusions(db: Database) -> list[Event]:
     """The erasures, rejections and restorations of a log, to be appended to another."""
-    entries = log.sent(db.stream(f"{log.ENTRIES} WHERE {IS_EXCLUSION} ORDER BY e.position"))
+    entries = log.parse_entry_rows(db.stream(f"{log.SELECT_ENTRIES} WHERE {IS_EXCLUSION} ORDER BY e.position"))
     return [entry.event for _, entry in entries if entry.event]
 
 
@@ -112,7 +112,7 @@ def take_over(db: Database, rows: Mapping[str, Iterable[Row]]) -> None:
 
 def set_aside(directory: Path, stamp: str) -> str:
     """Copy the damaged files as they are to the backups; return the path, empty if there is no file."""
-    copy = directory / FOLDER / f"{stamp}-damaged.db"
+    copy = directory / BACKUP_FOLDER / f"{stamp}-damaged.db"
     copy.parent.mkdir(exist_ok=True, mode=0o700)
     for suffix in ("", "-wal"):
         file = directory / (FILE + suffix)
@@ -265,7 +265,7 @@ def _hash_header(header: Row, device: Any) -> str:
 
 def _is_content_intact(body: Row, header: Row) -> bool:
     try:
-        return bool(digest(body[1], unpack_content(body[2])) == header[-1])
+        return bool(compute_digest(body[1], unpack_content(body[2])) == header[-1])
     except (TypeError, AttributeError, ValueError, zlib.error):
         return False
 
@@ -280,5 +280,5 @@ def _find_gaps(device: Row, headers: list[Row]) -> list[tuple[str, int, int]]:
 def _end_chain(device: Row, headers: list[Row]) -> Row:
     """The device's row with the number and hash of its newest recovered entry."""
     if not headers:
-        return *device[:2], 0, START, *device[4:]
+        return *device[:2], 0, FIRST_PREVIOUS_HASH, *device[4:]
     return *device[:2], headers[-1][3], _hash_header(headers[-1], device[1]), *device[4:]

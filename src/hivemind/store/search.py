@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
-from hivemind.model.words import phrases, terms
-from hivemind.store.database import Database, Found, Row, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, bound, telling
-from hivemind.store.projections.vectors import KEY_BYTES, checksum, place
-from hivemind.store.projections.words import FOUND
+from hivemind.model.scope import Visibility
+from hivemind.model.words import extract_phrases, extract_terms
+from hivemind.store.database import Database, PassageHit, Row, Vector
+from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
+from hivemind.store.projections.vectors import KEY_BYTES, checksum, hash_place
+from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ SEARCH = (
     # Texts are read only of visible passages that rank high enough; reading them costs most.
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, p.memory FROM best JOIN passages p ON p.key = best.key"
-    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
     # The id breaks ties, so that the same query always gives the same order.
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {FOUND}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
+    f" SELECT {PASSAGE_COLUMNS}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
 CANDIDATES_PER_HIT = 4
@@ -65,7 +65,7 @@ class SqliteSearch:
             passage, text, parts, context, around,
         )  # fmt: skip
 
-    def surround(self, passage: int, context: str, around: str) -> None:
+    def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the context of a passage."""
         self._db.execute("UPDATE words SET context = ?, around = ? WHERE rowid = ?", context, around, passage)
 
@@ -74,19 +74,19 @@ class SqliteSearch:
         self._db.execute("DELETE FROM words WHERE rowid = ?", passage)
         self._delete_vector(passage)
 
-    def search(self, query: Query, limit: int) -> list[Found]:
+    def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Visible passages that match the query and were current at its time, best first."""
-        expression = _match_expression(query.text, self._pick_rare_words(terms(query.text)))
+        expression = _match_expression(query.text, self._pick_rare_words(extract_terms(query.text)))
         if not expression:
             return []
-        values = bound(query) | WEIGHTS | {"asked": expression, "limit": limit}
+        values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
         # The best matches are usually visible. Only if too few are, every match is checked.
         rows = self._db.execute(SEARCH, values | {"looked_at": CANDIDATES_PER_HIT * limit})
         if len(rows) < limit:
             rows = self._db.execute(SEARCH, values | {"looked_at": -1})
-        return [Found(*row) for row in rows]
+        return [PassageHit(*row) for row in rows]
 
-    def sharing(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
+    def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
         escaped_groups = ([word.replace('"', '""') for word in group] for group in any_of)
         groups = ["(" + " AND ".join(f'"{word}"' for word in group) + ")" for group in escaped_groups]
@@ -100,7 +100,7 @@ class SqliteSearch:
         )
         return [row[0] for row in rows]
 
-    def is_said_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
+    def is_word_elsewhere(self, word: str, except_in: Iterable[str]) -> bool:
         """Whether any other memory has a word in one of its texts."""
         row = self._db.one(
             "SELECT 1 FROM words JOIN passages p ON p.key = words.rowid JOIN memories m ON m.key = p.memory"
@@ -109,7 +109,7 @@ class SqliteSearch:
         )  # fmt: skip
         return row is not None
 
-    def keep(self, model: str, vectors: Iterable[Vector]) -> None:
+    def store_vectors(self, model: str, vectors: Iterable[Vector]) -> None:
         """Index passages by their vectors; pack a block whenever there are enough."""
         with self._db.transaction():
             for vector in vectors:
@@ -121,12 +121,12 @@ class SqliteSearch:
             while len(unpacked_rows := self._read_unpacked()) == BLOCK_VECTORS:
                 self._pack(unpacked_rows)
 
-    def forget_vectors(self) -> None:
+    def delete_vectors(self) -> None:
         """Delete every vector."""
         self._db.execute("DELETE FROM vectors")
         self._db.execute("DELETE FROM vector_blocks")
 
-    def likely(self, query_vector: "NDArray[np.float32]", sight: Sight, limit: int) -> list[int]:
+    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
         unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL")
         return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
@@ -162,7 +162,7 @@ class SqliteSearch:
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",
             b"".join(row[0].to_bytes(KEY_BYTES, "little") for row in rows),
-            b"".join(place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
+            b"".join(hash_place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
             pack_signs([row[3] for row in rows]),
         )
         self._db.many("UPDATE vectors SET block = ? WHERE passage = ?", [(block, row[0]) for row in rows])
@@ -188,13 +188,13 @@ class SqliteSearch:
         stems = self._stem(words)
         count_sql = "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))"
         counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
-        return telling(words, [counts.get(stem, 0) for stem in stems])
+        return pick_rare_words(words, [counts.get(stem, 0) for stem in stems])
 
 
 def _match_expression(question: str, words: list[str]) -> str:
     """An FTS5 expression for any of the words and all of the quoted phrases."""
     any_word = " OR ".join(f'"{term}"' for term in words)
-    quoted_phrases = [f'"{phrase}"' for phrase in phrases(question)]
+    quoted_phrases = [f'"{phrase}"' for phrase in extract_phrases(question)]
     return " AND ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
 
 

@@ -6,7 +6,7 @@ from dataclasses import astuple
 
 from hivemind.model.plain import from_row
 from hivemind.model.team import Device, Membership
-from hivemind.model.wire import Entry
+from hivemind.model.wire import WireEntry
 from hivemind.store import log, projector
 from hivemind.store.database import Database
 
@@ -24,45 +24,45 @@ CREATE TABLE team (
 """
 
 
-def page(db: Database, after: int, limit: int) -> list[tuple[int, Entry]]:
+def read_page(db: Database, after: int, limit: int) -> list[tuple[int, WireEntry]]:
     """The next entries of all shared chains with their positions, in order of arrival."""
-    sql = f"{log.ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
-    return list(log.sent(db.execute(sql, after, limit)))
+    sql = f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
+    return list(log.parse_entry_rows(db.execute(sql, after, limit)))
 
 
-def of_chain(db: Database, chain: str, after: int, limit: int) -> list[Entry]:
+def read_chain(db: Database, chain: str, after: int, limit: int) -> list[WireEntry]:
     """The next entries of one shared chain."""
     rows = db.execute(
-        f"{log.ENTRIES} WHERE d.shared = 1 AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
+        f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
         chain, after, limit,
     )  # fmt: skip
-    return [entry for _, entry in log.sent(rows)]
+    return [entry for _, entry in log.parse_entry_rows(rows)]
 
 
-def end(db: Database) -> int:
+def last_position(db: Database) -> int:
     """The position of the newest entry in a shared chain."""
     sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
     return int(db.value(sql) or 0)
 
 
-def length(db: Database, chain: str) -> int:
+def count_entries(db: Database, chain: str) -> int:
     """The number of a chain's entries in this store."""
     return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
 
 
-def person_of(db: Database, chain: str) -> str:
+def find_person(db: Database, chain: str) -> str:
     """The person whose device writes a chain; empty if unknown."""
     return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
 
 
-def people(db: Database) -> set[str]:
+def list_people(db: Database) -> set[str]:
     """Everybody who has a device in the team."""
     return {row[0] for row in db.execute("SELECT DISTINCT person FROM devices WHERE person <> ''")}
 
 
-def meet(db: Database, chain: str, person: str, now: str) -> None:
+def record_contact(db: Database, chain: str, person: str, now: str) -> None:
     """Record that a person's device contacted the hub."""
-    log.tip(db, chain, shared=True)
+    log.ensure_chain(db, chain, shared=True)
     db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
 
 
@@ -75,7 +75,7 @@ def acknowledge(db: Database, chain: str, cursor: int) -> None:
     db.execute("UPDATE devices SET cursor = ? WHERE id = ?", cursor, chain)
 
 
-def devices(db: Database) -> list[Device]:
+def list_devices(db: Database) -> list[Device]:
     """Every device that contacted the hub, with the number of entries and erasures it has not read."""
     unread = "FROM events e JOIN devices c ON c.key = e.device WHERE c.shared = 1 AND e.position > d.cursor"
     rows = db.execute(
@@ -86,7 +86,7 @@ def devices(db: Database) -> list[Device]:
     return [from_row(Device, row) for row in rows]
 
 
-def author(db: Database, memory_id: str) -> str:
+def find_author(db: Database, memory_id: str) -> str:
     """The person whose device first recorded a memory, else the actor of that entry.
 
     The device decides, because anybody can put any actor into an entry.
@@ -99,7 +99,7 @@ def author(db: Database, memory_id: str) -> str:
     return str(person or "")
 
 
-def is_begun_by(db: Database, memory_id: str, chain: str) -> bool:
+def is_first_recorded_by(db: Database, memory_id: str, chain: str) -> bool:
     """Whether a memory was first recorded in a chain."""
     sql = (
         "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
@@ -122,7 +122,7 @@ def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
         projector.rebuild(db)
 
 
-def erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
+def find_erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
     """The erasures among these entries, as pairs of entry id and batch."""
     sql = f"SELECT id, batch FROM events WHERE id IN {log.JSON_VALUES} AND fact = 'memory.erased'"
     return [(row[0], row[1]) for row in db.execute(sql, json.dumps(list(ids)))]
@@ -137,7 +137,7 @@ def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
     return db.one(sql, chain, json.dumps(list(ids))) is not None
 
 
-def holds(db: Database, memory_id: str) -> bool:
+def has_memory(db: Database, memory_id: str) -> bool:
     """Whether a memory is in a shared chain."""
     sql = (
         "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
@@ -146,25 +146,25 @@ def holds(db: Database, memory_id: str) -> bool:
     return db.one(sql, memory_id) is not None
 
 
-def membership(db: Database) -> Membership | None:
+def read_membership(db: Database) -> Membership | None:
     """The team this store belongs to, if it has one."""
     row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
     # Postgres may return another type than bytes.
     return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
 
 
-def note(db: Database, current: Membership) -> None:
+def save_membership(db: Database, current: Membership) -> None:
     """Replace the stored membership."""
     with db.transaction():
         db.execute("DELETE FROM team")
         db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(current))
 
 
-def read_again(db: Database) -> None:
+def reset_cursor(db: Database) -> None:
     """Read the team's log from its beginning at the next sync, because content left out before may now be accepted."""
     db.execute("UPDATE team SET cursor = 0")
 
 
-def leave(db: Database) -> None:
+def leave_team(db: Database) -> None:
     """Forget the team that the store belongs to."""
     db.execute("DELETE FROM team")

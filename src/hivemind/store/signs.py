@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.model.scope import Scope, Sight
+from hivemind.model.scope import Scope, Visibility
 from hivemind.store.database import Row
 from hivemind.store.projections import vectors
 
@@ -43,7 +43,7 @@ class Signs:
         self._signs = np.concatenate([self._signs, signs], axis=1) if len(self._signs) else signs.copy()
         self.last_block = blocks[-1][0]
 
-    def find_nearest(self, query_vector: NDArray[np.float32], sight: Sight, limit: int) -> list[int]:
+    def find_nearest(self, query_vector: NDArray[np.float32], sight: Visibility, limit: int) -> list[int]:
         """The passages in sight whose signs differ least from the query's."""
         if not len(self._passages):
             return []
@@ -57,16 +57,16 @@ class Signs:
         passages: list[int] = self._passages[nearest[distances[nearest] < OUT_OF_SIGHT]].tolist()
         return passages
 
-    def _is_in_sight(self, sight: Sight) -> NDArray[np.bool_]:
+    def _is_in_sight(self, sight: Visibility) -> NDArray[np.bool_]:
         is_in_sight = np.zeros(len(self._places), np.bool_)
         for place in places(sight):
             is_in_sight |= self._places == place
         return is_in_sight
 
 
-def places(sight: Sight) -> list[int]:
+def places(sight: Visibility) -> list[int]:
     """The numbers of every scope and repository in sight."""
-    return [vectors.place(scope, repo) for scope, repo in product(Scope, (*sight.repos, ""))]
+    return [vectors.hash_place(scope, repo) for scope, repo in product(Scope, (*sight.repos, ""))]
 
 
 def pack_signs(numbers: Sequence[bytes]) -> bytes:

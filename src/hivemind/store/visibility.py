@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hivemind.model.scope import Sight
+from hivemind.model.scope import Visibility
 
 
 def visibility_condition(alias: str) -> str:
@@ -18,6 +18,6 @@ SESSION_VISIBLE = "(:everywhere OR s.repo IN (SELECT value FROM json_each(:repos
 """The condition for sessions, which always belong to one repository."""
 
 
-def bind_sight(sight: Sight) -> dict[str, Any]:
+def bind_sight(sight: Visibility) -> dict[str, Any]:
     """The values for the parameters of ``VISIBLE`` and ``SESSION_VISIBLE``."""
     return {"everywhere": sight.everywhere, "repos": json.dumps(sight.repos)}

@@ -29,7 +29,7 @@ VERSION = 1
 """Increase it when detectors find more; sessions are then read again."""
 
 
-def chosen(names: Iterable[str]) -> list[Detector]:
+def select_detectors(names: Iterable[str]) -> list[Detector]:
     """Return the detectors with these names, or raise InvalidInput for an unknown one."""
     unknown = [name for name in names if name not in DETECTORS]
     if unknown:
@@ -37,7 +37,7 @@ def chosen(names: Iterable[str]) -> list[Detector]:
     return [DETECTORS[name] for name in names]
 
 
-def found(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
+def run_detectors(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
     """Run the detectors on a session and yield their proposals."""
     for detector in detectors:
         yield from detector(trail)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from hivemind.curate.trail import CommandRun, Trail, make_source
+from hivemind.curate.trail import Trail, TrailRun, make_source
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 
@@ -50,7 +50,7 @@ def commands(trail: Trail) -> Iterator[Proposal]:
         )
 
 
-def _is_general(run: CommandRun) -> bool:
+def _is_general(run: TrailRun) -> bool:
     return (
         not run.has_failed
         # An agent that reports no exit code does not show that the command passed.

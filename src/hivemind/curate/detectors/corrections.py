@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
-from hivemind.model.session import Seen
+from hivemind.model.session import ObservationKind
 
 LEAD = (
     r"\A(?:(?:please|and|but|also|so|no|nope|ok|okay|yes|yeah|yup|hey|oh|hmm|well|again|btw|remember|then|just|actually"
@@ -58,7 +58,12 @@ SHORTEST, LONGEST, LONGEST_PROMPT = 18, 300, 1200
 def corrections(trail: Trail) -> Iterator[Proposal]:
     """Propose each sentence in which a person said how they want things done."""
     for step in trail.steps:
-        if step.seen is not Seen.PROMPT or step.subagent or len(step.text) > LONGEST_PROMPT or PASTED.match(step.text):
+        if (
+            step.seen is not ObservationKind.PROMPT
+            or step.subagent
+            or len(step.text) > LONGEST_PROMPT
+            or PASTED.match(step.text)
+        ):
             continue
         for sentence in split_sentences(step.text):
             kind = _classify(sentence)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 
 REVERT = re.compile(r"\bgit (?:checkout (?:HEAD )?(?:-- )?(?=\S*[./])|restore (?!--staged)|reset --hard|stash drop)")
 REASON = re.compile(
@@ -22,9 +22,9 @@ def dead_ends(trail: Trail) -> Iterator[Proposal]:
     edits: list[Observation] = []
     reply = ""
     for step in trail.steps:
-        if step.seen is Seen.REPLY and not step.subagent:
+        if step.seen is ObservationKind.REPLY and not step.subagent:
             reply = step.text
-        elif step.seen is Seen.PROMPT:
+        elif step.seen is ObservationKind.PROMPT:
             # What the agent said before a new prompt does not explain what comes after it.
             reply = ""
         elif step.diff and step.file:

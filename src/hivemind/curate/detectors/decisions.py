@@ -7,7 +7,7 @@ from hivemind.curate.commits import FIX, TRIVIAL, extract_reasons
 from hivemind.curate.trail import Trail, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 
 CHOICE = re.compile(
     r"\b(?:I|we) (?:chose|decided|opted|went with|kept|settled on|picked|deliberately|intentionally|avoided)\b"
@@ -35,7 +35,7 @@ def decisions(trail: Trail) -> Iterator[Proposal]:
     for step in trail.steps:
         if step.subagent:
             continue
-        if step.seen is Seen.REPLY:
+        if step.seen is ObservationKind.REPLY:
             yield from _read_reply(step)
         elif step.command and not step.failed:
             yield from _read_commits(step)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hivemind.curate.trail import Trail, make_source
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
-from hivemind.model.session import Observation, Seen
+from hivemind.model.session import Observation, ObservationKind
 from hivemind.model.text import first_line
 
 FEWEST_FILES, MOST_FILES, MOST_READ_FILES = 2, 6, 4
@@ -48,6 +48,6 @@ def exploration(trail: Trail) -> Iterator[Proposal]:
 
 
 def _split_tasks(steps: Sequence[Observation]) -> Iterator[tuple[Observation, Sequence[Observation]]]:
-    prompts = [index for index, step in enumerate(steps) if step.seen is Seen.PROMPT and not step.subagent]
+    prompts = [index for index, step in enumerate(steps) if step.seen is ObservationKind.PROMPT and not step.subagent]
     for begin, end in pairwise([*prompts, len(steps)]):
         yield steps[begin], steps[begin + 1 : end]

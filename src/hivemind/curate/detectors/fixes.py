@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import PurePath
 
-from hivemind.curate.trail import CommandRun, Trail, make_source, split_sentences
+from hivemind.curate.trail import Trail, TrailRun, make_source, split_sentences
 from hivemind.model.memory import Kind
 from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
@@ -65,7 +65,7 @@ MOST_FILES, LONGEST = 3, 240
 
 def fixes(trail: Trail) -> Iterator[Proposal]:
     """Propose each failure that was fixed in the session, with what the agent said was wrong."""
-    failing_runs: dict[str, CommandRun] = {}
+    failing_runs: dict[str, TrailRun] = {}
     for run in trail.runs:
         if run.has_failed:
             # A later failure replaces an earlier one: only the edits after the last one can have fixed it.
@@ -74,7 +74,7 @@ def fixes(trail: Trail) -> Iterator[Proposal]:
             yield from _propose(trail, failing_runs.pop(run.command), run)
 
 
-def _propose(trail: Trail, failure: CommandRun, success: CommandRun) -> Iterator[Proposal]:
+def _propose(trail: Trail, failure: TrailRun, success: TrailRun) -> Iterator[Proposal]:
     edits = trail.list_edits(failure.index, success.index)
     files = trail.list_files(edits)
     error = _find_error(failure.step.output)
@@ -102,7 +102,7 @@ def _find_error(output: str) -> str:
     return next(chain(located_errors, exceptions), "")[:LONGEST]
 
 
-def _find_explanation(trail: Trail, failure: CommandRun, edits: list[Observation]) -> str:
+def _find_explanation(trail: Trail, failure: TrailRun, edits: list[Observation]) -> str:
     """Return what the agent said was wrong between failure and last edit, else in the only reply of that turn."""
     if not edits:
         return ""

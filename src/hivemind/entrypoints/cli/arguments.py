@@ -14,11 +14,11 @@ from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.manners import store_name, wants
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
-from hivemind.model.ids import short
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory
-from hivemind.model.metadata import Value, is_valid_value
+from hivemind.model.metadata import MetadataValue, is_valid_value
 from hivemind.model.scope import Scope
-from hivemind.model.text import decoded, first_line, neutral
+from hivemind.model.text import decode_text, first_line, neutralise
 
 COMPLETED_FROM = 200
 """How many memories a shell may offer; older ids are typed or copied."""
@@ -48,7 +48,7 @@ def metadata_option(name: str, meaning: str, variable: str = "metadata") -> Call
     )  # fmt: skip
 
 
-def metadata_pair(written: str) -> tuple[str, Value]:
+def metadata_pair(written: str) -> tuple[str, MetadataValue]:
     """A key and its value from ``language=Python``."""
     key, equals, value = written.partition("=")
     if not equals:
@@ -56,7 +56,7 @@ def metadata_pair(written: str) -> tuple[str, Value]:
     return key.strip(), _typed(value.strip())
 
 
-def _typed(written: str) -> Value:
+def _typed(written: str) -> MetadataValue:
     """True, false and numbers by their types; what is in quotes, or would be printed differently, is text."""
     if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"":
         return written[1:-1]
@@ -84,7 +84,7 @@ def memory_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     except HivemindError:
         return []  # completing is no place to tell of it
     fitting = [one for one in page if one.id.startswith(incomplete.lower())]
-    return [CompletionItem(short(one.id), help=neutral(first_line(one.text, 60))) for one in fitting]
+    return [CompletionItem(shorten_id(one.id), help=neutralise(first_line(one.text, 60))) for one in fitting]
 
 
 own_memory_argument = click.argument("memory", metavar="ID", shell_complete=memory_ids)
@@ -102,7 +102,7 @@ def text_or_standard_input(text: str | None, what: str = "the text") -> str:
         return text
     if sys.stdin.isatty():
         raise InvalidInput(f"{what} is missing; give it as an argument or pipe it in")
-    return decoded(sys.stdin.buffer.read(), what)
+    return decode_text(sys.stdin.buffer.read(), what)
 
 
 def limit_option(default: int | None, meaning: str) -> Callable[[Any], Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
-from hivemind.model.text import neutral
+from hivemind.model.text import neutralise
 
 EXIT_CODES: dict[type[HivemindError], int] = {
     InvalidInput: 2,
@@ -42,7 +42,7 @@ class Failed(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print it."""
-        click.echo(f"hivemind: {neutral(self.message)}", err=True)
+        click.echo(f"hivemind: {neutralise(self.message)}", err=True)
 
 
 class OneOf(click.Choice[str]):
@@ -163,9 +163,9 @@ def _message(error: HivemindError) -> str:
     """What an error says; an agent gets the texts that it lists in a fence."""
     # Whatever raised it has loaded the app already; what only prints help must not.
     from hivemind.app.callers import agent_calls
-    from hivemind.model.quoting import error_for_agent
+    from hivemind.model.quoting import format_error_for_agent
 
-    return error_for_agent(error) if agent_calls() else str(error)
+    return format_error_for_agent(error) if agent_calls() else str(error)
 
 
 def exit_code(error: HivemindError) -> int:
@@ -177,7 +177,7 @@ def _unforeseen(ctx: click.Context, error: Exception) -> str:
     from hivemind.app import crash_report
 
     if ctx.meta.get("debug"):
-        click.echo(neutral(crash_report.details(error)), err=True)
+        click.echo(neutralise(crash_report.details(error)), err=True)
     elif file := crash_report.kept(error):
         return f"something went wrong that nobody foresaw ({type(error).__name__}). The details are in {file}"
     return f"something went wrong that nobody foresaw ({type(error).__name__}: {error}). --debug shows the details"

@@ -17,17 +17,17 @@ import click
 
 from hivemind.app.callers import agent_calls
 from hivemind.entrypoints.cli.manners import wants
-from hivemind.model.ids import short
-from hivemind.model.life import Step
+from hivemind.model.ids import shorten_id
+from hivemind.model.life import HistoryStep
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.moments import day, minute
-from hivemind.model.plain import plain
-from hivemind.model.quoting import CONTINUED, NOTE, fenced, quoted
-from hivemind.model.quoting import field as label_field
-from hivemind.model.quoting import label as label_line
+from hivemind.model.moments import format_date, format_minute
+from hivemind.model.plain import to_plain
+from hivemind.model.quoting import CONTINUATION_PREFIX, MEMORY_NOTE, quote_text, wrap_in_fence
+from hivemind.model.quoting import format_field as label_field
+from hivemind.model.quoting import format_label as label_line
 from hivemind.model.recall import Hit, Recall
-from hivemind.model.scope import elsewhere as from_elsewhere
-from hivemind.model.text import escaped, neutral
+from hivemind.model.scope import label_other_repository as from_elsewhere
+from hivemind.model.text import escape_json, neutralise
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
@@ -90,7 +90,7 @@ def fenced_for_agent() -> Iterator[None]:
     with redirect_stdout(output):
         yield
     if text := output.getvalue().strip("\n"):
-        click.echo(fenced(NOTE, text))
+        click.echo(wrap_in_fence(MEMORY_NOTE, text))
 
 
 class Page(io.StringIO):
@@ -119,7 +119,7 @@ def paged() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print text in which nothing is obeyed by the terminal."""
-    click.echo(neutral(text))
+    click.echo(neutralise(text))
 
 
 def say_json(value: Any) -> None:
@@ -129,11 +129,11 @@ def say_json(value: Any) -> None:
 
 def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
     """A value as JSON in which nothing is obeyed or hidden on a terminal."""
-    return escaped(json.dumps(plain(value, terse=terse), ensure_ascii=False, indent=indent))
+    return escape_json(json.dumps(to_plain(value, terse=terse), ensure_ascii=False, indent=indent))
 
 
 def _one_line(text: str) -> str:
-    return neutral(text).replace("\n", " ")
+    return neutralise(text).replace("\n", " ")
 
 
 def many(count: int, noun: str) -> str:
@@ -145,18 +145,18 @@ def many(count: int, noun: str) -> str:
 def note(text: str) -> None:
     """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
     if not wants("quiet"):
-        click.echo(click.style(wrapped(neutral(text)), dim=True), err=not isinstance(sys.stdout, Page))
+        click.echo(click.style(wrapped(neutralise(text)), dim=True), err=not isinstance(sys.stdout, Page))
 
 
 def warn(text: str) -> None:
     """Print what a person should not miss, on standard error."""
-    click.echo(click.style(wrapped(neutral(text)), fg="yellow"), err=True)
+    click.echo(click.style(wrapped(neutralise(text)), fg="yellow"), err=True)
 
 
 def warn_of(text: str, memory: str, remedy: str) -> None:
     """Print a warning that quotes a memory, on standard error; an agent gets the quotation in a fence."""
     told = f"{text}\n{block(memory, '  ')}\n  {remedy}"
-    click.echo(fenced(NOTE, told) if agent_calls() else click.style(told, fg="yellow"), err=True)
+    click.echo(wrap_in_fence(MEMORY_NOTE, told) if agent_calls() else click.style(told, fg="yellow"), err=True)
 
 
 def indented(text: str) -> str:
@@ -166,7 +166,7 @@ def indented(text: str) -> str:
 
 def block(text: str, indent: str = "    ") -> str:
     """Text that others wrote: a bar before each of its lines, so that none can be taken for a line of ours."""
-    return wrapped(neutral(text), indent + CONTINUED, indent + CONTINUED)
+    return wrapped(neutralise(text), indent + CONTINUATION_PREFIX, indent + CONTINUATION_PREFIX)
 
 
 def wrapped(text: str, first: str = "", after: str = "") -> str:
@@ -205,9 +205,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def origin(memory: Memory, *, elsewhere: bool = False) -> str:
     """Where a memory stands, in one line."""
     standing = "" if memory.status is Status.ACTIVE else memory.status.value
-    parts = [memory.kind.value, memory.scope.value, memory.agent or memory.owner, day(memory.revised_at), standing]
+    parts = [
+        memory.kind.value,
+        memory.scope.value,
+        memory.agent or memory.owner,
+        format_date(memory.revised_at),
+        standing,
+    ]
     place = from_elsewhere(memory.repo) if elsewhere else ""
-    return label_line(short(memory.id), *parts, ", ".join(memory.tags), place)
+    return label_line(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
 
 
 def described(memory: Memory, *, elsewhere: bool = False) -> None:
@@ -224,18 +230,18 @@ def described(memory: Memory, *, elsewhere: bool = False) -> None:
         "confidence": f"{memory.confidence:g}" if memory.confidence < 1 else "",
         "owner": memory.owner,
         "tags": ", ".join(memory.tags),
-        "metadata": memory.metadata.in_words,
+        "metadata": memory.metadata.summary,
         "subject": memory.subject,
         "about": ", ".join(memory.about),
-        "recorded": minute(memory.recorded_at),
-        "revised": minute(memory.revised_at) if memory.version > 1 else "",
-        "true from": day(memory.valid_from),
-        "true until": day(memory.valid_to),
-        "expires": day(memory.expires_at),
-        "verify by": day(memory.verify_by),
-        "replaces": ", ".join(map(short, memory.supersedes)),
-        "replaced by": short(memory.superseded_by or ""),
-        "contradicts": ", ".join(map(short, memory.contradicts)),
+        "recorded": format_minute(memory.recorded_at),
+        "revised": format_minute(memory.revised_at) if memory.version > 1 else "",
+        "true from": format_date(memory.valid_from),
+        "true until": format_date(memory.valid_to),
+        "expires": format_date(memory.expires_at),
+        "verify by": format_date(memory.verify_by),
+        "replaces": ", ".join(map(shorten_id, memory.supersedes)),
+        "replaced by": shorten_id(memory.superseded_by or ""),
+        "contradicts": ", ".join(map(shorten_id, memory.contradicts)),
         "sources": "; ".join(map(_source, memory.sources)),
     }
     for name, value in rows.items():
@@ -266,12 +272,12 @@ def still_true(memory: str) -> str:
     return f"Still true? hivemind verify {memory}. Not any more? hivemind revise {memory} or hivemind retract {memory}."
 
 
-def life(steps: Sequence[Step]) -> None:
+def life(steps: Sequence[HistoryStep]) -> None:
     """A memory's life, a paragraph for each change."""
     text = ""
     for step in steps:
         event = step.event
-        click.echo(f"{minute(event.at)}  {label_field(event.actor)} ({event.channel})  {quoted(step.what)}")
+        click.echo(f"{format_minute(event.at)}  {label_field(event.actor)} ({event.channel})  {quote_text(step.what)}")
         if step.after.text != text:
             text = step.after.text
             click.echo(block(text))
@@ -285,7 +291,7 @@ def unified(before: str, after: str, old: str, new: str) -> None:
 def patch(lines: Iterable[str], indent: str = "") -> None:
     """The lines of a patch in their colours."""
     for line in lines:
-        click.echo(indent + click.style(neutral(line), fg=COLOURS.get(line[:1])))
+        click.echo(indent + click.style(neutralise(line), fg=COLOURS.get(line[:1])))
 
 
 @contextmanager
@@ -354,7 +360,7 @@ def answer(found: Recall, *, why: bool) -> None:
 
 
 def _hit(place: int, hit: Hit, *, why: bool) -> None:
-    click.echo(click.style(f"{place:>2}  ", bold=True) + block(hit.passage).lstrip().removeprefix(CONTINUED))
+    click.echo(click.style(f"{place:>2}  ", bold=True) + block(hit.passage).lstrip().removeprefix(CONTINUATION_PREFIX))
     click.echo("    " + click.style(origin(hit.memory), dim=True))
     _remarks(hit, why=why)
     click.echo()
@@ -362,7 +368,7 @@ def _hit(place: int, hit: Hit, *, why: bool) -> None:
 
 def _closest(place: int, hit: Hit, *, why: bool) -> None:
     """A hit that may not answer the question, in one line."""
-    click.echo(f"{place:>2}  " + click.style(short(hit.memory.id), dim=True) + f"  {_one_line(hit.passage)}")
+    click.echo(f"{place:>2}  " + click.style(shorten_id(hit.memory.id), dim=True) + f"  {_one_line(hit.passage)}")
     _remarks(hit, why=why)
 
 

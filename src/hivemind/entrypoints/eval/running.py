@@ -15,7 +15,7 @@ from typing import Any
 
 from hivemind.entrypoints.eval import ground, scripted
 from hivemind.entrypoints.eval.memory import EARLY, LATE, File, Nothing, Remembered, opened, tell
-from hivemind.entrypoints.eval.scripted import Desk
+from hivemind.entrypoints.eval.scripted import ScriptedDesk
 from hivemind.entrypoints.eval.tasks import COMMON, PLANTED, TASKS, Task
 from hivemind.model.recall import Receipt
 
@@ -110,7 +110,7 @@ def _run(task: Task, condition: str, agent: str, top: Path) -> Run:
     if has_memory:
         tell(home, root, other, (note for note in notes if note.late), LATE)
     memory = _memory(condition, task, root, home, agent)
-    desk = Desk(root=root, memory=memory)
+    desk = ScriptedDesk(root=root, memory=memory)
     begin = time.perf_counter()
     if agent:
         _work(agent, desk, task.prompt)
@@ -137,7 +137,7 @@ def _program(agent: str) -> str:
     return Path(shlex.split(agent)[0]).name if agent else ""
 
 
-def _work(agent: str, desk: Desk, prompt: str) -> None:
+def _work(agent: str, desk: ScriptedDesk, prompt: str) -> None:
     """Let a real agent do it: connected where we know how, else told in its prompt what our hooks would tell it."""
     words = shlex.split(agent)
     known = KNOWN_BY_COMMAND.get(_program(agent))
@@ -163,7 +163,7 @@ def _work(agent: str, desk: Desk, prompt: str) -> None:
         desk.written.append("")
 
 
-def _graded(task: Task, condition: str, desk: Desk, home: Path, seconds: float) -> Run:
+def _graded(task: Task, condition: str, desk: ScriptedDesk, home: Path, seconds: float) -> Run:
     check = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{task.check}"]
     graded = subprocess.run(check, cwd=desk.root, capture_output=True, text=True, check=False)
     shown = {one for text in desk.given for one in SHOWN_ID.findall(text)}
@@ -210,7 +210,7 @@ def _receipts(home: Path, root: Path) -> tuple[Receipt, ...]:
         return mind.history.receipts(limit=1000)
 
 
-def _is_gone(value: str, desk: Desk, home: Path) -> bool:
+def _is_gone(value: str, desk: ScriptedDesk, home: Path) -> bool:
     """Whether an erased value reached neither the agent nor its work, and lies in no file of the memory."""
     files = [path for top in (desk.root, home) for path in top.rglob("*") if path.is_file()]
     return not any(value in text for text in desk.given) and not any(

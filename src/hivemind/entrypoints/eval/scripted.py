@@ -52,7 +52,7 @@ class Note:
 
 
 @dataclass(slots=True, kw_only=True)
-class Desk:
+class ScriptedDesk:
     """The agent's tools; whatever comes back from them is counted."""
 
     root: Path
@@ -116,7 +116,7 @@ def notes_in(text: str) -> list[Note]:
     return [Note(text=found["text"] or found["line"], about=found["about"] or "") for found in ENTRY.finditer(text)]
 
 
-def work(desk: Desk, prompt: str) -> None:
+def work(desk: ScriptedDesk, prompt: str) -> None:
     """Do what the prompt asks for."""
     context = desk.memory.begin(prompt)
     desk.given += [prompt, context]
@@ -129,7 +129,7 @@ def work(desk: Desk, prompt: str) -> None:
         _add(desk, draft[1], draft[2], notes or desk.recall(prompt.partition("\n")[0]))
 
 
-def _mend(desk: Desk, command: str, notes: Sequence[Note]) -> None:
+def _mend(desk: ScriptedDesk, command: str, notes: Sequence[Note]) -> None:
     """Run, see where it fails, and change there what was changed before when this error came up."""
     _, said = desk.run(command)
     error = said.strip().splitlines()[-1].partition(":")[0]
@@ -144,7 +144,7 @@ def _mend(desk: Desk, command: str, notes: Sequence[Note]) -> None:
     desk.run(command)
 
 
-def _add(desk: Desk, path: str, draft: str, notes: Sequence[Note]) -> None:
+def _add(desk: ScriptedDesk, path: str, draft: str, notes: Sequence[Note]) -> None:
     """Add a draft to a file, the way things are done here as far as that is known."""
     swaps = [swap for swap in _swaps(desk, notes, path) if _pattern(swap[1]).search(draft)]
     if not swaps:
@@ -154,7 +154,7 @@ def _add(desk: Desk, path: str, draft: str, notes: Sequence[Note]) -> None:
     desk.write(path, _swapped(desk, f"{head.rstrip()}\n\n\n{draft.strip()}\n{guard}{tail}", swaps, path, only=draft))
 
 
-def _look_around(desk: Desk, path: str) -> None:
+def _look_around(desk: ScriptedDesk, path: str) -> None:
     """How it is done elsewhere: the way of the file itself, the README and its neighbours."""
     desk.read("README.md")
     near = dict.fromkeys(found for found, _ in desk.search(r"^def |raise |^[A-Z_]+ = ") if found != path)
@@ -162,7 +162,7 @@ def _look_around(desk: Desk, path: str) -> None:
         desk.read(other)
 
 
-def _enter(desk: Desk, key: str, value: str, beside: str, notes: Sequence[Note]) -> None:
+def _enter(desk: ScriptedDesk, key: str, value: str, beside: str, notes: Sequence[Note]) -> None:
     """Add a key to a table: where the notes say, unless they are in doubt; else to the one that most code uses."""
     known = notes if any(PLACE.search(note.text) for note in notes) else desk.recall(f"adding {key} beside {beside}")
     named = [(note, place) for note in _most_trusted(known) if (place := PLACE.search(note.text))]
@@ -173,7 +173,7 @@ def _enter(desk: Desk, key: str, value: str, beside: str, notes: Sequence[Note])
     desk.write(path, re.sub(rf"(^{name} = {{)", rf'\1"{key}": {value}, ', text, count=1, flags=re.MULTILINE))
 
 
-def _most_used(desk: Desk, beside: str) -> tuple[str, str]:
+def _most_used(desk: ScriptedDesk, beside: str) -> tuple[str, str]:
     """Of the tables that hold a key, the one whose file most others import."""
     tables: list[tuple[int, str, str]] = []
     for path in dict.fromkeys(path for path, _ in desk.search(f'"{beside}"')):
@@ -188,7 +188,7 @@ def _most_trusted(notes: Sequence[Note]) -> list[Note]:
     return sorted(notes, key=lambda note: note.trust)[::-1]
 
 
-def _swaps(desk: Desk, notes: Sequence[Note], path: str) -> list[tuple[str, str]]:
+def _swaps(desk: ScriptedDesk, notes: Sequence[Note], path: str) -> list[tuple[str, str]]:
     """What to write instead of what in a file, the better trusted note winning where two speak of the same."""
     chosen: dict[str, str] = {}
     for note in _most_trusted(notes):
@@ -199,7 +199,7 @@ def _swaps(desk: Desk, notes: Sequence[Note], path: str) -> list[tuple[str, str]
     return [(new, old) for old, new in chosen.items()]
 
 
-def _is_there(desk: Desk, code: str) -> bool:
+def _is_there(desk: ScriptedDesk, code: str) -> bool:
     """Whether the code knows a name that a doubtful note speaks of; what is no name cannot be looked up."""
     name = re.match(r"[A-Za-z_]+", code)
     return not name or bool(desk.search(rf"\b{name[0]}\b"))
@@ -219,7 +219,7 @@ def _swaps_in(patch: str) -> list[tuple[str, str]]:
     return []
 
 
-def _swapped(desk: Desk, text: str, swaps: Sequence[tuple[str, str]], path: str, *, only: str = "") -> str:
+def _swapped(desk: ScriptedDesk, text: str, swaps: Sequence[tuple[str, str]], path: str, *, only: str = "") -> str:
     """The text with everything swapped, in a part of it or all, and with the imports this newly needs."""
     part = only.strip() or text
     changed = part

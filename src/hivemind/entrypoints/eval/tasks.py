@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.model.memory import Kind
-from hivemind.model.plain import revived
+from hivemind.model.plain import from_plain
 from hivemind.model.scope import Scope
 
 PLANTED = ("absent", "superseded", "contradictory", "adjacent")
@@ -52,6 +52,6 @@ class Task:
 
 
 WRITTEN = tomllib.loads((Path(__file__).parent / "tasks.toml").read_text())
-COMMON = tuple(revived(Told, note) for note in WRITTEN["common"])
+COMMON = tuple(from_plain(Told, note) for note in WRITTEN["common"])
 """What memory knows besides, in every condition that has one."""
-TASKS = {name: revived(Task, {"name": name, **task}) for name, task in WRITTEN["tasks"].items()}
+TASKS = {name: from_plain(Task, {"name": name, **task}) for name, task in WRITTEN["tasks"].items()}

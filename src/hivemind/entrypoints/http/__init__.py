@@ -13,17 +13,27 @@ from hivemind import __version__
 from hivemind.app.hosting import Host
 from hivemind.entrypoints.guard import Guard
 from hivemind.entrypoints.http import mcp, pages, routes
-from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreBusy, TooOften, Unavailable, Unknown
-from hivemind.model.untrusted import LONGEST_MESSAGE
+from hivemind.errors import (
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    StoreBusy,
+    Unauthenticated,
+    Unavailable,
+)
+from hivemind.model.untrusted import MAX_MESSAGE_BYTES
 
 STATUS: dict[type[HivemindError], int] = {
-    Unknown: 401, TooOften: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreBusy: 503, Unavailable: 503,
+    Unauthenticated: 401, RateLimited: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreBusy: 503,
+    Unavailable: 503,
     HivemindError: 500,
 }  # fmt: skip
 
 TURNED_AWAY = {
     403: "requests from that site are refused",
-    413: f"a request has at most {LONGEST_MESSAGE:,} bytes",
+    413: f"a request has at most {MAX_MESSAGE_BYTES:,} bytes",
     421: "this hub does not go by that name; start it with --public-url to give it another",
 }
 
@@ -53,7 +63,7 @@ def application(host: Host, public_url: str) -> ASGIApp:
     app.mount("/", either)
     parts = urlsplit(public_url)
     return Guard(
-        app, {f"{parts.scheme}://{parts.netloc}"}, LONGEST_MESSAGE,
+        app, {f"{parts.scheme}://{parts.netloc}"}, MAX_MESSAGE_BYTES,
         lambda status: JSONResponse({"error": TURNED_AWAY[status]}, status),
     )  # fmt: skip
 

@@ -18,8 +18,8 @@ from hivemind.app.hosting import Host
 from hivemind.entrypoints.mcp import tools
 from hivemind.entrypoints.mcp.calls import CALLS
 from hivemind.errors import HivemindError
-from hivemind.model.quoting import error_for_agent
-from hivemind.model.team import Admitted
+from hivemind.model.quoting import format_error_for_agent
+from hivemind.model.team import AdmittedMember
 
 REPOSITORY = "hivemind-repository"
 """The header, or ``?repo=`` in the address, by which an agent says what it works on."""
@@ -32,7 +32,7 @@ ADDRESS: ContextVar[str] = ContextVar("ADDRESS", default="")
 class Shown(AccessToken):
     """A token that was shown, and whom it lets in."""
 
-    who: Admitted
+    who: AdmittedMember
 
 
 def application(host: Host, public_url: str) -> Starlette:
@@ -90,4 +90,4 @@ def _do(host: Host, request: Request, asked: types.CallToolRequestParams) -> tup
         with host.mind(request.user.access_token.who, repo) as mind:
             return CALLS[asked.name](mind, given), False
     except HivemindError as error:
-        return error_for_agent(error), True
+        return format_error_for_agent(error), True

@@ -16,9 +16,9 @@ from hivemind.app.hosting import Host, TeamMind
 from hivemind.entrypoints.viewer import Address, Door, Right, Visitor, build
 from hivemind.entrypoints.viewer.looks import refused
 from hivemind.entrypoints.viewer.visit import Form, Visit
-from hivemind.errors import InvalidInput, Unknown
-from hivemind.model.moments import written
-from hivemind.model.team import Member, Role
+from hivemind.errors import InvalidInput, Unauthenticated
+from hivemind.model.moments import format_timestamp
+from hivemind.model.team import Role, TeamMember
 
 REFUSALS = 30
 
@@ -41,7 +41,7 @@ def application(host: Host, public_url: str) -> ASGIApp:
             return None
         try:
             who = host.visiting(shown, _address(request), _what(request))
-        except Unknown:
+        except Unauthenticated:
             return None
         request.state.who, request.state.public_url = who, public_url
         return Visitor(name=who.member.person, key=shown, may=_rights(who.member), is_member=True)
@@ -89,7 +89,7 @@ def page(visit: Visit, made: str = "") -> Response:
         tokens=mind.tokens() if is_admin else (),
         refusals=mind.refusals(REFUSALS) if is_admin else (),
         roles=[*Role],
-        now=written(utc_now()),
+        now=format_timestamp(utc_now()),
         address=visit.request.state.public_url,
     )
 
@@ -139,7 +139,7 @@ def _what(request: Request) -> str:
     return f"{request.method} {request.url.path}"
 
 
-def _rights(member: Member) -> frozenset[Right]:
+def _rights(member: TeamMember) -> frozenset[Right]:
     """What a role may do in the pages; the store asks again at each write."""
     may = {Right.WRITE, Right.ERASE} if member.may_write else set()
     may |= {Right.REVIEW} if member.may_review else set()

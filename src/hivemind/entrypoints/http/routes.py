@@ -6,19 +6,19 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from hivemind.app.hosting import Host
-from hivemind.errors import Unknown
+from hivemind.errors import Unauthenticated
 from hivemind.model.memory import Kind, Status
-from hivemind.model.metadata import MOST_KEYS
-from hivemind.model.plain import plain
+from hivemind.model.metadata import MAX_METADATA_KEYS
+from hivemind.model.plain import to_plain
 from hivemind.model.recall import Detail
-from hivemind.model.team import Admitted, Role
-from hivemind.model.wire import packed, unpacked
+from hivemind.model.team import AdmittedMember, Role
+from hivemind.model.wire import pack_entry, unpack_entry
 
 Json = dict[str, Any]
 Text = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Id = Annotated[str, Field(min_length=4, max_length=64)]
-Metadata = Annotated[dict[Name, str | int | float | bool], Field(max_length=MOST_KEYS)]
+Metadata = Annotated[dict[Name, str | int | float | bool], Field(max_length=MAX_METADATA_KEYS)]
 Position = Annotated[int, Query(ge=0, lt=1 << 53)]
 Many = Annotated[int, Query(ge=1, le=200)]
 
@@ -108,19 +108,19 @@ def _host(request: Request) -> Host:
     return host
 
 
-def _who(request: Request) -> Admitted:
+def _who(request: Request) -> AdmittedMember:
     """Whoever holds the bearer token."""
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     address = request.client.host if request.client else ""
     if kind.lower() != "bearer":
-        raise Unknown("show your token as 'Authorization: Bearer …'")
+        raise Unauthenticated("show your token as 'Authorization: Bearer …'")
     who = _host(request).admit(secret.strip(), address, f"{request.method} {request.url.path}")
     request.state.who = who
     return who
 
 
 TheHost = Annotated[Host, Depends(_host)]
-Who = Annotated[Admitted, Depends(_who)]
+Who = Annotated[AdmittedMember, Depends(_who)]
 
 
 @router.post("/hello")
@@ -133,7 +133,7 @@ def hello(asked: Hello, host: TheHost, who: Who) -> Json:
 @router.post("/push")
 def push(asked: Pushing, host: TheHost, who: Who, later: BackgroundTasks) -> Json:
     """Take in what a device wrote."""
-    done = host.push(who, asked.device, [unpacked(entry) for entry in asked.entries])
+    done = host.push(who, asked.device, [unpack_entry(entry) for entry in asked.entries])
     later.add_task(host.catch_up, who)
     return _object(done)
 
@@ -142,7 +142,7 @@ def push(asked: Pushing, host: TheHost, who: Who, later: BackgroundTasks) -> Jso
 def pull(device: Name, host: TheHost, who: Who, after: Position = 0, limit: Many = 200) -> Json:
     """What comes after a position in the team's log; asking acknowledges everything before it."""
     page = host.pull(who, device, after, limit)
-    return {"after": page.after, "entries": [packed(one) for one in page.entries], "cursor": page.cursor,
+    return {"after": page.after, "entries": [pack_entry(one) for one in page.entries], "cursor": page.cursor,
             "end": page.end}  # fmt: skip
 
 
@@ -273,5 +273,5 @@ def rotate(token: Name, asked: Rotating, host: TheHost, who: Who) -> Json:
 
 
 def _object(value: Any) -> Json:
-    told: Json = plain(value)
+    told: Json = to_plain(value)
     return told

@@ -88,7 +88,7 @@ class Counter:
 
     def _do(self, name: str, given: Json, caller: Caller) -> str:
         calls = importlib.import_module("hivemind.entrypoints.mcp.calls")
-        self._desk = self._desk or calls.Desk(self._store)
+        self._desk = self._desk or calls.ClientSession(self._store)
         mind = self._desk.mind(caller.client, caller.meta)
         said: str = calls.CALLS[name](mind, given)
         return said
@@ -96,7 +96,7 @@ class Counter:
 
 def _problem(error: HivemindError) -> str:
     # Whatever raised it has loaded this already; listing the tools must not.
-    text: str = importlib.import_module("hivemind.model.quoting").error_for_agent(error)
+    text: str = importlib.import_module("hivemind.model.quoting").format_error_for_agent(error)
     return text
 
 

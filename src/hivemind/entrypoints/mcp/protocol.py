@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from hivemind.model.untrusted import LONGEST_MESSAGE, Line, TooMuch, Unreadable, bounded_lines, parse_json
+from hivemind.model.untrusted import MAX_MESSAGE_BYTES, LimitExceeded, Line, Unreadable, parse_json, read_lines
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -80,7 +80,7 @@ class Server:
 def serve(server: Server, requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer until the client hangs up."""
     try:
-        for line in bounded_lines(requests, LONGEST_MESSAGE):
+        for line in read_lines(requests, MAX_MESSAGE_BYTES):
             for reply in _replies(server, line):
                 replies.write(json.dumps(reply, separators=(",", ":")).encode("ascii") + b"\n")
             replies.flush()
@@ -93,11 +93,11 @@ def _replies(server: Server, line: Line) -> Iterator[Any]:
         return
     try:
         if line.is_cut:
-            raise TooMuch(f"a message has at most {LONGEST_MESSAGE:,} bytes; send less at once")
+            raise LimitExceeded(f"a message has at most {MAX_MESSAGE_BYTES:,} bytes; send less at once")
         message = parse_json(line.content)
     except Unreadable as error:
         # What is broken in itself may show an id at a place where it is none.
-        yield _failed(_id_of(line) if isinstance(error, TooMuch) else None, WireError(PARSE_ERROR, str(error)))
+        yield _failed(_id_of(line) if isinstance(error, LimitExceeded) else None, WireError(PARSE_ERROR, str(error)))
         return
     if isinstance(message, list):
         # Two of the versions let a client send several at once.

@@ -19,7 +19,7 @@ from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Door, Visitor, build
 from hivemind.entrypoints.viewer.looks import refused
 from hivemind.entrypoints.viewer.visit import Form, is_same
-from hivemind.errors import Unknown
+from hivemind.errors import Unauthenticated
 
 KNOWN_SECONDS = 30 * 86_400
 """How long a browser stays known."""
@@ -98,7 +98,9 @@ def door(
 
     def login(request: Request, form: Form) -> Response:
         if not links.use(form.get("code", "")):
-            raise Unknown("This link was used before, or is not from here. Run 'hivemind ui' again for a new one.")
+            raise Unauthenticated(
+                "This link was used before, or is not from here. Run 'hivemind ui' again for a new one."
+            )
         until = str(int(time.time()) + KNOWN_SECONDS)
         inside = RedirectResponse("/", 303)
         inside.set_cookie(

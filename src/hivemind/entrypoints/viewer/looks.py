@@ -13,12 +13,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, TooOften, Unavailable, Unknown
-from hivemind.model.ids import short
+from hivemind.errors import (
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    StoreError,
+    Unauthenticated,
+    Unavailable,
+)
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Status
-from hivemind.model.moments import day, minute, read
+from hivemind.model.moments import format_date, format_minute, parse_timestamp
 from hivemind.model.scope import Scope
-from hivemind.model.text import first_line, neutral
+from hivemind.model.text import first_line, neutralise
 
 LARGEST_WORD_DIFF = 8_000
 """Characters; longer texts are compared line by line."""
@@ -26,7 +35,8 @@ WIDTH, HEIGHT, GAP = 300, 64, 2
 """Of a chart."""
 WORDS, LINES = re.compile(r"\s+|\w+|[^\w\s]"), re.compile(r"[^\n]*\n|[^\n]+")
 STATUS: dict[type[HivemindError], int] = {
-    InvalidInput: 400, NotFound: 404, Unknown: 401, TooOften: 429, Refused: 403, StoreError: 503, Unavailable: 503,
+    InvalidInput: 400, NotFound: 404, Unauthenticated: 401, RateLimited: 429, Refused: 403, StoreError: 503,
+    Unavailable: 503,
     HivemindError: 500,
 }  # fmt: skip
 TITLES = {
@@ -56,18 +66,18 @@ def told(error: HivemindError) -> HTMLResponse:
 
 def _said(value: Any) -> Any:
     """Whatever a template prints: nothing hidden or obeyed in it, and never markup unless a template made it."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else neutral(value)
+    return value if isinstance(value, Markup) or not isinstance(value, str) else neutralise(value)
 
 
 def ago(stored: str, now: datetime | None = None) -> str:
     """A moment as people speak of it."""
     if not stored:
         return ""
-    seconds = ((now or datetime.now(UTC)) - read(stored)).total_seconds()
+    seconds = ((now or datetime.now(UTC)) - parse_timestamp(stored)).total_seconds()
     for size, name in ((86_400 * 45, ""), (86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {name} ago" if name else day(stored)
-    return "just now" if seconds > -60 else minute(stored)
+            return f"{int(seconds // size)} {name} ago" if name else format_date(stored)
+    return "just now" if seconds > -60 else format_minute(stored)
 
 
 def place(repo: str) -> str:
@@ -163,7 +173,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "ago": ago, "day": day, "minute": minute, "short": short, "place": place, "first_line": first_line,
+        "ago": ago, "day": format_date, "minute": format_minute, "short": shorten_id, "place": place,
+        "first_line": first_line,
         "patch": patch, "excerpt": excerpt,
     }  # fmt: skip
     environment.globals |= {

@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from hivemind.model.plain import as_json
+from hivemind.model.plain import to_json
 from hivemind.model.recall import Query
 from hivemind.store.visibility import bind_sight
 
-FITTING = (
+MATCHES_FILTERS = (
     "(:scope = '' OR m.scope = :scope)"
     " AND (:kinds = '[]' OR m.kind IN (SELECT value FROM json_each(:kinds)))"
     " AND (:tags = '[]' OR EXISTS ("
@@ -24,14 +24,16 @@ FITTING = (
 )
 """Matches the query's filters. A query about the past does not filter by today's status or expiry."""
 
-BELIEVED = "CASE WHEN :as_of = '' THEN p.until = '' ELSE p.since <= :as_of AND (p.until = '' OR p.until > :as_of) END"
+PASSAGE_IS_CURRENT = (
+    "CASE WHEN :as_of = '' THEN p.until = '' ELSE p.since <= :as_of AND (p.until = '' OR p.until > :as_of) END"
+)
 """Matches passages that are current, or were at the query's ``as_of``."""
 
 MAX_MATCHES, MIN_WORDS = 4_000, 2
 """If the words of a query match more passages than this together, the commonest are left out, but two always stay."""
 
 
-def bound(query: Query) -> dict[str, Any]:
+def bind_filters(query: Query) -> dict[str, Any]:
     """The values for the parameters of ``VISIBLE`` and ``FITTING``."""
     return {
         **bind_sight(query.sight),
@@ -45,11 +47,11 @@ def bound(query: Query) -> dict[str, Any]:
         "agent": query.agent,
         "since": query.since,
         "until": query.until,
-        "where": as_json(query.where),
+        "where": to_json(query.where),
     }
 
 
-def telling(words: Sequence[str], counts: Sequence[int]) -> list[str]:
+def pick_rare_words(words: Sequence[str], counts: Sequence[int]) -> list[str]:
     """The rarest words, as many as keep the search fast; common words cost most and change the ranking least."""
     matches = 0
     rare_words: list[str] = []

@@ -7,18 +7,18 @@ from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.model.events import EntriesRefused, Event
-from hivemind.model.ids import MemoryId, short
-from hivemind.model.life import Step, memory_from, steps
+from hivemind.model.ids import MemoryId, shorten_id
+from hivemind.model.life import HistoryStep, build_history, fold_memory
 from hivemind.model.memory import Memory
 from hivemind.model.metadata import NO_METADATA
-from hivemind.model.plain import as_json, revived
+from hivemind.model.plain import from_plain, to_json
 from hivemind.model.recall import Query
-from hivemind.model.scope import Sight
+from hivemind.model.scope import Visibility
 from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
-from hivemind.store.projections.filters import FITTING, bound
+from hivemind.store.projections.filters import MATCHES_FILTERS, bind_filters
 from hivemind.store.visibility import VISIBLE, bind_sight
 
 TABLES = ("memories",)
@@ -92,14 +92,14 @@ def apply(db: Database, event: Event) -> None:
 
 
 def _refold(db: Database, memory_id: str) -> None:
-    life = steps(log.about(db, memory_id))
+    life = build_history(log.read_events_about(db, memory_id))
     if life:
         _save(db, life)
     else:
         _remove(db, memory_id)
 
 
-def _save(db: Database, life: Sequence[Step]) -> None:
+def _save(db: Database, life: Sequence[HistoryStep]) -> None:
     memory = life[-1].after
     previous = next(iter(_select(db, "id = ?", memory.id)), None)
     key = _write_row(db, memory, is_new=previous is None)
@@ -137,7 +137,7 @@ def _refresh_neighbours(db: Database, *neighbours: Memory | None) -> None:
     for neighbour in filter(None, neighbours):
         before, after = _find_neighbours(db, neighbour)
         key = db.value("SELECT key FROM memories WHERE id = ?", neighbour.id)
-        life = steps(log.about(db, neighbour.id))
+        life = build_history(log.read_events_about(db, neighbour.id))
         # Empty if one rollback removes both: the log already has it, and the neighbour is removed in its own turn.
         if life:
             words.put(db, key, life, before.text if before else "", after.text if after else "")
@@ -147,7 +147,7 @@ def get(db: Database, memory_id: MemoryId) -> Memory:
     """The memory with that id."""
     memories = _select(db, "id = ?", memory_id)
     if not memories:
-        raise NotFound(f"there is no memory {short(memory_id)}")
+        raise NotFound(f"there is no memory {shorten_id(memory_id)}")
     return memories[0]
 
 
@@ -156,13 +156,13 @@ def get_all(db: Database, ids: Iterable[str]) -> list[Memory]:
     return _select(db, "id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
 
 
-def get_visible(db: Database, ids: Iterable[str], sight: Sight) -> list[Memory]:
+def get_visible(db: Database, ids: Iterable[str], sight: Visibility) -> list[Memory]:
     """Several memories by id; those that do not exist or are out of sight are left out."""
     values = {**bind_sight(sight), "ids": json.dumps(list(ids))}
     return _select(db, f"id IN (SELECT value FROM json_each(:ids)) AND {VISIBLE}", values)
 
 
-def standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, str]]:
+def find_standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, str]]:
     """Ids and texts of the memories that are active, disputed or proposed and are not traces.
 
     Comparing texts needs no other columns, so whole memories are not read.
@@ -175,19 +175,19 @@ def standing_texts(db: Database, keys: Iterable[int]) -> list[tuple[MemoryId, st
     return [(MemoryId(row[0]), row[1]) for row in rows]
 
 
-def of_subject(db: Database, subject: str, repo: str) -> list[Memory]:
+def find_by_subject(db: Database, subject: str, repo: str) -> list[Memory]:
     """Every memory with that subject in a repository or without one, oldest first."""
     condition = "subject = ? AND subject <> '' AND repo IN ('', ?) ORDER BY recorded_at, id"
     return _select(db, condition, subject, repo)
 
 
-def derived_from(db: Database, memory_id: str) -> list[Memory]:
+def find_derived(db: Database, memory_id: str) -> list[Memory]:
     """Memories that were derived from this one."""
     is_source = "EXISTS (SELECT 1 FROM json_each(m.derived_from) WHERE value = ?)"
     return _select(db, f"m.derived_from <> '[]' AND {is_source}", memory_id)
 
 
-def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memory]:
+def find_anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memory]:
     """Memories with code anchors that match the query's filters, newest first; with paths, only in these files."""
     return _select_fitting(
         db, query,
@@ -200,16 +200,16 @@ def anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list[Memo
 
 def has_anchors(db: Database, query: Query) -> bool:
     """Whether any memory that matches the query's filters has code anchors."""
-    sql = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {FITTING} LIMIT 1"
-    return db.value(sql, bound(query)) is not None
+    sql = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {MATCHES_FILTERS} LIMIT 1"
+    return db.value(sql, bind_filters(query)) is not None
 
 
-def as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
+def get_as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was at that time; None if it did not exist."""
-    return memory_from(event for event in log.about(db, memory_id) if event.at <= moment)
+    return fold_memory(event for event in log.read_events_about(db, memory_id) if event.at <= moment)
 
 
-def resolve(db: Database, prefix: str, sight: Sight) -> MemoryId:
+def resolve_id(db: Database, prefix: str, sight: Visibility) -> MemoryId:
     """The full id of the visible memory that a prefix stands for."""
     rows = db.execute(
         "SELECT m.id, m.text FROM memories m WHERE m.id >= :prefix AND m.id < :end"
@@ -226,31 +226,31 @@ def resolve(db: Database, prefix: str, sight: Sight) -> MemoryId:
     return MemoryId((exact or rows)[0][0])
 
 
-def listed(db: Database, query: Query, *, before: str = "") -> list[Memory]:
+def list_memories(db: Database, query: Query, *, before: str = "") -> list[Memory]:
     """Memories that match the query's filters, newest first; ``before`` is the last id of the previous page."""
     is_earlier = "(recorded_at, id) < (SELECT recorded_at, id FROM memories WHERE id = :before)"
     condition = f"(:before = '' OR {is_earlier}) ORDER BY {NEWEST_FIRST} LIMIT :limit"
     return _select_fitting(db, query, condition, before=before, limit=query.limit)
 
 
-def waiting(db: Database, query: Query) -> list[Memory]:
+def find_pending(db: Database, query: Query) -> list[Memory]:
     """Proposed and disputed memories, which need review, newest first."""
     condition = f"m.status IN ('proposed', 'disputed') ORDER BY {NEWEST_FIRST} LIMIT :limit"
     return _select_fitting(db, query, condition, limit=query.limit)
 
 
-def overdue(db: Database, query: Query) -> list[Memory]:
+def find_overdue(db: Database, query: Query) -> list[Memory]:
     """Memories whose ``verify_by`` has passed without a verification."""
     is_overdue = "m.verify_by <> '' AND m.verify_by <= :now AND m.last_verified_at < m.verify_by"
     return _select_fitting(db, query, f"{is_overdue} ORDER BY m.verify_by LIMIT :limit", limit=query.limit)
 
 
-def most_trusted(db: Database, query: Query) -> list[Memory]:
+def find_most_trusted(db: Database, query: Query) -> list[Memory]:
     """Memories that match the query's filters, by trust and then newest first."""
     return _select_fitting(db, query, f"TRUE ORDER BY trust DESC, {NEWEST_FIRST} LIMIT :limit", limit=query.limit)
 
 
-def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
+def find_linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     """Visible memories linked or anchored to one of these files or symbols, newest first."""
     return _select_fitting(
         db, query,
@@ -266,29 +266,29 @@ def linked(db: Database, query: Query, places: Sequence[str]) -> list[Memory]:
     )  # fmt: skip
 
 
-def of_files(db: Database, repo: str) -> list[Memory]:
+def find_from_files(db: Database, repo: str) -> list[Memory]:
     """Memories from the instruction files of a repository, including lines that were since removed."""
     return _select(db, "repo = ? AND channel = 'file'", repo)
 
 
-def each(db: Database, sight: Sight) -> Iterator[Memory]:
+def iterate_visible(db: Database, sight: Visibility) -> Iterator[Memory]:
     """Every visible memory, oldest first."""
     return map(_parse_memory, db.stream(f"{SELECT_WHERE} {VISIBLE} ORDER BY recorded_at, id", bind_sight(sight)))
 
 
-def counts(db: Database) -> list[Row]:
+def count_by_kind(db: Database) -> list[Row]:
     """Numbers of memories by scope, kind and status."""
     return db.execute("SELECT scope, kind, status, count(*) FROM memories GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
 
 
-def statuses(db: Database, sight: Sight) -> list[Row]:
+def count_by_status(db: Database, sight: Visibility) -> list[Row]:
     """Numbers of visible memories by status, most frequent first."""
     return db.execute(
         f"SELECT status, count(*) FROM memories m WHERE {VISIBLE} GROUP BY 1 ORDER BY 2 DESC, 1", bind_sight(sight)
     )
 
 
-def by_day(db: Database, sight: Sight, since: str) -> list[Row]:
+def count_by_day(db: Database, sight: Visibility, since: str) -> list[Row]:
     """Numbers of visible memories by day recorded and current status; an empty day stands for all days before."""
     return db.execute(
         "SELECT CASE WHEN m.recorded_at >= :since THEN substr(m.recorded_at, 1, 10) ELSE '' END, m.status, count(*)"
@@ -297,12 +297,12 @@ def by_day(db: Database, sight: Sight, since: str) -> list[Row]:
     )
 
 
-def by_repository(db: Database) -> list[Row]:
+def count_by_repository(db: Database) -> list[Row]:
     """Numbers of memories and the newest time recorded, by repository and status."""
     return db.execute("SELECT repo, status, count(*), max(recorded_at) FROM memories GROUP BY 1, 2 ORDER BY 1, 2")
 
 
-def of_session(db: Database, session_id: str) -> list[Memory]:
+def find_by_session(db: Database, session_id: str) -> list[Memory]:
     """The memories recorded in a session, in order."""
     return _select(db, "session_id = ? AND session_id <> '' ORDER BY recorded_at, id", session_id)
 
@@ -313,7 +313,7 @@ def _select(db: Database, condition: str, *values: Any) -> list[Memory]:
 
 def _select_fitting(db: Database, query: Query, condition: str, **values: Any) -> list[Memory]:
     """Visible memories that match the query's filters and one more condition."""
-    return _select(db, f"{VISIBLE} AND {FITTING} AND {condition}", bound(query) | values)
+    return _select(db, f"{VISIBLE} AND {MATCHES_FILTERS} AND {condition}", bind_filters(query) | values)
 
 
 def _write_row(db: Database, memory: Memory, *, is_new: bool) -> int:
@@ -331,8 +331,8 @@ def _column_values(memory: Memory) -> tuple[Any, ...]:
     computed_columns = {
         "bucket": memory.kind.bucket,
         "trust": int(memory.trust),
-        "sources": as_json(memory.sources, terse=True),
-        "rivals": as_json(memory.rivals),
+        "sources": to_json(memory.sources, terse=True),
+        "rivals": to_json(memory.rivals),
         "action": trace.action if trace else None,
         "reasoning": trace.reasoning if trace else None,
         "result": trace.result if trace else None,
@@ -340,7 +340,7 @@ def _column_values(memory: Memory) -> tuple[Any, ...]:
         "session_id": memory.session_id or "",
         "file_path": files[0].partition("::")[0] if files else "",
     }
-    json_columns = {name: as_json(getattr(memory, name)) for name in JSON_COLUMNS if name not in computed_columns}
+    json_columns = {name: to_json(getattr(memory, name)) for name in JSON_COLUMNS if name not in computed_columns}
     columns = json_columns | computed_columns
     return tuple(columns[name] if name in columns else getattr(memory, name) for name in NAMES)
 
@@ -349,4 +349,4 @@ def _parse_memory(row: Row) -> Memory:
     columns = dict(zip(NAMES, row, strict=True))
     if columns["action"]:
         columns["trace"] = {name: columns[name] for name in ("agent", "action", "reasoning", "result")}
-    return revived(Memory, columns | {name: json.loads(columns[name]) for name in JSON_COLUMNS})
+    return from_plain(Memory, columns | {name: json.loads(columns[name]) for name in JSON_COLUMNS})

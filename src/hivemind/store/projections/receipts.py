@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.plain import from_row
-from hivemind.model.recall import TO_VERIFY, Receipt, Spent
-from hivemind.model.scope import Sight
+from hivemind.model.recall import VERIFY_SUFFIX, Receipt, Spent
+from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row
 from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight
 
@@ -54,7 +54,7 @@ def apply(db: Database, event: Event) -> None:
             db.many("DELETE FROM receipts WHERE id = ?", [(entry_id,) for entry_id in fact.bodies])
 
 
-def of_memory(db: Database, memory_id: MemoryId, sight: Sight, limit: int = 20) -> list[Receipt]:
+def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility, limit: int = 20) -> list[Receipt]:
     """The newest receipts of a memory."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM receipts r WHERE r.memory_id = :memory AND {IN_SIGHT} ORDER BY at DESC LIMIT :limit",
@@ -63,7 +63,7 @@ def of_memory(db: Database, memory_id: MemoryId, sight: Sight, limit: int = 20) 
     return [from_row(Receipt, row) for row in rows]
 
 
-def questions(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, str]]:
+def find_queries(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, str]]:
     """The queries for which these memories were shown, with the ids of their log entries."""
     rows = db.execute(
         "SELECT DISTINCT id, query FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?))",
@@ -72,7 +72,7 @@ def questions(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId, st
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
-def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) -> list[Receipt]:
+def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM receipts r WHERE (:session = '' OR r.session_id = :session) AND {IN_SIGHT}"
@@ -82,7 +82,7 @@ def of_session(db: Database, session_id: str, sight: Sight, limit: int = 200) ->
     return [from_row(Receipt, row) for row in rows]
 
 
-def spent(db: Database, limit: int = 200) -> list[Spent]:
+def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
     """What each session was shown and how many tokens that cost, newest session first."""
     rows = db.execute(
         # Briefs have no query; "unasked" marks what was shown without a request for it.
@@ -103,11 +103,11 @@ def spent(db: Database, limit: int = 200) -> list[Spent]:
     return [from_row(Spent, row) for row in rows]
 
 
-def by_day(db: Database, since: str) -> list[Row]:
+def count_by_day(db: Database, since: str) -> list[Row]:
     """Per day: recalls, recalls with something to verify, briefs, and tokens of briefs."""
     return db.execute(
         "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN why NOT LIKE 'unasked%' THEN id END),"
         " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
         " sum(CASE WHEN query = '' THEN tokens ELSE 0 END) FROM receipts WHERE at >= :since GROUP BY 1 ORDER BY 1",
-        {"since": since, "to_verify": f"%{TO_VERIFY}%"},
+        {"since": since, "to_verify": f"%{VERIFY_SUFFIX}%"},
     )

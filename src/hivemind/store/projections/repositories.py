@@ -34,24 +34,24 @@ def is_known(db: Database, repository: Repository) -> bool:
     return db.value(sql, repository.id, repository.root, repository.tree) is not None
 
 
-def names_at(db: Database, root: str) -> list[str]:
+def find_names_at(db: Database, root: str) -> list[str]:
     """Every repository name that was recorded at a path."""
     return [row[0] for row in db.execute("SELECT DISTINCT repo FROM repositories WHERE root = ? ORDER BY repo", root)]
 
 
-def names_of_tree(db: Database, tree: str) -> list[str]:
+def find_names_of_tree(db: Database, tree: str) -> list[str]:
     """Every repository name that one working tree had, at any path."""
     sql = "SELECT DISTINCT repo FROM repositories WHERE tree = ? AND tree <> '' ORDER BY repo"
     return [row[0] for row in db.execute(sql, tree)]
 
 
-def shared_a_path(db: Database, repo: str, other: str) -> bool:
+def have_shared_path(db: Database, repo: str, other: str) -> bool:
     """Whether both names were recorded at the same path."""
     sql = "SELECT 1 FROM repositories a JOIN repositories b ON a.root = b.root WHERE a.repo = ? AND b.repo = ? LIMIT 1"
     return db.value(sql, repo, other) is not None
 
 
-def roots_of(db: Database, names: Iterable[str]) -> list[str]:
+def find_roots(db: Database, names: Iterable[str]) -> list[str]:
     """The paths at which working trees of a repository were recorded, under any of its names."""
     sql = "SELECT DISTINCT root FROM repositories WHERE repo IN (SELECT value FROM json_each(?)) ORDER BY root"
     return [row[0] for row in db.execute(sql, json.dumps(list(names)))]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId
-from hivemind.model.plain import from_row, revived
-from hivemind.model.scope import Sight
+from hivemind.model.plain import from_plain, from_row
+from hivemind.model.scope import Visibility
 from hivemind.model.session import Observation, Session
 from hivemind.model.text import first_line
 from hivemind.store import log
@@ -63,7 +63,7 @@ IS_SOURCE = (
 """Matches observations that a memory has as a source."""
 
 
-class Droppable(NamedTuple):
+class DroppableObservation(NamedTuple):
     """An observation that may be deleted, and the bytes that frees."""
 
     id: EventId
@@ -116,11 +116,11 @@ def _remove(db: Database, ids: Iterable[str]) -> None:
     for (session,) in db.execute(sql, ids_json):
         db.execute("DELETE FROM observations WHERE session_id = ?", session)
         db.execute("DELETE FROM sessions WHERE id = ?", session)
-        for event in log.about(db, session):
+        for event in log.read_events_about(db, session):
             apply(db, event)
 
 
-def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
+def list_sessions(db: Database, sight: Visibility, *, limit: int, agent: str = "", before: str = "") -> list[Session]:
     """Visible sessions, most recently active first; ``before`` is the last id of the previous page."""
     rows = db.execute(
         f"{SELECT_SESSIONS} WHERE {SESSION_VISIBLE} AND (:agent = '' OR s.agent = :agent)"
@@ -131,7 +131,7 @@ def listed(db: Database, sight: Sight, *, limit: int, agent: str = "", before: s
     return [from_row(Session, row) for row in rows]
 
 
-def get(db: Database, prefix: str, sight: Sight) -> Session:
+def get(db: Database, prefix: str, sight: Visibility) -> Session:
     """The visible session with that id or prefix of an id."""
     rows = db.execute(
         # Both conditions, because length() stops at a zero byte, and older versions stored ids that have one.
@@ -148,7 +148,7 @@ def get(db: Database, prefix: str, sight: Sight) -> Session:
     return exact[0]
 
 
-def heard_of_since(db: Database, moment: str) -> set[str]:
+def find_active_since(db: Database, moment: str) -> set[str]:
     """Ids of the sessions that were active after a time and have not ended since."""
     rows = db.execute(
         "SELECT s.id FROM sessions s WHERE s.last_seen_at > ? AND NOT EXISTS (SELECT 1 FROM observations o"
@@ -158,19 +158,19 @@ def heard_of_since(db: Database, moment: str) -> set[str]:
     return {row[0] for row in rows}
 
 
-def trace(db: Database, session: Session) -> list[Observation]:
+def read_observations(db: Database, session: Session) -> list[Observation]:
     """The observations of a session, in order."""
     rows = db.execute(f"{SELECT_OBSERVATIONS} WHERE o.session_id = ? ORDER BY o.at, position", session.id)
     return [_parse_observation(session, row) for row in rows]
 
 
-def edited(db: Database, session_id: str) -> list[str]:
+def find_edited_files(db: Database, session_id: str) -> list[str]:
     """The files that a session has edited so far."""
     sql = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"
     return [row[0] for row in db.execute(sql, session_id)]
 
 
-def touched(db: Database, ids: Iterable[str]) -> list[tuple[str, str, bool]]:
+def find_touched_files(db: Database, ids: Iterable[str]) -> list[tuple[str, str, bool]]:
     """The files that sessions read or edited, in order: session, path as the agent wrote it, whether it was edited."""
     rows = db.execute(
         "SELECT o.session_id, o.file, max(CASE WHEN o.edited THEN 1 ELSE 0 END) FROM observations o"
@@ -181,25 +181,25 @@ def touched(db: Database, ids: Iterable[str]) -> list[tuple[str, str, bool]]:
     return [(row[0], row[1], bool(row[2])) for row in rows]
 
 
-def observation(db: Database, event: str) -> Observation | None:
+def get_observation(db: Database, event: str) -> Observation | None:
     """An observation by the id of its event; None if it was deleted."""
     row = db.one(f"{SELECT_OBSERVATIONS} WHERE o.id = ?", event)
     session = db.one(f"{SELECT_SESSIONS} WHERE s.id = ?", row[-1]) if row else None
     return _parse_observation(from_row(Session, session), row) if row and session else None
 
 
-def droppable(db: Database) -> list[Droppable]:
+def find_droppable(db: Database) -> list[DroppableObservation]:
     """Observations that no memory has as a source, oldest first."""
     rows = db.execute(f"SELECT o.id, o.at, o.size FROM observations o WHERE NOT {IS_SOURCE} ORDER BY o.at, o.id")
-    return [Droppable(EventId(row[0]), row[1], row[2]) for row in rows]
+    return [DroppableObservation(EventId(row[0]), row[1], row[2]) for row in rows]
 
 
-def weight(db: Database) -> int:
+def total_bytes(db: Database) -> int:
     """The bytes that all observations take."""
     return int(db.value("SELECT coalesce(sum(size), 0) FROM observations"))
 
 
-def without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
+def find_without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
     """Which of these observations are commands without a known exit code."""
     rows = db.execute(
         "SELECT id FROM observations WHERE id IN (SELECT value FROM json_each(?))"
@@ -213,10 +213,10 @@ def _parse_observation(session: Session, row: Row) -> Observation:
     identifier, at, exit_code, has_failed, content, _ = row
     content_fields = json.loads(unpack_content(content)) | {"exit_code": exit_code, "failed": bool(has_failed)}
     session_fields = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
-    return revived(Observation, content_fields | session_fields | {"source_id": identifier, "at": at})
+    return from_plain(Observation, content_fields | session_fields | {"source_id": identifier, "at": at})
 
 
-def last_compacted(db: Database, session_id: str) -> str:
+def find_last_compaction(db: Database, session_id: str) -> str:
     """When the context of a session was last compacted or cleared; empty if never."""
     moment = db.value(
         "SELECT max(at) FROM observations WHERE session_id = ?"
@@ -226,7 +226,7 @@ def last_compacted(db: Database, session_id: str) -> str:
     return str(moment or "")
 
 
-def last_seen(db: Database) -> dict[str, str]:
+def find_last_activity(db: Database) -> dict[str, str]:
     """When each agent was last active."""
     return {row[0]: row[1] for row in db.execute("SELECT agent, max(last_seen_at) FROM sessions GROUP BY agent")}
 

@@ -17,8 +17,8 @@ from hivemind.model.events import (
     MemoryRolledBack,
     RollbackUndone,
 )
-from hivemind.model.imprint import Watch
-from hivemind.model.life import rolled_back
+from hivemind.model.imprint import ErasedTextFilter
+from hivemind.model.life import find_rolled_back
 from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.database import Database
@@ -59,7 +59,7 @@ def apply(db: Database, event: Event) -> None:
             return
 
 
-def refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, besides: str = "") -> str | None:
+def find_refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, besides: str = "") -> str | None:
     """The reason why one of these digests is refused, or None.
 
     A value without a repository would apply in each of them, so it is refused if any repository refuses it. Tombstones
@@ -77,7 +77,7 @@ def refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, 
     return row[0] if row else None
 
 
-def watch(db: Database, keys: Mapping[Scope, bytes]) -> Watch:
+def load_watch(db: Database, keys: Mapping[Scope, bytes]) -> ErasedTextFilter:
     """A matcher that finds texts erased in these scopes inside other texts; each scope has its key."""
     imprints_by_key: dict[bytes, list[str]] = {}
     for scope, imprint in db.execute("SELECT scope, imprint FROM erased_texts ORDER BY memory_id, place"):
@@ -87,9 +87,9 @@ def watch(db: Database, keys: Mapping[Scope, bytes]) -> Watch:
 
 
 @lru_cache(maxsize=8)
-def _make_watch(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> Watch:
+def _make_watch(imprints_by_key: tuple[tuple[bytes, tuple[str, ...]], ...]) -> ErasedTextFilter:
     """Cached, because an import asks for every line."""
-    return Watch(dict(imprints_by_key))
+    return ErasedTextFilter(dict(imprints_by_key))
 
 
 def _rebuild(db: Database, memory_id: str) -> None:
@@ -99,8 +99,8 @@ def _rebuild(db: Database, memory_id: str) -> None:
     reversible_rows: list[tuple[str, str, str, str]] = []
     erased_rows: list[tuple[str, str, str, str]] = []
     texts: list[tuple[str, str]] = []
-    events = log.about(db, memory_id)
-    rolled_back_ids = rolled_back(events)
+    events = log.read_events_about(db, memory_id)
+    rolled_back_ids = find_rolled_back(events)
     for event in (event for event in events if event.id not in rolled_back_ids):
         match event.fact:
             case MemoryErased() as fact:

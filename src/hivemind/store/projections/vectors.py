@@ -7,7 +7,7 @@ import zlib
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
-from hivemind.store.projections.filters import BELIEVED, FITTING, bound
+from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters
 from hivemind.store.visibility import VISIBLE
 
 TABLES = ("vectors", "vector_blocks", "vectors_wanted")
@@ -36,7 +36,7 @@ KEY_BYTES = 8
 SELECT_VISIBLE = (
     "SELECT v.passage, v.scale, v.numbers"
     " FROM vectors v JOIN passages p ON p.key = v.passage JOIN memories m ON m.key = p.memory"
-    f" WHERE v.model = :model AND {VISIBLE} AND {FITTING} AND {BELIEVED}"
+    f" WHERE v.model = :model AND {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
 )
 
 
@@ -45,20 +45,20 @@ def mark_missing(db: Database, passage: int) -> None:
     db.execute("INSERT INTO vectors_wanted VALUES (?)", passage)
 
 
-def no_longer_want(db: Database, passage: int) -> None:
+def unmark_missing(db: Database, passage: int) -> None:
     """Record that a passage has its vector or was deleted."""
     db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
 
 
-def want_all(db: Database) -> None:
+def mark_all_missing(db: Database) -> None:
     """Delete every vector, so that another model can make them."""
     with db.transaction():
-        db.index.forget_vectors()
+        db.index.delete_vectors()
         # Without WHERE, SQLite would read ON CONFLICT as the condition of a join.
         db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
 
 
-def wanted(db: Database, limit: int) -> list[tuple[int, str]]:
+def find_missing(db: Database, limit: int) -> list[tuple[int, str]]:
     """Passages that have no vector yet, newest first, with their texts."""
     rows = db.execute(
         # An outer join fixes the join order; otherwise SQLite reads all words to find that no vector is missing.
@@ -74,23 +74,23 @@ def checksum(scale: float, numbers: bytes) -> int:
     return zlib.crc32(struct.pack("<d", scale) + numbers)
 
 
-def seen(db: Database, query: Query, model: str, candidates: list[int]) -> list[Vector]:
+def find_visible(db: Database, query: Query, model: str, candidates: list[int]) -> list[Vector]:
     """The vectors of those candidate passages that are visible and match the query's filters."""
     rows = db.execute(
         f"{SELECT_VISIBLE} AND v.passage IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(:likely))",
-        bound(query) | {"model": model, "likely": json.dumps(candidates)},
+        bind_filters(query) | {"model": model, "likely": json.dumps(candidates)},
     )
     return [Vector(*row) for row in rows]
 
 
-def fitting(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
+def find_matching(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
     """The vectors of all passages that are visible and match the query's filters; empty if they exceed the limit."""
     # One more than the limit shows that there are more.
-    rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bound(query) | {"model": model, "limit": limit + 1})
+    rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bind_filters(query) | {"model": model, "limit": limit + 1})
     return [Vector(*row) for row in rows] if len(rows) <= limit else []
 
 
-def of_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
+def find_by_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:
     """The vectors of these passages."""
     rows = db.execute(
         "SELECT passage, scale, numbers FROM vectors"
@@ -106,18 +106,18 @@ def count(db: Database) -> tuple[int, int]:
     return (row[0], row[1]) if row else (0, 0)
 
 
-def waiting(db: Database) -> int:
+def count_missing(db: Database) -> int:
     """The number of passages without a vector."""
     return int(db.value("SELECT count(*) FROM vectors_wanted"))
 
 
-def model(db: Database) -> str | None:
+def read_model(db: Database) -> str | None:
     """The model that made the vectors, if there are any."""
     row = db.one("SELECT model FROM vectors LIMIT 1")
     return row[0] if row else None
 
 
-def place(scope: str, repo: str) -> int:
+def hash_place(scope: str, repo: str) -> int:
     """A number for scope and repository, by which blocks are filtered without reading rows."""
     digest = hashlib.blake2b(f"{scope}\0{repo}".encode(), digest_size=KEY_BYTES).digest()
     return int.from_bytes(digest, "little", signed=True)

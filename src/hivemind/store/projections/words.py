@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hivemind.model.life import Step
-from hivemind.model.moments import in_words
-from hivemind.model.words import code_words, passages
-from hivemind.store.database import Database, Found
+from hivemind.model.life import HistoryStep
+from hivemind.model.moments import spell_out_date
+from hivemind.model.words import split_identifiers, split_passages
+from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
 
 TABLES = ("word_counts", "words", "passages")
@@ -28,7 +28,7 @@ CREATE VIRTUAL TABLE word_counts USING fts5vocab (words, row);
 """
 """With secure-delete, FTS5 removes the words of a deleted text at once instead of only marking them as deleted."""
 
-FOUND = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
+PASSAGE_COLUMNS = "p.key, m.id, m.kind, m.trust, m.repo, m.revised_at, w.text, w.context"
 
 NEIGHBOUR_CHARACTERS = 300
 """Characters of each neighbour that are indexed with a passage; whole neighbours would outweigh long texts."""
@@ -47,18 +47,18 @@ class Passage:
     """The texts just before and after it."""
 
 
-def read(db: Database, keys: Iterable[int]) -> list[Found]:
+def get_passages(db: Database, keys: Iterable[int]) -> list[PassageHit]:
     """Passages by key, with a score of 0."""
     rows = db.execute(
-        f"SELECT {FOUND} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
+        f"SELECT {PASSAGE_COLUMNS} FROM passages p JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key"
         # In Postgres json_each returns text, and keys are numbers.
         " WHERE p.key IN (SELECT DISTINCT CAST(value AS BIGINT) FROM json_each(?))",
         json.dumps(list(keys)),
     )
-    return [Found(*(*row, 0.0)) for row in rows]
+    return [PassageHit(*(*row, 0.0)) for row in rows]
 
 
-def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str) -> None:
+def put(db: Database, memory: int, life: Sequence[HistoryStep], before: str, after: str) -> None:
     """Update the indexed passages of a memory to match its history, changing only what differs.
 
     ``before`` and ``after`` are the texts of its neighbours in its session.
@@ -71,7 +71,7 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
             _drop(db, key)
             continue
         if (piece.context, piece.around) != (old.context, old.around):
-            db.index.surround(key, piece.context, piece.around)
+            db.index.set_context(key, piece.context, piece.around)
         if piece.until != old.until:
             db.execute("UPDATE passages SET until = ? WHERE key = ?", piece.until, key)
         del new_passages[old.since, old.ordinal]
@@ -80,7 +80,9 @@ def put(db: Database, memory: int, life: Sequence[Step], before: str, after: str
             "INSERT INTO passages (memory, ordinal, since, until) VALUES (?, ?, ?, ?) RETURNING key",
             memory, piece.ordinal, piece.since, piece.until,
         )  # fmt: skip
-        db.index.put(key, text=piece.text, parts=code_words(piece.text), context=piece.context, around=piece.around)
+        db.index.put(
+            key, text=piece.text, parts=split_identifiers(piece.text), context=piece.context, around=piece.around
+        )
         vectors.mark_missing(db, key)
 
 
@@ -91,7 +93,7 @@ def remove(db: Database, memory: int) -> None:
 
 
 def _drop(db: Database, key: int) -> None:
-    vectors.no_longer_want(db, key)
+    vectors.unmark_missing(db, key)
     db.index.remove(key)
     db.execute("DELETE FROM passages WHERE key = ?", key)
 
@@ -105,7 +107,7 @@ def _read_passages(db: Database, memory: int) -> list[tuple[int, Passage]]:
     return [(row[0], Passage(*row[1:])) for row in rows]
 
 
-def _cut_passages(life: Sequence[Step], before: str, after: str) -> list[Passage]:
+def _cut_passages(life: Sequence[HistoryStep], before: str, after: str) -> list[Passage]:
     """The passages of every version; each is current from the step that brought its text to the one that changed it."""
     changes = [
         step
@@ -115,7 +117,7 @@ def _cut_passages(life: Sequence[Step], before: str, after: str) -> list[Passage
     ends = [step.event.at for step in changes[1:]] + [""]
     pieces: list[Passage] = []
     for step, until in zip(changes, ends, strict=True):
-        texts = passages(step.after.text)
+        texts = split_passages(step.after.text)
         around = [before, *texts, after]
         context = _context(step if until else life[-1])
         pieces += [
@@ -130,8 +132,8 @@ def _join_neighbours(before: str, after: str) -> str:
     return f"{before[-NEIGHBOUR_CHARACTERS:]}\n{after[:NEIGHBOUR_CHARACTERS]}".strip()
 
 
-def _context(step: Step) -> str:
+def _context(step: HistoryStep) -> str:
     """Searchable words beside the text: kind, tags, subject, linked code and date."""
     memory = step.after
-    links = (*memory.links, *map(code_words, memory.links))
-    return " ".join((memory.kind, *memory.tags, memory.subject, *links, in_words(memory.valid_from))).strip()
+    links = (*memory.links, *map(split_identifiers, memory.links))
+    return " ".join((memory.kind, *memory.tags, memory.subject, *links, spell_out_date(memory.valid_from))).strip()

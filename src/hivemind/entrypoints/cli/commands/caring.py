@@ -31,10 +31,10 @@ from hivemind.entrypoints.cli.output import (
     tell_rows,
     warn,
 )
-from hivemind.model.moments import minute
+from hivemind.model.moments import format_minute
 from hivemind.model.reports import ModelState
-from hivemind.model.text import neutral
-from hivemind.model.untrusted import text_lines
+from hivemind.model.text import neutralise
+from hivemind.model.untrusted import read_text_lines
 from hivemind.settings import Setting
 
 LINES_NAMED = 10
@@ -78,7 +78,7 @@ def list_() -> None:
 def _listed(found: Sequence[Setting]) -> None:
     for one in found:
         origin = "" if one.origin == "default" else f"  (from the {one.origin})"
-        said = neutral(f"{one.name} = {json.dumps(one.value, ensure_ascii=False)}")
+        said = neutralise(f"{one.name} = {json.dumps(one.value, ensure_ascii=False)}")
         click.echo(click.style(said, bold=True) + origin)
         say(indented(one.meaning.replace("``", "'")))
 
@@ -178,7 +178,7 @@ def quarantine_list() -> None:
     """Every item: when it was set aside, where it came from, and why it could not be read."""
     found = quarantine.items()
     listed = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in found]
-    rows = [[item.id, minute(item.at), item.door, item.where, item.reason] for item in found]
+    rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in found]
     tell_rows(
         listed, ["id", "since", "from", "where", "why"], rows,
         nothing="Empty: everything that came in could be read.", after="Look at one: hivemind quarantine show ID",
@@ -194,12 +194,12 @@ def quarantine_show(id: str) -> None:
     hivemind quarantine show 3f9a
     """
     item = quarantine.show(id)
-    tell(replace(item, content=neutral(item.content)), lambda: _item(item))
+    tell(replace(item, content=neutralise(item.content)), lambda: _item(item))
 
 
 def _item(item: quarantine.Item) -> None:
     label("id", item.id)
-    label("since", minute(item.at))
+    label("since", format_minute(item.at))
     label("from", f"{item.door}: {item.where}")
     label("why", item.reason)
     heading("What it says" + (", the beginning" if item.is_cut else ""))
@@ -387,7 +387,7 @@ def import_(file: BinaryIO, approve: bool) -> None:
     hivemind import --approve < memories.jsonl
     """
     with open_mind() as mind, progress("Importing"):
-        done = mind.files.import_lines(text_lines(file), approve=approve, name=getattr(file, "name", ""))
+        done = mind.files.import_lines(read_text_lines(file), approve=approve, name=getattr(file, "name", ""))
     tell(done, f"Imported {many(done.new, 'memory')}; {done.known:,} known already.")
     for line in done.unreadable[:LINES_NAMED]:
         warn(line)

@@ -20,8 +20,8 @@ from hivemind.entrypoints.cli.output import (
     tell,
     tell_rows,
 )
-from hivemind.model.ids import short
-from hivemind.model.reports import Relevant
+from hivemind.model.ids import shorten_id
+from hivemind.model.reports import RelatedContext
 from hivemind.model.text import first_line
 
 chapter = click.Group()
@@ -59,7 +59,7 @@ def stale(since: str) -> None:
     with open_mind() as mind, progress("Looking at the code"):
         doubts = mind.code.stale(since=since)
     rows = [
-        [short(doubt.memory.id), one.anchor.label, one.text, first_line(doubt.memory.text, 60)]
+        [shorten_id(doubt.memory.id), one.anchor.label, one.text, first_line(doubt.memory.text, 60)]
         for doubt in doubts
         for one in doubt.became
     ]
@@ -86,13 +86,13 @@ def related(target: str, limit: int, why: bool) -> None:
     tell(found, lambda: _related(found, why=why), is_fenced=True)
 
 
-def _related(found: Relevant, *, why: bool) -> None:
+def _related(found: RelatedContext, *, why: bool) -> None:
     answer(found.recall, why=why)
     with fenced_for_agent():
         _callers(found)
 
 
-def _callers(found: Relevant) -> None:
+def _callers(found: RelatedContext) -> None:
     callers = found.callers
     if callers and (callers.symbols or callers.unresolved):
         heading("Callers")

@@ -44,11 +44,11 @@ from hivemind.entrypoints.cli.output import (
     unified,
     warn,
 )
-from hivemind.model.moments import minute, read
-from hivemind.model.quoting import field
-from hivemind.model.reports import Backfilled
-from hivemind.model.scope import elsewhere
-from hivemind.model.session import Observation, Seen, Session, SessionState
+from hivemind.model.moments import format_minute, parse_timestamp
+from hivemind.model.quoting import format_field
+from hivemind.model.reports import BackfillReport
+from hivemind.model.scope import label_other_repository
+from hivemind.model.session import Observation, ObservationKind, Session, SessionState
 from hivemind.model.text import first_line
 
 chapter = click.Group()
@@ -210,7 +210,7 @@ def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: b
         note(f"Undo: hivemind rollback --batch {done.batch}")
 
 
-def _taken_in(done: Backfilled, *, dry_run: bool) -> str:
+def _taken_in(done: BackfillReport, *, dry_run: bool) -> str:
     if not (done.commits or done.transcripts):
         return "There is nothing to take in: no commit, and no transcript of an agent."
     would = "Would take in" if dry_run else "Took in"
@@ -251,9 +251,9 @@ def sessions(agent: str, limit: int, everywhere: bool) -> None:
     """
     with open_mind() as mind:
         found = mind.sessions.list(limit=limit, agent=agent, everywhere=everywhere)
-        places = [elsewhere(one.repo) if mind.checkout.is_elsewhere(one.repo) else "" for one in found]
+        places = [label_other_repository(one.repo) if mind.checkout.is_elsewhere(one.repo) else "" for one in found]
     rows = [
-        [one.id, one.agent, minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70), place]
+        [one.id, one.agent, format_minute(one.last_seen_at), f"{one.observations:,}", first_line(one.task, 70), place]
         for one, place in zip(found, places, strict=True)
     ]
     nothing = "No session was seen here yet. 'hivemind backfill' takes in the past."
@@ -276,15 +276,15 @@ def show_session(session: str, everywhere: bool) -> None:
 
 
 def _title(session: Session, *, is_elsewhere: bool) -> str:
-    when = f"{minute(session.started_at)} to {minute(session.last_seen_at)}"
-    place = elsewhere(session.repo) if is_elsewhere else ""
-    return "  ".join(filter(None, map(field, [session.id, session.agent, when, place])))
+    when = f"{format_minute(session.started_at)} to {format_minute(session.last_seen_at)}"
+    place = label_other_repository(session.repo) if is_elsewhere else ""
+    return "  ".join(filter(None, map(format_field, [session.id, session.agent, when, place])))
 
 
 def _state(state: SessionState, *, is_elsewhere: bool) -> None:
     one = state.session
     say(f"{_title(one, is_elsewhere=is_elsewhere)}  {one.observations:,} steps")
-    say(field(one.directory))
+    say(format_field(one.directory))
     edited = [f"{one.file}  +{one.added} -{one.removed}  {one.why}" for one in state.edited]
     ran = [f"{'failed' if one.failed else 'ok':<7}{first_line(one.command, 100)}" for one in state.outputs]
     for title, lines in {"Task": [state.task], "Edited": edited, "Last commands": ran}.items():
@@ -322,7 +322,7 @@ def _replayed(trace: Sequence[Observation], speed: float, *, step: bool) -> None
         if step and on_terminal():
             click.pause("")
         elif speed and after:
-            passed = (read(after.at) - read(seen.at)).total_seconds()
+            passed = (parse_timestamp(after.at) - parse_timestamp(seen.at)).total_seconds()
             time.sleep(min(max(passed, 0) / speed, LONGEST_PAUSE_SECONDS))
 
 
@@ -343,7 +343,11 @@ def _step(seen: Observation) -> None:
     """One step, as a person would retell it."""
     marks = ["(subagent)" if seen.subagent else "", "failed" if seen.failed else ""]
     who = " ".join(filter(None, [seen.seen, seen.tool, *marks]))
-    click.echo(click.style(f"{seen.at[11:19]}  {field(who)}", bold=seen.seen is Seen.PROMPT, dim=not seen.text))
+    click.echo(
+        click.style(
+            f"{seen.at[11:19]}  {format_field(who)}", bold=seen.seen is ObservationKind.PROMPT, dim=not seen.text
+        )
+    )
     done = f"$ {seen.command}" if seen.command else seen.file or first_line(seen.input, 160)
     for part in filter(None, [seen.text, done]):
         click.echo(block(part))

@@ -36,12 +36,12 @@ from hivemind.entrypoints.cli.output import (
     warn,
     warn_of,
 )
-from hivemind.model.ids import short
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.moments import day, minute
-from hivemind.model.plain import plain
+from hivemind.model.moments import format_date, format_minute
+from hivemind.model.plain import to_plain
 from hivemind.model.recall import Detail
-from hivemind.model.reports import Standing
+from hivemind.model.reports import StatusReport
 from hivemind.model.review import ReviewItem
 from hivemind.model.text import first_line
 
@@ -61,7 +61,7 @@ def status() -> None:
     tell(stands, lambda: _standing(stands))
 
 
-def _standing(stands: Standing) -> None:
+def _standing(stands: StatusReport) -> None:
     counted = " · ".join(f"{count:,} {status}" for status, count in stands.memories)
     elsewhere = f"{stands.elsewhere:,} in other repositories" if stands.elsewhere else ""
     label("store", f"{stands.store}  {stands.bytes / 1e6:.1f} MB")
@@ -69,7 +69,7 @@ def _standing(stands: Standing) -> None:
     label("memories", " · ".join(filter(None, [counted or "none here yet", elsewhere])))
     label("agents", ", ".join(stands.connected) or "none connected")
     if last := stands.last_session:
-        label("last session", f"{last.agent}, {minute(last.last_seen_at)}: {first_line(last.task, 60)}")
+        label("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
     label("waiting", f"{stands.waiting:,} for review" if stands.waiting else "nothing for review")
     label("in doubt", f"{stands.doubted:,} by what the code says now" if stands.doubted else "nothing")
     if stands.quarantined:
@@ -110,7 +110,7 @@ def remember(text: str | None, **given: Any) -> None:
     with open_mind() as mind:
         memory = mind.remember(text_or_standard_input(text), **given)
         possible = mind.review.possible_conflicts(memory)
-        tell(plain(memory) | {"may_conflict": [other.id for other in possible]}, f"Remembered {origin(memory)}")
+        tell(to_plain(memory) | {"may_conflict": [other.id for other in possible]}, f"Remembered {origin(memory)}")
         for other in mind.browse.get_all(memory.contradicts):
             warn_of(f"contradicts {origin(other)}", first_line(other.text), "settle it: hivemind review")
         for other in possible:
@@ -123,7 +123,7 @@ def remember(text: str | None, **given: Any) -> None:
 
 def _to_settle(memory: Memory, other: Memory) -> str:
     """What to do about two memories that may disagree."""
-    return f"only one is true? hivemind dispute {short(memory.id)} {short(other.id)}, then hivemind review"
+    return f"only one is true? hivemind dispute {shorten_id(memory.id)} {shorten_id(other.id)}, then hivemind review"
 
 
 @chapter.command("recall")
@@ -170,10 +170,16 @@ def list_(**given: Any) -> None:
         page = mind.list(**given)
     standings = ["" if one.status is Status.ACTIVE else f"({one.status}) " for one in page]
     rows = [
-        [short(one.id), day(one.revised_at), one.scope.value, one.kind.value, standing + first_line(one.text, 90)]
+        [
+            shorten_id(one.id),
+            format_date(one.revised_at),
+            one.scope.value,
+            one.kind.value,
+            standing + first_line(one.text, 90),
+        ]
         for one, standing in zip(page, standings, strict=True)
     ]
-    more = f"more: hivemind list --before {short(page[-1].id)}" if len(page) == given["limit"] else ""
+    more = f"more: hivemind list --before {shorten_id(page[-1].id)}" if len(page) == given["limit"] else ""
     nothing = "" if given["before"] else 'Nothing remembered here yet. Try: hivemind remember "…"'
     tell_rows(page, ["id", "date", "scope", "kind", "text"], rows, after=more, nothing=nothing)
 
@@ -270,7 +276,7 @@ def review(only_list: bool, limit: int) -> None:
     with open_mind() as mind:
         queue = mind.review.queue(limit=limit)
         if only_list or not queue or wants("json") or not on_terminal():
-            rows = [[short(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
+            rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
             tell_rows(queue, ["id", "why", "text"], rows, nothing="Nothing waits for you.")
             return
         for place, item in enumerate(queue, start=1):

@@ -10,8 +10,8 @@ from hivemind.entrypoints.cli.arguments import open_mind, options
 from hivemind.entrypoints.cli.manners import Family
 from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import day, minute
-from hivemind.model.plain import plain
+from hivemind.model.moments import format_date, format_minute
+from hivemind.model.plain import to_plain
 from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -123,7 +123,7 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
     asked = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    there, by_http = lambda mind: mind.issue(**asked), lambda hub: hub.ask("POST", "/v1/tokens", asked)["token"]
+    there, by_http = lambda mind: mind.issue(**asked), lambda hub: hub.request("POST", "/v1/tokens", asked)["token"]
     made = _as_admin(database, team, there, by_http)
     tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
 
@@ -136,10 +136,12 @@ def list_(database: str, team: str) -> None:
     \b
     hivemind hub token list
     """
-    found = plain(_as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.ask("GET", "/v1/tokens")))
+    found = to_plain(
+        _as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.request("GET", "/v1/tokens"))
+    )
     rows = [
-        [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), day(one["expires_at"]),
-         minute(one["last_used_at"]) if one["last_used_at"] else "never", "revoked" if one["revoked_at"] else ""]
+        [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), format_date(one["expires_at"]),
+         format_minute(one["last_used_at"]) if one["last_used_at"] else "never", "revoked" if one["revoked_at"] else ""]
         for one in found
     ]  # fmt: skip
     tell_rows(found, ["id", "name", "role", "expires", "last used", ""], rows)
@@ -154,8 +156,8 @@ def revoke(token: str, database: str, team: str) -> None:
     \b
     hivemind hub token revoke alice
     """
-    there, by_http = lambda mind: mind.revoke(token), lambda hub: hub.ask("DELETE", f"/v1/tokens/{token}")
-    gone = plain(_as_admin(database, team, there, by_http))
+    there, by_http = lambda mind: mind.revoke(token), lambda hub: hub.request("DELETE", f"/v1/tokens/{token}")
+    gone = to_plain(_as_admin(database, team, there, by_http))
     tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
 
 
@@ -172,7 +174,7 @@ def rotate(token: str, days: int, database: str, team: str) -> None:
     made = _as_admin(
         database, team,
         lambda mind: mind.rotate(token, days),
-        lambda hub: hub.ask("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
+        lambda hub: hub.request("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
     tell({"token": made}, f"The new token, shown only now:\n\n    {made}\n")
 

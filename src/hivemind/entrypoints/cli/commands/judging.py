@@ -23,10 +23,10 @@ from hivemind.entrypoints.cli.manners import wants
 from hivemind.entrypoints.cli.output import block, heading, many, note, progress, table, tell, tell_rows
 from hivemind.errors import InvalidInput
 from hivemind.model.erasure import Erasure
-from hivemind.model.ids import short
+from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
-from hivemind.model.moments import day
-from hivemind.model.reports import Mention, Mentions, Sort
+from hivemind.model.moments import format_date
+from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.text import first_line
@@ -142,7 +142,7 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) 
             return
         name, changes = mind.review.rollback(asked, dry_run=True)
         if dry_run or not changes or not wants("json"):
-            rows = [[short(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
+            rows = [[shorten_id(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
             would = f"{many(len(changes), 'memory')} would change." if dry_run else ""
             tell_rows(changes, ["memory", "now", "after"], rows, after=would, nothing="Nothing to roll back.")
         if dry_run or not changes:
@@ -214,7 +214,7 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
             mentions = mind.erasures.find_mentions(about, progress=advance)
         if dry_run or not wants("json"):
             tell(mentions, lambda: _show_mentions(mentions))
-        going = mentions.less(left_out)
+        going = mentions.excluding(left_out)
         if dry_run or not going:
             return
         make_sure(f"Destroy {many(len(going), 'entry')} for good?", yes=yes)
@@ -233,8 +233,8 @@ def _show_mentions(mentions: Mentions) -> None:
         note(f"Nothing in this store names {mentions.about}.")
         return
     for sort, group in mentions.by_sort():
-        heading(many(len(group), sort.value) if sort is not Sort.QUARANTINE else f"{len(group)} in quarantine")
-        rows = [[_shown_id(one), day(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
+        heading(many(len(group), sort.value) if sort is not MentionSort.QUARANTINE else f"{len(group)} in quarantine")
+        rows = [[_shown_id(one), format_date(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
         table(["id", "when", "repository", "says"], rows)
         if len(group) > SHOWN:
             note(f"and {len(group) - SHOWN:,} more; --json lists all")
@@ -248,18 +248,22 @@ def _shown(mention: Mention) -> str:
 
 
 def _shown_place(mention: Mention) -> str:
-    is_memory = mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE)
+    is_memory = mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
     return mention.repo or ("everywhere" if is_memory else "")
 
 
 def _shown_id(mention: Mention) -> str:
-    if mention.sort in (Sort.BACKUP, Sort.QUARANTINE, Sort.SESSION):
+    if mention.sort in (MentionSort.BACKUP, MentionSort.QUARANTINE, MentionSort.SESSION):
         return mention.id
-    return short(mention.id) if mention.sort in (Sort.MEMORY, Sort.VERSION, Sort.TRACE) else mention.id[:ENTRY_ID]
+    return (
+        shorten_id(mention.id)
+        if mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
+        else mention.id[:ENTRY_ID]
+    )
 
 
 def _show_receipt(receipt: Erasure) -> None:
-    erased = ", ".join(short(one) for one in receipt.memories)
+    erased = ", ".join(shorten_id(one) for one in receipt.memories)
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
     tell_rows(receipt, [f"erased {erased}", "state", ""], rows)
     sys.exit(0 if receipt.is_complete else 1)

@@ -34,16 +34,16 @@ from hivemind.entrypoints.cli.output import (
     wrapped,
 )
 from hivemind.errors import InvalidInput
-from hivemind.model.code import Change
+from hivemind.model.code import SymbolChange
 from hivemind.model.events import FACTS
-from hivemind.model.ids import MemoryId, short
-from hivemind.model.life import Step
-from hivemind.model.moments import minute
-from hivemind.model.plain import plain
+from hivemind.model.ids import MemoryId, shorten_id
+from hivemind.model.life import HistoryStep
+from hivemind.model.moments import format_minute
+from hivemind.model.plain import to_plain
 from hivemind.model.recall import Receipt, Spent
-from hivemind.model.reports import Behind, Explanation
-from hivemind.model.scope import elsewhere as from_elsewhere
-from hivemind.model.text import first_line, neutral
+from hivemind.model.reports import AnchoredCode, Explanation
+from hivemind.model.scope import label_other_repository as from_elsewhere
+from hivemind.model.text import first_line, neutralise
 
 chapter = click.Group()
 before_option = click.option("--before", type=int, default=0, metavar="ENTRY", help="Go on from an earlier page.")
@@ -67,30 +67,30 @@ def explain(memory: str, everywhere: bool) -> None:
     with open_mind() as mind:
         known = mind.explain(memory, everywhere=everywhere)
         code, elsewhere = mind.code.behind(known.memory), mind.checkout.is_elsewhere(known.memory.repo)
-    tell({**plain(known), "code": code}, lambda: _explained(known, code, elsewhere=elsewhere))
+    tell({**to_plain(known), "code": code}, lambda: _explained(known, code, elsewhere=elsewhere))
 
 
-def _explained(known: Explanation, code: Sequence[Behind], *, elsewhere: bool) -> None:
+def _explained(known: Explanation, code: Sequence[AnchoredCode], *, elsewhere: bool) -> None:
     described(known.memory, elsewhere=elsewhere)
     if code:
         heading("Code")
     for one in code:
         _became(one)
     if any(one.staleness.must_verify for one in code):
-        note(still_true(short(known.memory.id)))
+        note(still_true(shorten_id(known.memory.id)))
     heading("History")
     life(known.history)
     heading("Shown to")
-    rows = [[minute(r.at), r.actor, r.query or "unasked", str(r.rank), str(r.tokens)] for r in known.receipts]
+    rows = [[format_minute(r.at), r.actor, r.query or "unasked", str(r.rank), str(r.tokens)] for r in known.receipts]
     table(["when", "who", "question", "place", "tokens"], rows)
     if not rows:
         note("Nobody yet.")
 
 
-def _became(one: Behind) -> None:
+def _became(one: AnchoredCode) -> None:
     doubt = ". Verify before acting." if one.staleness.must_verify else ""
-    label = "" if one.staleness.change is Change.GONE else f"{one.staleness.anchor.label}: "
-    told = wrapped(neutral(f"{label}{one.staleness.text}{doubt}"))
+    label = "" if one.staleness.change is SymbolChange.GONE else f"{one.staleness.anchor.label}: "
+    told = wrapped(neutralise(f"{label}{one.staleness.text}{doubt}"))
     click.echo(click.style(told, fg="yellow") if doubt else told)
     if one.then != one.now:
         unified(one.then, one.now, f"when it was said ({one.staleness.anchor.commit[:8]})", "now")
@@ -116,7 +116,7 @@ def history(memory: str, subject: str, everywhere: bool) -> None:
     tell(lives if subject else lives[0], lambda: _lives(lives, subject, elsewhere))
 
 
-def _lives(lives: Sequence[Sequence[Step]], subject: str, elsewhere: Sequence[bool]) -> None:
+def _lives(lives: Sequence[Sequence[HistoryStep]], subject: str, elsewhere: Sequence[bool]) -> None:
     for steps, is_elsewhere in zip(lives, elsewhere, strict=True):
         if subject or is_elsewhere:
             heading(origin(steps[-1].after, elsewhere=is_elsewhere))
@@ -171,7 +171,7 @@ def _entries(
         texts = mind.history.log_texts(found, everywhere=everywhere)
         entries = [
             {
-                **plain(one),
+                **to_plain(one),
                 "text": text,
                 "from": from_elsewhere(one.repo) if mind.checkout.is_elsewhere(one.repo) else "",
             }
@@ -180,7 +180,8 @@ def _entries(
     again = " ".join(filter(None, [command, memory, "--everywhere" if everywhere else ""]))
     more = f"more: {again} --before {found[-1].position}" if len(found) == limit else ""
     rows = [
-        [str(e["position"]), minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"], short(e["about"]),
+        [str(e["position"]), format_minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"],
+         shorten_id(e["about"]),
          first_line(e["text"], 140), e["from"]]
         for e in entries
     ]  # fmt: skip
@@ -192,7 +193,7 @@ def _by_entry(rows: Iterable[Sequence[str]]) -> None:
     for position, when, who, what, *about in rows:
         say(f"{position:>5}  {when}  {what}  by {who}")
         if any(about):
-            click.echo(wrapped(neutral("  ".join(filter(None, about))), " " * 7, " " * 17))
+            click.echo(wrapped(neutralise("  ".join(filter(None, about))), " " * 7, " " * 17))
 
 
 @chapter.command("audit")
@@ -234,16 +235,19 @@ def receipts(session: str, limit: int, everywhere: bool) -> None:
         lines = mind.history.receipts(session, limit=limit, everywhere=everywhere)
         shown = mind.browse.get_all({line.memory_id for line in lines}, everywhere=everywhere)
         texts = {one.id: first_line(one.text, 60) for one in shown}
-    rows = [[minute(r.at), r.actor, short(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why] for r in lines]
+    rows = [
+        [format_minute(r.at), r.actor, shorten_id(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why]
+        for r in lines
+    ]
     columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
     tell_rows(lines, columns, rows, nothing="Nothing was shown yet.", seen=lambda: _by_question(lines, texts))
 
 
 def _by_question(lines: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
-    for (at, who, question), shown in groupby(lines, key=lambda one: (minute(one.at), one.actor, one.query)):
+    for (at, who, question), shown in groupby(lines, key=lambda one: (format_minute(one.at), one.actor, one.query)):
         heading(f"{at}  {who}  {question or 'unasked'}")
         rows = [
-            [str(one.rank), short(one.memory_id), f"{one.tokens}", texts.get(one.memory_id, "(erased)"), one.why]
+            [str(one.rank), shorten_id(one.memory_id), f"{one.tokens}", texts.get(one.memory_id, "(erased)"), one.why]
             for one in shown
         ]
         table(["place", "memory", "tokens", "text", "why"], rows)
@@ -272,7 +276,7 @@ def stats(tokens: bool) -> None:
 
 
 def _spent(sessions: Sequence[Spent]) -> None:
-    rows = [[s.actor, short(s.session_id), *(f"{getattr(s, count):,}" for count in COUNTS)] for s in sessions]
+    rows = [[s.actor, shorten_id(s.session_id), *(f"{getattr(s, count):,}" for count in COUNTS)] for s in sessions]
     columns = ["who", "session", *COUNTS.values()]
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)

@@ -17,9 +17,9 @@ from hivemind.entrypoints.cli.output import (
     tell,
     warn,
 )
-from hivemind.model.ids import short
-from hivemind.model.moments import day, minute
-from hivemind.model.plain import plain
+from hivemind.model.ids import shorten_id
+from hivemind.model.moments import format_date, format_minute
+from hivemind.model.plain import to_plain
 
 chapter = click.Group()
 
@@ -77,11 +77,11 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
 
     def show() -> None:
         for one in planned:
-            where = "would leave" if dry_run else f"is now the team's, as {short(one.copy)}"
-            say(f"{short(one.memory.id)} {where}:")
+            where = "would leave" if dry_run else f"is now the team's, as {shorten_id(one.copy)}"
+            say(f"{shorten_id(one.memory.id)} {where}:")
             click.echo(block(one.text))
             if one.memory.metadata:
-                say(indented(f"metadata: {one.memory.metadata.in_words}"))
+                say(indented(f"metadata: {one.memory.metadata.summary}"))
             for source in one.sources:
                 say(indented(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
             for what in one.withheld:
@@ -103,7 +103,7 @@ def team_status() -> None:
     """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed."""
     with open_mind() as mind:
         standing, hub = mind.team.status(), mind.team.hub
-        devices = hub.ask("GET", "/v1/devices") if hub else []
+        devices = hub.request("GET", "/v1/devices") if hub else []
 
     def show() -> None:
         member = standing.membership
@@ -112,17 +112,23 @@ def team_status() -> None:
             return
         label("hub", hub.url)
         label("you are", f"{member.person}, {member.role}")
-        label("exchanged", minute(member.synchronised_at) if member.synchronised_at else "never")
+        label("exchanged", format_minute(member.synchronised_at) if member.synchronised_at else "never")
         label("waiting", f"{standing.waiting:,} of your entries")
-        label("lease ends", day(standing.lease_ends_at))
+        label("lease ends", format_date(standing.lease_ends_at))
         heading("Devices")
         rows = [
-            [one["person"], one["id"][:8], minute(one["last_seen_at"]), f"{one['behind']:,}", f"{one['erasures']:,}"]
+            [
+                one["person"],
+                one["id"][:8],
+                format_minute(one["last_seen_at"]),
+                f"{one['behind']:,}",
+                f"{one['erasures']:,}",
+            ]
             for one in devices
         ]
         table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
 
-    said = plain(standing)
+    said = to_plain(standing)
     if said["membership"]:
         del said["membership"]["key"]
     tell({**said, "hub": hub.url if hub else "", "devices": devices}, show)

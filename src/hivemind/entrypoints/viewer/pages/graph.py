@@ -5,8 +5,8 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from hivemind.entrypoints.viewer.visit import Visit
-from hivemind.model.reports import Near, Tie
-from hivemind.model.text import first_line, neutral
+from hivemind.model.reports import CodeSurroundings, LinkedMemory
+from hivemind.model.text import first_line, neutralise
 
 
 def page(visit: Visit) -> Response:
@@ -22,38 +22,39 @@ def near(visit: Visit) -> Response:
     return JSONResponse(_plain(visit.mind.code.near(visit.asked.get("at", "").strip("/"))))
 
 
-def _by_place(near: Near) -> dict[str, list[Tie]]:
+def _by_place(near: CodeSurroundings) -> dict[str, list[LinkedMemory]]:
     """Memories by the child, symbol or file they lie on."""
-    found: dict[str, list[Tie]] = {}
+    found: dict[str, list[LinkedMemory]] = {}
     for tie in near.ties:
         found.setdefault(_place(near, tie), []).append(tie)
     return found
 
 
-def _place(near: Near, tie: Tie) -> str:
+def _place(near: CodeSurroundings, tie: LinkedMemory) -> str:
     if near.is_file:
         return f"{tie.path}::{tie.symbol}" if tie.symbol and tie.path == near.target else tie.path
     depth = near.target.count("/") + 1 if near.target else 0
     return "/".join(tie.path.split("/")[: depth + 1])
 
 
-def _plain(near: Near) -> dict[str, Any]:
+def _plain(near: CodeSurroundings) -> dict[str, Any]:
     return {
-        "target": neutral(near.target),
+        "target": neutralise(near.target),
         "isFile": near.is_file,
-        "children": [{"path": neutral(path), "files": files} for path, files in near.children],
+        "children": [{"path": neutralise(path), "files": files} for path, files in near.children],
         "symbols": [
-            {"name": neutral(one.qualified), "kind": one.kind, "parent": neutral(one.parent)} for one in near.symbols
+            {"name": neutralise(one.qualified), "kind": one.kind, "parent": neutralise(one.parent)}
+            for one in near.symbols
         ],
         "related": [
-            {"path": neutral(one.path), "weight": round(one.weight, 3), "why": list(one.why)} for one in near.related
+            {"path": neutralise(one.path), "weight": round(one.weight, 3), "why": list(one.why)} for one in near.related
         ],
         "memories": [
             {
                 "id": tie.memory.id,
-                "text": neutral(first_line(tie.memory.text, 120)),
+                "text": neutralise(first_line(tie.memory.text, 120)),
                 "kind": tie.memory.kind.value,
-                "on": neutral(_place(near, tie)),
+                "on": neutralise(_place(near, tie)),
                 "stale": bool(tie.staleness and tie.staleness.must_verify),
             }
             for tie in near.ties

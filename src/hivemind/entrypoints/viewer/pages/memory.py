@@ -10,8 +10,8 @@ from hivemind.entrypoints.viewer.visit import Right, Visit
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
 from hivemind.model.rollback import Selection
-from hivemind.model.scope import Scope, elsewhere
-from hivemind.model.text import tags
+from hivemind.model.scope import Scope, label_other_repository
+from hivemind.model.text import parse_tags
 
 Act = tuple[Right, Callable[[Visit, str], object]]
 
@@ -21,7 +21,7 @@ def _revised(visit: Visit, memory: str) -> None:
     known, form = visit.mind.show(memory, everywhere=visit.everywhere), visit.form
     text = form.get("text", "").replace("\r\n", "\n").strip()
     kind = Kind.parse(form["kind"]) if form.get("kind", known.kind) != known.kind else None
-    wanted = tags(form.get("tags", ""))
+    wanted = parse_tags(form.get("tags", ""))
     added, removed = set(wanted) - set(known.tags), set(known.tags) - set(wanted)
     if (text and text != known.text) or kind:
         visit.mind.edit(
@@ -78,7 +78,7 @@ def page(visit: Visit) -> Response:
         versions=versions,
         receipts=known.receipts,
         against=visit.mind.browse.get_all(memory.contradicts, everywhere=visit.everywhere),
-        elsewhere=elsewhere(memory.repo) if visit.mind.checkout.is_elsewhere(memory.repo) else "",
+        elsewhere=label_other_repository(memory.repo) if visit.mind.checkout.is_elsewhere(memory.repo) else "",
         behind=visit.mind.code.behind(memory) if Right.FILES in visit.visitor.may else (),
         said=SAID.get(visit.asked.get("did", ""), ""),
     )

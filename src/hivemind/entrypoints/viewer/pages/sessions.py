@@ -8,7 +8,7 @@ from starlette.responses import Response
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
-from hivemind.model.scope import elsewhere
+from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Observation
 
 PAGE, STEPS = 30, 400
@@ -38,7 +38,7 @@ def replay(visit: Visit) -> Response:
         state=visit.mind.sessions.state(session.id, everywhere=visit.everywhere),
         steps=_told(steps, shown, learned, whole=(first == 0, first + STEPS >= len(trace))),
         learned=learned,
-        elsewhere=elsewhere(session.repo) if visit.mind.checkout.is_elsewhere(session.repo) else "",
+        elsewhere=label_other_repository(session.repo) if visit.mind.checkout.is_elsewhere(session.repo) else "",
         first=first,
         total=len(trace),
         more=first + STEPS if first + STEPS < len(trace) else 0,

@@ -8,7 +8,7 @@ from hivemind.entrypoints.viewer.pages.review import DECK
 from hivemind.entrypoints.viewer.visit import Visit
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt
-from hivemind.model.reports import Day
+from hivemind.model.reports import DailyStats
 
 LEARNED, REACHED, WAITING = 8, 6, 5
 LINES = 60
@@ -52,7 +52,7 @@ def _recalls(visit: Visit) -> list[tuple[Receipt, list[Memory]]]:
     return [(group[0], [known[line.memory_id] for line in group if line.memory_id in known]) for group in grouped]
 
 
-def _parts(day: Day) -> list[tuple[str, int]]:
+def _parts(day: DailyStats) -> list[tuple[str, int]]:
     """A column of the first chart, from the ground up."""
     held = dict(day.memories)
     past = held[Status.SUPERSEDED] + held[Status.RETRACTED]
