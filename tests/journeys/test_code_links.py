@@ -675,7 +675,7 @@ def test_the_doctor_says_whether_the_tree_can_be_followed(
     monkeypatch.chdir(tmp_path)
     [outside] = [one for one in run_json("doctor") if one["what"] == "code"]
 
-    assert "symbols in 4 files are known; changes can be followed" in here["detail"]
+    assert "symbols in 4 files; changes can be followed" in here["detail"]
     assert "no git repository here" in outside["detail"]
     assert here["is_well"]
     assert outside["is_well"]

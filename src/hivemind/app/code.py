@@ -15,7 +15,7 @@ from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.reports import AnchoredCode, CodeSurroundings, IndexReport, RelatedContext, StaleMemory
-from hivemind.model.text import validate_label
+from hivemind.model.text import plural, validate_label
 from hivemind.store.checkup import Finding
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class Code:
             trouble, remedy = self._checkout.code.watch_trouble()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")
-        seen = f"{symbols:,} symbols in {files:,} files are known"
+        seen = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
         if trouble:
-            detail = f"{seen}; changes are seen only when asked about, because {trouble}"
+            detail = f"{seen}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)
         return Finding(what="code", is_well=True, detail=f"{seen}; changes can be followed")
 

@@ -8,15 +8,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.model.text import UNSAFE_CHARACTERS, neutralise
-from hivemind.model.values import NEUTRAL_SEPARATORS, normalise
+from hivemind.model.text import neutralise
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
@@ -27,10 +26,6 @@ LONGEST_CONTENT = MAX_RAW_CHARACTERS - MARGIN
 MOST_ITEMS = 1_000
 MOST_BYTES = 16 << 20
 LONGEST_NOTE = 300
-
-ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf"\\/]))')
-LAYERS = 3
-"""How often text is unescaped to search it: JSON in a string of JSON in a string."""
 
 
 class ItemOrigin(StrEnum):
@@ -86,35 +81,6 @@ def is_full(home: Path) -> bool:
 def discard(home: Path, ids: Iterable[str]) -> int:
     """Remove items permanently; return how many were removed."""
     return sum(_remove(home / FOLDER / id) for id in ids if NAME.fullmatch(id))
-
-
-def discard_containing(home: Path, texts: Sequence[str]) -> int:
-    """Remove every item that contains one of the texts, however it is spelled or escaped; return how many."""
-    needles = [text for text in map(normalise, texts) if text]
-    item_ids = (item.id for item in load_items(home) if _contains(item, needles))
-    return discard(home, list(item_ids))
-
-
-def _contains(item: Item, needles: Sequence[str]) -> bool:
-    content = "\n".join((item.where, item.reason, item.content))
-    for _ in range(LAYERS):
-        normal_content = _normalise(content)
-        if any(needle in normal_content for needle in needles):
-            return True
-        if "\\" not in content:
-            break
-        content = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else _unescape(escape[2]), content)
-    return False
-
-
-def _normalise(text: str) -> str:
-    # This takes a tenth of the time for plain text, and nearly all items are plain text.
-    is_plain = text.isascii() and not UNSAFE_CHARACTERS.search(text)
-    return NEUTRAL_SEPARATORS.sub(" ", text.lower()).strip() if is_plain else normalise(text)
-
-
-def _unescape(letter: str) -> str:
-    return letter if letter in '"\\/' else " "
 
 
 def _make_item(door: ItemOrigin, skipped: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:

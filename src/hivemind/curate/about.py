@@ -46,7 +46,6 @@ ORIGIN_FIELDS = {"owner", "actor", "directory", "model"}
 """Fields about the writer and the place, not about content; log headers keep the same values permanently."""
 LARGEST_FILE = 1 << 24
 """Bytes of a quarantined file that are searched."""
-AT_ONCE = 500
 REVIEWING_ROLES = (Role.REVIEWER, Role.ADMIN)
 """Roles that may erase what others own."""
 

@@ -98,6 +98,13 @@ def parse_tags(labels: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(valid_tags))
 
 
+def plural(count: int, noun: str) -> str:
+    """A count with its noun in the right number: "1 memory", "2 memories"."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
 def first_line(text: str, longest: int = 100) -> str:
     """The first line, cut at a word if it is too long; all Unicode line ends count."""
     line = unicodedata.normalize("NFC", neutralise(text).strip().split("\n", 1)[0])

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import apsw
 
 from hivemind.errors import StoreError
+from hivemind.model.text import plural
 from hivemind.store import FILE, Store, ballast, log, projector
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, vectors
@@ -67,7 +68,7 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     yield _check(
         "log",
         partial(_find_chain_breaks, db),
-        f"{log.last_position(db):,} entries, the chain verifies",
+        f"{plural(log.last_position(db), 'entry')}, the chain verifies",
         REPAIR_COMMANDS,
     )
     if isinstance(db, Sqlite) and store.directory:

@@ -10,15 +10,15 @@ from hivemind.entrypoints.cli import manners
 
 CHAPTERS = {
     "Every day": ("daily", "status remember recall list show revise tag brief review ui"),
-    "Decide and undo": ("judging", "approve reject dispute verify retract restore rollback erase"),
-    "Look into it": ("looking", "explain history diff log audit receipts stats sql"),
+    "Review and undo": ("judging", "approve reject dispute verify retract restore rollback erase"),
+    "Inspect": ("looking", "explain history diff log audit receipts stats sql"),
     "Code": ("coding", "link stale related symbols index watch"),
     "Agents and sessions": (
         "connecting",
         "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
     ),
     "Team": ("sharing", "login logout sync publish team hub"),
-    "Look after it": ("caring", "config doctor quarantine backup repair rebuild prune export import model completion"),
+    "Maintenance": ("caring", "config doctor quarantine backup repair rebuild prune export import model completion"),
 }
 """How help groups the commands, and the module in ``commands/`` that has a group's."""
 ALONE = ("eval", "hub", "mcp", "ui")
@@ -64,7 +64,7 @@ class Commands(manners.Family):
 @click.option("--store", "store_name", metavar="NAME", help="Use a named store, such as your-org/coding-memory.")
 @click.pass_context
 def hivemind(ctx: click.Context, store_name: str | None) -> None:
-    """Memory for AI coding agents that a team can trust. Without a command: where you stand and what to do next.
+    """Memory for AI coding agents that a team can trust. Without a command: the status, and what to do next.
 
     \b
     hivemind remember "Deploys run from main only" --tags deploy

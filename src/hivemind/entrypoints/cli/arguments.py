@@ -68,10 +68,10 @@ def _typed(written: str) -> MetadataValue:
     return value if is_same and not written.endswith(".0") else written
 
 
-scope_option = choice("--scope", among=Scope, default=Scope.PROJECT.value, help="Whose it is: user, project or team.")
+scope_option = choice("--scope", among=Scope, default=Scope.PROJECT.value, help="Scope: user, project or team.")
 tags_option = labels("Labels, separated by commas.")
 reason_option = click.option("--reason", default="", help="Why.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 everywhere_option = click.option("--everywhere", is_flag=True, help="Also what was learned in other repositories.")
 
@@ -128,10 +128,10 @@ filters = options(
 
 
 when_options = options(
-    click.option("--expires", default="", metavar="WHEN", help="Leaves recall then: 28d, 6w or a date."),
-    click.option("--verify-by", default="", metavar="WHEN", help="To be looked at again by then."),
-    click.option("--valid-from", default="", metavar="DATE", help="True since."),
-    click.option("--valid-to", default="", metavar="DATE", help="True until."),
+    click.option("--expires", default="", metavar="WHEN", help="Expires then: 28d, 6w or a date."),
+    click.option("--verify-by", default="", metavar="WHEN", help="Check it again by then: 28d, 6w or a date."),
+    click.option("--valid-from", default="", metavar="DATE", help="Valid from this date."),
+    click.option("--valid-to", default="", metavar="DATE", help="Valid until this date."),
 )
 
 

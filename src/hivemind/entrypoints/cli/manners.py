@@ -21,10 +21,10 @@ EXIT_CODES: dict[type[HivemindError], int] = {
 NO, UNFORESEEN, INTERRUPTED, READER_LEFT = 1, 70, 130, 141
 OTHER_CODES = {
     0: "Done.",
-    NO: "A plain no: something is not well, is in doubt, or was declined.",
-    UNFORESEEN: "Something nobody foresaw; the message says where the details are.",
+    NO: "No: a check failed, something is stale, or you declined.",
+    UNFORESEEN: "Unexpected error; the message says where the details are.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
-    READER_LEFT: "Whoever read our output stopped reading.",
+    READER_LEFT: "The reader of our output closed the pipe.",
 }
 """What a script can tell from how a command ended, beside the errors; as shells number them where they do."""
 
@@ -107,7 +107,7 @@ def common(*, hidden: bool) -> list[click.Parameter]:
     """The options that stand behind every command and before it; the rarer ones are listed only before it."""
     return [
         _option("--json", meaning="Print JSON."),
-        _option("-q", "--quiet", meaning="Print only what was asked for: no confirmations, notes or progress."),
+        _option("-q", "--quiet", meaning="Print only results: no confirmations, notes or progress."),
         _option("--no-color", meaning="Print without colours, as NO_COLOR does.", hidden=hidden),
         _option("--debug", meaning="Show the whole trace of an error.", hidden=hidden),
     ]
@@ -179,5 +179,5 @@ def _unforeseen(ctx: click.Context, error: Exception) -> str:
     if ctx.meta.get("debug"):
         click.echo(neutralise(crash_report.details(error)), err=True)
     elif file := crash_report.kept(error):
-        return f"something went wrong that nobody foresaw ({type(error).__name__}). The details are in {file}"
-    return f"something went wrong that nobody foresaw ({type(error).__name__}: {error}). --debug shows the details"
+        return f"unexpected error ({type(error).__name__}). The details are in {file}"
+    return f"unexpected error ({type(error).__name__}: {error}). --debug shows the details"

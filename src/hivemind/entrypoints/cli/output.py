@@ -136,12 +136,6 @@ def _one_line(text: str) -> str:
     return neutralise(text).replace("\n", " ")
 
 
-def many(count: int, noun: str) -> str:
-    """A number of things, as one says it."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else plural}"
-
-
 def note(text: str) -> None:
     """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
     if not wants("quiet"):

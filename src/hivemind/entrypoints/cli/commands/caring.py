@@ -23,7 +23,6 @@ from hivemind.entrypoints.cli.output import (
     heading,
     indented,
     label,
-    many,
     note,
     progress,
     say,
@@ -33,7 +32,7 @@ from hivemind.entrypoints.cli.output import (
 )
 from hivemind.model.moments import format_minute
 from hivemind.model.reports import ModelState
-from hivemind.model.text import neutralise
+from hivemind.model.text import neutralise, plural
 from hivemind.model.untrusted import read_text_lines
 from hivemind.settings import Setting
 
@@ -53,7 +52,7 @@ name_argument = click.argument("name", shell_complete=_names)
 @chapter.group("config", cls=Family, invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
-    """Settings: what they mean, where they come from, and how to change them. Alone, lists them.
+    """Show and change settings. Without a command, list them.
 
     The environment counts before the file, the file before the default. Nothing is read from a repository.
 
@@ -68,7 +67,7 @@ def config(ctx: click.Context) -> None:
 
 @config.command("list")
 def list_() -> None:
-    """Every setting with its value, where that comes from, and what it means."""
+    """List every setting with its value, its source and its meaning."""
     found = configuration.every()
     rows = [[one.name, _written(one.value), one.origin, one.meaning] for one in found]
     change = "Change one: hivemind config set NAME VALUE"
@@ -86,7 +85,7 @@ def _listed(found: Sequence[Setting]) -> None:
 @config.command("get")
 @name_argument
 def get(name: str) -> None:
-    """The value of a setting.
+    """Print the value of a setting.
 
     \b
     hivemind config get recall_limit
@@ -113,7 +112,7 @@ def set_(name: str, value: str) -> None:
 @config.command("unset")
 @name_argument
 def unset(name: str) -> None:
-    """Let the default of a setting hold again.
+    """Reset a setting to its default.
 
     \b
     hivemind config unset recall_limit
@@ -124,7 +123,7 @@ def unset(name: str) -> None:
 
 @config.command("path")
 def config_path() -> None:
-    """The file that settings are kept in.
+    """Print the path of the settings file.
 
     \b
     $EDITOR "$(hivemind config path)"
@@ -140,9 +139,9 @@ def _written(value: Any) -> str:
 
 
 @chapter.command("doctor")
-@click.option("--quick", is_flag=True, help="Do not derive all tables again to compare them.")
+@click.option("--quick", is_flag=True, help="Skip the slow comparison of all tables with the log.")
 def doctor(quick: bool) -> None:
-    """Look whether everything is well, and say what to do if not.
+    """Check the installation, and say what to do about problems.
 
     The exit code is 1 if something is wrong.
     """
@@ -156,7 +155,7 @@ def doctor(quick: bool) -> None:
 @chapter.group("quarantine", cls=Family, invoke_without_command=True)
 @click.pass_context
 def quarantine_(ctx: click.Context) -> None:
-    """What could not be read: look at it, read it again, or discard it. Alone, lists it.
+    """Inspect, retry or discard input that could not be read. Without a command, list it.
 
     Items come from hooks, transcripts and imports. No agent is ever shown them.
 
@@ -175,7 +174,7 @@ item_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
 
 @quarantine_.command("list")
 def quarantine_list() -> None:
-    """Every item: when it was set aside, where it came from, and why it could not be read."""
+    """List the items: when each was set aside, where it came from, and why it could not be read."""
     found = quarantine.items()
     listed = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in found]
     rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in found]
@@ -188,7 +187,7 @@ def quarantine_list() -> None:
 @quarantine_.command("show")
 @click.argument("id")
 def quarantine_show(id: str) -> None:
-    """An item as far as it was kept, without secrets; nothing in it is obeyed by the terminal.
+    """Print an item, without secrets and without control characters.
 
     \b
     hivemind quarantine show 3f9a
@@ -210,20 +209,20 @@ def _item(item: quarantine.Item) -> None:
 @item_ids
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 def quarantine_discard(ids: tuple[str, ...], everything: bool) -> None:
-    """Remove items for good.
+    """Delete items.
 
     \b
     hivemind quarantine discard 3f9a
     hivemind quarantine discard --all
     """
     count = quarantine.discard(ids, everything=everything)
-    tell({"discarded": count}, f"Discarded {many(count, 'item')}.")
+    tell({"discarded": count}, f"Discarded {plural(count, 'item')}.")
 
 
 @quarantine_.command("retry")
 @item_ids
 def quarantine_retry(ids: tuple[str, ...]) -> None:
-    """Read what hooks left once more, such as after an upgrade; what still cannot be read comes back.
+    """Read items from hooks again, for example after an upgrade; what still cannot be read stays.
 
     \b
     hivemind quarantine retry
@@ -233,7 +232,7 @@ def quarantine_retry(ids: tuple[str, ...]) -> None:
     with open_mind():
         back = again & {item.id for item in quarantine.items()}
     done = {"read": len(again) - len(back), "still_unreadable": len(back)}
-    tell(done, f"Read {many(done['read'], 'item')}; {len(back):,} still cannot be read.")
+    tell(done, f"Read {plural(done['read'], 'item')}; {len(back):,} still cannot be read.")
 
 
 class FileOrCommand(Family):
@@ -249,7 +248,7 @@ class FileOrCommand(Family):
 
 @chapter.group("backup", cls=FileOrCommand)
 def backup() -> None:
-    """Copy the store while others go on writing, and go back to a copy.
+    """Back up the store while it is in use, and restore a backup.
 
     \b
     hivemind backup                        a copy beside the store
@@ -262,7 +261,7 @@ def backup() -> None:
 @backup.command("create")
 @click.argument("file", required=False, default="")
 def create(file: str) -> None:
-    """Write a copy and check it.
+    """Write a backup and check it.
 
     \b
     hivemind backup create /mnt/usb/memory.db
@@ -274,7 +273,7 @@ def create(file: str) -> None:
 
 @backup.command("list")
 def listed() -> None:
-    """The copies that lie beside the store."""
+    """List the backups beside the store."""
     with open_mind() as mind:
         found = mind.maintenance.backups()
     rows = [[Path(one.file).name, f"{one.entries:,} entries" if one.entries else "unreadable"] for one in found]
@@ -285,7 +284,7 @@ def listed() -> None:
 @click.argument("file")
 @yes_option
 def restore(file: str, yes: bool) -> None:
-    """Go back to a copy, by its path or its name in the list.
+    """Restore a backup, by its path or its name in the list.
 
     What was erased or rejected since stays out. What stands now is kept as a backup, so that this can be undone.
 
@@ -304,7 +303,7 @@ def restore(file: str, yes: bool) -> None:
 
 @chapter.command("repair")
 def repair() -> None:
-    """Make a damaged store whole again from what it still gives.
+    """Repair a damaged store from what can still be read.
 
     What is derived is derived again. If the log itself is damaged, every entry that verifies is saved, the damaged
     file is kept, and what was lost is told and recorded. The exit code is 1 if something was lost.
@@ -323,7 +322,7 @@ def repair() -> None:
 
 @chapter.command("rebuild")
 def rebuild() -> None:
-    """Derive everything from the log again. No answer changes by it."""
+    """Rebuild all tables from the log. No answer changes."""
     with open_mind() as mind, progress("Rebuilding") as advance:
         mind.maintenance.rebuild(advance)
     tell({"rebuilt": True}, "Rebuilt.")
@@ -332,14 +331,14 @@ def rebuild() -> None:
 @chapter.command("prune")
 @dry_run_option
 def prune(dry_run: bool) -> None:
-    """Let go of observations beyond the settings keep_days and keep_megabytes; what a memory rests on stays.
+    """Delete observations beyond the settings keep_days and keep_megabytes; sources of memories stay.
 
     \b
     hivemind prune --dry-run
     """
     with open_mind() as mind:
         done = mind.sessions.prune(dry_run=dry_run)
-    went = f"{many(done.observations, 'observation')}, {done.bytes / 1e6:.1f} MB"
+    went = f"{plural(done.observations, 'observation')}, {done.bytes / 1e6:.1f} MB"
     tell(done, f"{'Would let' if dry_run else 'Let'} go of {went}.")
 
 
@@ -350,7 +349,7 @@ def prune(dry_run: bool) -> None:
 @click.option("--owner", default="", help="Only what belongs to this person.")
 @everywhere_option
 def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
-    """Write the memories as lines of JSON, or as a folder of readable Markdown.
+    """Export memories as lines of JSON, or as a folder of Markdown files.
 
     \b
     hivemind export memories.jsonl
@@ -365,7 +364,7 @@ def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
             lines = mind.files.export_lines(**chosen)
             count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
     if place not in ("-", "<stdout>"):
-        note(f"Wrote {many(count, 'memory')} to {place}.")
+        note(f"Wrote {plural(count, 'memory')} to {place}.")
 
 
 def _page(file: Path, content: str) -> bool:
@@ -375,9 +374,9 @@ def _page(file: Path, content: str) -> bool:
 
 @chapter.command("import")
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--approve", is_flag=True, help="You vouch for what it says; without this all arrive as proposals.")
+@click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
 def import_(file: BinaryIO, approve: bool) -> None:
-    """Take in memories that 'hivemind export' wrote.
+    """Import memories that 'hivemind export' wrote.
 
     A line that cannot be read costs no other: it is named, kept in the quarantine, and the exit code is 1. Where no
     line can be read, nothing is taken in.
@@ -388,12 +387,12 @@ def import_(file: BinaryIO, approve: bool) -> None:
     """
     with open_mind() as mind, progress("Importing"):
         done = mind.files.import_lines(read_text_lines(file), approve=approve, name=getattr(file, "name", ""))
-    tell(done, f"Imported {many(done.new, 'memory')}; {done.known:,} known already.")
+    tell(done, f"Imported {plural(done.new, 'memory')}; {done.known:,} known already.")
     for line in done.unreadable[:LINES_NAMED]:
         warn(line)
     if done.unreadable:
         more = f", {len(done.unreadable) - LINES_NAMED:,} more" if len(done.unreadable) > LINES_NAMED else ""
-        count = many(len(done.unreadable), "line")
+        count = plural(len(done.unreadable), "line")
         warn(f"{count} could not be read{more}; kept in the quarantine: hivemind quarantine")
     if done.refused:
         note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
@@ -406,7 +405,7 @@ def import_(file: BinaryIO, approve: bool) -> None:
 @chapter.group("model", cls=Family, invoke_without_command=True)
 @click.pass_context
 def model(ctx: click.Context) -> None:
-    """Which model searches by meaning, and how far it has come.
+    """Show the embedding model and how many passages have vectors.
 
     \b
     hivemind model
@@ -422,7 +421,7 @@ def model(ctx: click.Context) -> None:
 @model.command("use")
 @click.argument("name")
 def use(name: str) -> None:
-    """Search by another model from now on: a folder, an address, built-in, or none.
+    """Choose the embedding model: a folder, an address, built-in, or none.
 
     \b
     hivemind model use none
@@ -433,7 +432,7 @@ def use(name: str) -> None:
 
 @model.command("catch-up")
 def catch_up() -> None:
-    """Let everything remembered be found by meaning, now rather than little by little."""
+    """Make all missing vectors now instead of little by little."""
     with open_mind() as mind, progress("Embedding") as advance:
         done = mind.maintenance.catch_up(advance)
     tell({"embedded": done}, f"Embedded {done:,} passages.")
@@ -442,7 +441,7 @@ def catch_up() -> None:
 @model.command("compare")
 @click.argument("names", nargs=-1, required=True)
 def compare(names: tuple[str, ...]) -> None:
-    """How well models find the memories at hand by their first halves, and what they cost.
+    """Compare embedding models on your own memories: quality and cost.
 
     \b
     hivemind model compare built-in /models/all-minilm
@@ -467,7 +466,7 @@ def _model_state(state: ModelState) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print what lets a shell complete commands, options and memory ids.
+    """Print a shell script that completes commands, options and memory ids.
 
     \b
     echo 'eval "$(hivemind completion bash)"' >> ~/.bashrc

@@ -11,7 +11,6 @@ from hivemind.entrypoints.cli.output import (
     answer,
     fenced_for_agent,
     heading,
-    many,
     note,
     origin,
     progress,
@@ -22,7 +21,7 @@ from hivemind.entrypoints.cli.output import (
 )
 from hivemind.model.ids import shorten_id
 from hivemind.model.reports import RelatedContext
-from hivemind.model.text import first_line
+from hivemind.model.text import first_line, plural
 
 chapter = click.Group()
 
@@ -30,9 +29,9 @@ chapter = click.Group()
 @chapter.command("link")
 @own_memory_argument
 @click.argument("links", nargs=-1, required=True, metavar="CODE...")
-@click.option("--instead", is_flag=True, help="Let go of the code it is tied to now.")
+@click.option("--instead", is_flag=True, help="Replace its current links.")
 def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
-    """Tie a memory to code, so that it is in doubt when the code changes.
+    """Link a memory to code, so that it is flagged when the code changes.
 
     CODE is a path, PATH::SYMBOL, PATH:LINES, or a name as the language writes it, such as module.function.
 
@@ -49,7 +48,7 @@ def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
 @chapter.command("stale")
 @click.option("--since", default="", metavar="REF", help="Only what was put in doubt after this commit.")
 def stale(since: str) -> None:
-    """What the code at hand puts in doubt, and why.
+    """List memories whose code changed, and how.
 
     The exit code is 1 if there is anything.
 
@@ -70,10 +69,10 @@ def stale(since: str) -> None:
 
 @chapter.command("related")
 @click.argument("target")
-@limit_option(10, "At most so many memories.")
-@click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
+@limit_option(10, "Maximum number of memories.")
+@click.option("--why", is_flag=True, help="Explain the ranking.")
 def related(target: str, limit: int, why: bool) -> None:
-    """What bears on a file, folder, module, symbol or task: memories, files and why, callers.
+    """Find memories, files and callers related to a file, folder, module, symbol or task.
 
     \b
     hivemind related auth
@@ -104,7 +103,7 @@ def _callers(found: RelatedContext) -> None:
 @chapter.command("symbols")
 @click.argument("path")
 def symbols(path: str) -> None:
-    """What memories can be tied to in a file.
+    """List the symbols of a file that memories can be linked to.
 
     \b
     hivemind symbols src/auth/service.py
@@ -117,19 +116,19 @@ def symbols(path: str) -> None:
 
 @chapter.command("index")
 def index() -> None:
-    """Look at the whole working tree, so that names and moves are found in it.
+    """Index the working tree, so that names and moved code are found.
 
     A small tree is looked at when that is needed. What is kept of it can be deleted at any time.
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
         done = mind.code.index(advance)
-    known = f"{many(done.symbols, 'symbol')} in {many(done.files, 'file')}"
-    tell(done, f"{known}; {many(done.changed, 'file')} had changed.")
+    known = f"{plural(done.symbols, 'symbol')} in {plural(done.files, 'file')}"
+    tell(done, f"{known}; {plural(done.changed, 'file')} had changed.")
 
 
 @chapter.command("watch")
 def watch() -> None:
-    """Follow the working tree as it changes, until interrupted.
+    """Keep the index up to date while files change, until interrupted.
 
     Nothing is wrong without this; answers about code come a little sooner.
 
@@ -147,5 +146,5 @@ def watch() -> None:
         signal.signal(sign, end)
     with open_mind() as mind:
         note(f"Following {mind.repository.root}. Stop with Ctrl-C.")
-        mind.code.watch(stop, lambda changed: note(f"{many(changed, 'file')} changed") if changed else None)
+        mind.code.watch(stop, lambda changed: note(f"{plural(changed, 'file')} changed") if changed else None)
     sys.exit(128 + signs[0])

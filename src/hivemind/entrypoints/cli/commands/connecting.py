@@ -29,7 +29,6 @@ from hivemind.entrypoints.cli.output import (
     block,
     fenced_for_agent,
     heading,
-    many,
     note,
     on_terminal,
     origin,
@@ -49,7 +48,7 @@ from hivemind.model.quoting import format_field
 from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Observation, ObservationKind, Session, SessionState
-from hivemind.model.text import first_line
+from hivemind.model.text import first_line, plural
 
 chapter = click.Group()
 LONGEST_PAUSE_SECONDS = 3.0
@@ -85,7 +84,7 @@ def install(
     agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool, trust_codex_hooks: bool,
     plugin: Path | None,
 ) -> None:  # fmt: skip
-    """Connect agents to this memory: all that are on this machine, or those named.
+    """Connect coding agents: all on this machine, or those named.
 
     \b
     hivemind install --dry-run
@@ -107,7 +106,7 @@ def install(
 @chapter.command("uninstall")
 @connecting_options
 def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes: bool) -> None:
-    """Take back what 'install' added, from all agents or those named; what is remembered stays.
+    """Remove what 'install' added, from all agents or those named; memories stay.
 
     \b
     hivemind uninstall --dry-run
@@ -179,8 +178,7 @@ def _place(path: Path) -> str:
 @dry_run_option
 @click.pass_context
 def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -> None:
-    """Take in the past: what agents kept of their sessions; as 'git', this repository's commits; as 'files', what its
-    instruction files say.
+    """Import past transcripts; with 'git', this repository's commits; with 'files', its instruction files.
 
     Without a name, every agent that left transcripts on this machine. What was learned arrives as proposals.
 
@@ -204,7 +202,7 @@ def backfill(ctx: click.Context, agents: tuple[str, ...], since: str, project: b
     for reason, count in done.skipped:
         note(f"{count:,} skipped: {reason}")
     if done.quarantined:
-        note(f"{many(done.quarantined, 'line')} that could not be read: hivemind quarantine")
+        note(f"{plural(done.quarantined, 'line')} that could not be read: hivemind quarantine")
     if done.learned and not dry_run:
         note("Proposals wait in 'hivemind review'.")
         note(f"Undo: hivemind rollback --batch {done.batch}")
@@ -215,23 +213,23 @@ def _taken_in(done: BackfillReport, *, dry_run: bool) -> str:
         return "There is nothing to take in: no commit, and no transcript of an agent."
     would = "Would take in" if dry_run else "Took in"
     if done.commits:
-        return f"{would} {many(done.commits, 'commit')}; {many(done.learned, 'new proposal')}."
+        return f"{would} {plural(done.commits, 'commit')}; {plural(done.learned, 'new proposal')}."
     # What would be learned shows only once it was read.
-    learned = "" if dry_run else f"; {many(done.learned, 'new proposal')}"
+    learned = "" if dry_run else f"; {plural(done.learned, 'new proposal')}"
     return (
-        f"{would} {done.new:,} new of {many(done.observations, 'observation')}, {many(done.sessions, 'session')} in"
-        f" {many(done.transcripts, 'transcript')}{learned}."
+        f"{would} {done.new:,} new of {plural(done.observations, 'observation')}, {plural(done.sessions, 'session')} in"
+        f" {plural(done.transcripts, 'transcript')}{learned}."
     )
 
 
 @chapter.command("distil")
 @one_session
 def distil(session: str, everywhere: bool) -> None:
-    """Learn from a session, or from all that came to rest since last time. What is found waits for review."""
+    """Learn from a session, or from all that ended since last time; proposals wait for review."""
     with open_mind() as mind, progress("Distilling") as advance:
         done = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
-    proposed = f"{many(done.proposed, 'new proposal')}, {done.known:,} known before"
-    looked = f"Looked at {many(done.sessions, 'session')}: {proposed}."
+    proposed = f"{plural(done.proposed, 'new proposal')}, {done.known:,} known before"
+    looked = f"Looked at {plural(done.sessions, 'session')}: {proposed}."
     tell(done, looked if done.sessions else "No session has come to rest since the last time.")
     for detector, count in done.by_detector:
         note(f"{count:,} from {detector}")
@@ -244,7 +242,7 @@ def distil(session: str, everywhere: bool) -> None:
 @limit_option(20, "Lines to show.")
 @click.option("--everywhere", is_flag=True, help="Also in other repositories.")
 def sessions(agent: str, limit: int, everywhere: bool) -> None:
-    """What agents did here, the last session first.
+    """List the sessions of agents here, newest first.
 
     \b
     hivemind sessions --agent claude-code
@@ -262,13 +260,13 @@ def sessions(agent: str, limit: int, everywhere: bool) -> None:
 
 @chapter.group("session", cls=Family)
 def session() -> None:
-    """One run of an agent: where it stands, what happened in it, how to go on from it."""
+    """Show, replay or resume a session of an agent."""
 
 
 @session.command("show")
 @one_session
 def show_session(session: str, everywhere: bool) -> None:
-    """Where a session stands: its task, the files it edited, its last outputs. Without an id, the last one here."""
+    """Show a session: its task, the files it edited, its last outputs. Without an id, the last one here."""
     with open_mind() as mind:
         state = mind.sessions.state(session, everywhere=everywhere)
         is_elsewhere = mind.checkout.is_elsewhere(state.session.repo)
@@ -329,7 +327,7 @@ def _replayed(trace: Sequence[Observation], speed: float, *, step: bool) -> None
 @session.command("resume")
 @one_session
 def resume(session: str, everywhere: bool) -> None:
-    """A hand-over that another agent can start from. Without an id, of the last session here.
+    """Print a summary from which another agent can continue. Without an id, of the last session here.
 
     \b
     hivemind session resume | codex exec -
@@ -365,7 +363,7 @@ def _ends(output: str) -> str:
 
 @chapter.group("trace", cls=Family)
 def trace() -> None:
-    """What was done, why, and how it ended."""
+    """Store and search traces of past work."""
 
 
 @trace.command("store")
@@ -377,7 +375,7 @@ def trace() -> None:
 @scope_option
 @click.option("--link", "links", multiple=True, metavar="CODE", help="Code it is about.")
 def store_trace(**given: Any) -> None:
-    """Keep what was done and how it ended.
+    """Store what was done, why, and how it ended.
 
     \b
     hivemind trace store --agent codex --action "moved the cache to Redis" --result success
@@ -391,11 +389,11 @@ def store_trace(**given: Any) -> None:
 
 @trace.command("search")
 @click.argument("question")
-@limit_option(None, "At most so many traces.")
+@limit_option(None, "Maximum number of traces.")
 @everywhere_option
-@click.option("--why", is_flag=True, help="Say why each trace stands where it stands.")
+@click.option("--why", is_flag=True, help="Explain the ranking.")
 def search_traces(question: str, limit: int | None, everywhere: bool, why: bool) -> None:
-    """What was done about something like this before.
+    """Search traces of past work.
 
     \b
     hivemind trace search "redirect loop" --everywhere
@@ -408,14 +406,14 @@ def search_traces(question: str, limit: int | None, everywhere: bool, why: bool)
 @chapter.command("sync-files")
 @dry_run_option
 def sync_files(dry_run: bool) -> None:
-    """Bring in what instruction files say: AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude
-    Code, Windsurf, Cline and Continue, and Copilot's instructions.
+    """Import instruction files: AGENTS.md, CLAUDE.md, GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf,
+    Cline and Continue, and Copilot's instructions.
 
     Each point is a convention with file and line as its source. What a file no longer says is taken back.
     """
     with open_mind() as mind:
         synced = mind.files.sync_instructions(dry_run=dry_run)
-    tell(synced, f"{many(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")
+    tell(synced, f"{plural(synced.said, 'point')} in the instruction files: {synced.new} new, {synced.gone} gone.")
     if not wants("json"):
         for point in synced.kept_out:
             said = f": {first_line(point.text, 60)}" if point.text else ""
@@ -427,7 +425,7 @@ def sync_files(dry_run: bool) -> None:
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The instruction file.")
 @yes_option
 def promote(memory: str, file: str, yes: bool) -> None:
-    """Write a reviewed memory into an instruction file, as a change you confirm.
+    """Write a reviewed memory into an instruction file, as a diff you confirm.
 
     \b
     hivemind promote 3f9a2c1e --to AGENTS.md

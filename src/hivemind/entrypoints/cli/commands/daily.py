@@ -50,7 +50,7 @@ chapter = click.Group()
 
 @chapter.command("status")
 def status() -> None:
-    """Where you stand: what is remembered here, who is connected, what waits; and what to do next.
+    """Show what is remembered here, which agents are connected, what needs review, and what to do next.
 
     \b
     hivemind
@@ -82,12 +82,10 @@ def _standing(stands: StatusReport) -> None:
 @chapter.command("remember")
 @click.argument("text", required=False)
 @scope_option
-@choice("--kind", among=Kind, default=Kind.FACT.value, help="What sort of claim it is.")
+@choice("--kind", among=Kind, default=Kind.FACT.value, help="Kind of memory.")
 @tags_option
 @click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
-@click.option(
-    "--replaces", multiple=True, metavar="ID", shell_complete=memory_ids, help="The memory it takes the place of."
-)
+@click.option("--replaces", multiple=True, metavar="ID", shell_complete=memory_ids, help="Memory that it replaces.")
 @when_options
 @click.option(
     "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
@@ -95,9 +93,9 @@ def _standing(stands: StatusReport) -> None:
 @click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
 @metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
-@click.option("--propose", is_flag=True, help="Let a person look at it first.")
+@click.option("--propose", is_flag=True, help="Store it as a proposal for review.")
 def remember(text: str | None, **given: Any) -> None:
-    """Keep something worth knowing next time.
+    """Store a memory.
 
     TEXT is taken from standard input when it is left out.
 
@@ -129,14 +127,14 @@ def _to_settle(memory: Memory, other: Memory) -> str:
 @chapter.command("recall")
 @click.argument("question", required=False)
 @filters
-@limit_option(None, "At most so many memories.")
-@click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="At most so many tokens.")
-@click.option("--as-of", default="", metavar="DATE", help="What was believed then.")
-@click.option("--true-at", default="", metavar="DATE", help="What was true then, as far as is known today.")
+@limit_option(None, "Maximum number of memories.")
+@click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="Maximum number of tokens.")
+@click.option("--as-of", default="", metavar="DATE", help="Show what was believed on this date.")
+@click.option("--true-at", default="", metavar="DATE", help="Show what was true on this date, as known today.")
 @choice("--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory.")
-@click.option("--why", is_flag=True, help="Say why each memory stands where it stands.")
+@click.option("--why", is_flag=True, help="Explain the ranking.")
 def recall(question: str | None, why: bool, **given: Any) -> None:
-    """What is known that bears on a question.
+    """Search memories.
 
     \b
     hivemind recall "how do we run the tests?"
@@ -157,10 +155,14 @@ def recall(question: str | None, why: bool, **given: Any) -> None:
 @choice("--status", "statuses", multiple=True, among=Status, help="Only with this status.")
 @limit_option(20, "Memories on a page.")
 @click.option(
-    "--before", default="", metavar="ID", shell_complete=memory_ids, help="Go on after this memory of an earlier page."
+    "--before",
+    default="",
+    metavar="ID",
+    shell_complete=memory_ids,
+    help="Continue after this memory of an earlier page.",
 )
 def list_(**given: Any) -> None:
-    """Memories, newest first.
+    """List memories, newest first.
 
     \b
     hivemind list --kind decision --tags deploy
@@ -187,7 +189,7 @@ def list_(**given: Any) -> None:
 @chapter.command("show")
 @memory_argument
 def show(memory: str, everywhere: bool) -> None:
-    """A memory with everything known about it.
+    """Show a memory with all its details.
 
     \b
     hivemind show 3f9a2c1e
@@ -201,7 +203,7 @@ def show(memory: str, everywhere: bool) -> None:
 @chapter.command("revise")
 @memory_argument
 @click.argument("text", required=False, default="")
-@choice("--kind", among=Kind, help="What sort of claim it is.")
+@choice("--kind", among=Kind, help="Kind of memory.")
 @click.option("--subject", default="", help="What it is the current value of.")
 @when_options
 @click.option("--confidence", type=float, help="From 0 to 1.")
@@ -209,7 +211,7 @@ def show(memory: str, everywhere: bool) -> None:
 @metadata_option("--meta", "Metadata to set.")
 @click.option("--unset-meta", "unset", multiple=True, metavar="KEY", help="Metadata to remove.")
 def revise(metadata: dict[str, Any], unset: tuple[str, ...], **given: Any) -> None:
-    """Make a memory say something else; what it said stays in its history.
+    """Edit a memory; earlier versions stay in its history.
 
     \b
     hivemind revise 3f9a2c1e "Deploys run from release branches"
@@ -225,9 +227,9 @@ def revise(metadata: dict[str, Any], unset: tuple[str, ...], **given: Any) -> No
 @chapter.command("tag")
 @memory_argument
 @click.argument("labels", nargs=-1)
-@click.option("--remove", multiple=True, metavar="TAG", help="Take this tag off.")
+@click.option("--remove", multiple=True, metavar="TAG", help="Tag to remove.")
 def tag(memory: str, labels: tuple[str, ...], remove: tuple[str, ...], everywhere: bool) -> None:
-    """Put tags on a memory, or take them off.
+    """Add tags to a memory, or remove them.
 
     \b
     hivemind tag 3f9a2c1e auth backend
@@ -242,9 +244,9 @@ def _apart(labels: tuple[str, ...]) -> list[str]:
 
 
 @chapter.command("brief")
-@click.option("--prompt", default="", metavar="TEXT", help="What would be said on this prompt instead.")
+@click.option("--prompt", default="", metavar="TEXT", help="Print what would be given for this prompt instead.")
 def brief(prompt: str) -> None:
-    """Print what an agent is told at the start of a session here.
+    """Print what an agent is given at the start of a session here.
 
     \b
     hivemind brief
@@ -262,10 +264,10 @@ AGAINST = "a approve · o approve over it · e edit · m merge · r reject · s 
 
 
 @chapter.command("review")
-@click.option("--list", "only_list", is_flag=True, help="Show what waits, and decide nothing.")
-@limit_option(50, "At most so many.")
+@click.option("--list", "only_list", is_flag=True, help="List pending memories and exit.")
+@limit_option(50, "Maximum number of results.")
 def review(only_list: bool, limit: int) -> None:
-    """Walk through what waits for a person: disputes, what is overdue, proposals.
+    """Review pending memories: disputes, changed code, overdue checks, proposals.
 
     For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'retract'.
 

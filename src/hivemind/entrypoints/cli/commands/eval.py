@@ -29,7 +29,7 @@ chapter = click.Group()
     help="Write eval.html and eval.json there.",
 )
 def command(agent: str, tasks: str, conditions: str, out: Path | None) -> None:
-    """Does memory help an agent? Five tasks, each cold and with memory, graded by running the result.
+    """Measure whether memory helps an agent: five tasks, with and without memory, graded by running them.
 
     Without --agent a scripted one works, which knows no answers and needs no model.
 

@@ -30,7 +30,7 @@ chapter = click.Group()
 
 @chapter.group("hub", cls=Family)
 def command() -> None:
-    """Where a team's memory is kept: a service over Postgres.
+    """Run and administer a team's hub on Postgres.
 
     \b
     hivemind hub serve --database postgresql://hub@localhost/hub
@@ -57,7 +57,7 @@ def serve(
     database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
     backup_days: int, issuer: str, audience: str,
 ) -> None:  # fmt: skip
-    """Serve a hub; its database is brought up to date first.
+    """Start a hub; its database is migrated first.
 
     Started for the first time it prints the token of an admin, once.
 
@@ -88,14 +88,14 @@ def serve(
 
 @command.group("team", cls=Family)
 def team() -> None:
-    """The teams of a hub."""
+    """Administer the teams of a hub."""
 
 
 @team.command("create")
 @click.argument("name")
 @database_option
 def create_team(name: str, database: str) -> None:
-    """Begin a team; prints the token of its admin, once.
+    """Create a team; prints the token of its admin, once.
 
     \b
     hivemind hub team create payments --database postgresql://hub@localhost/hub
@@ -106,17 +106,17 @@ def create_team(name: str, database: str) -> None:
 
 @command.group("token", cls=Family)
 def token() -> None:
-    """The tokens of a team's members: by --database, or as an admin who is logged in."""
+    """Administer members' tokens, with --database or as a logged-in admin."""
 
 
 @token.command("create")
-@click.option("--name", required=True, help="Whose it is.")
+@click.option("--name", required=True, help="Scope.")
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What they may do.")
 @click.option("--agent", "is_agent", is_flag=True, help="For an agent: it can never approve or erase.")
 @days_option
 @admin_options
 def create(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
-    """A new token; it is shown only now.
+    """Create a token; it is shown only now.
 
     \b
     hivemind hub token create --name alice --role writer
@@ -131,7 +131,7 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
 @token.command("list")
 @admin_options
 def list_(database: str, team: str) -> None:
-    """The team's tokens, newest first.
+    """List the team's tokens, newest first.
 
     \b
     hivemind hub token list
@@ -151,7 +151,7 @@ def list_(database: str, team: str) -> None:
 @click.argument("token", metavar="ID")
 @admin_options
 def revoke(token: str, database: str, team: str) -> None:
-    """Make a token worthless from the next request on; by its id or its member's name.
+    """Revoke a token at once, by its id or its member's name.
 
     \b
     hivemind hub token revoke alice
@@ -166,7 +166,7 @@ def revoke(token: str, database: str, team: str) -> None:
 @days_option
 @admin_options
 def rotate(token: str, days: int, database: str, team: str) -> None:
-    """A new token in place of an old one, which is revoked.
+    """Replace a token with a new one and revoke the old one.
 
     \b
     hivemind hub token rotate alice

@@ -20,7 +20,7 @@ from hivemind.entrypoints.cli.arguments import (
     yes_option,
 )
 from hivemind.entrypoints.cli.manners import wants
-from hivemind.entrypoints.cli.output import block, heading, many, note, progress, table, tell, tell_rows
+from hivemind.entrypoints.cli.output import block, heading, note, progress, table, tell, tell_rows
 from hivemind.errors import InvalidInput
 from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
@@ -29,7 +29,7 @@ from hivemind.model.moments import format_date
 from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.rollback import Selection
 from hivemind.model.scope import Scope
-from hivemind.model.text import first_line
+from hivemind.model.text import first_line, plural
 
 chapter = click.Group()
 
@@ -41,10 +41,10 @@ ENTRY_ID = 18
 
 @chapter.command("approve")
 @memory_argument
-@click.option("--over", is_flag=True, help="In place of what contradicts it.")
+@click.option("--over", is_flag=True, help="Supersede what contradicts it.")
 @reason_option
 def approve(**given: Any) -> None:
-    """Confirm a proposal, or settle a dispute in its favour with --over.
+    """Approve a proposal, or settle a dispute in its favour with --over.
 
     \b
     hivemind approve 3f9a2c1e
@@ -57,7 +57,7 @@ def approve(**given: Any) -> None:
 @memory_argument
 @reason_option
 def reject(**given: Any) -> None:
-    """Say no to a memory: it leaves recall and its value stays out. 'restore' lifts that.
+    """Reject a memory and keep its value out; 'restore' undoes that.
 
     \b
     hivemind reject 3f9a2c1e --reason "that was one machine only"
@@ -70,7 +70,7 @@ def reject(**given: Any) -> None:
 @click.argument("other", metavar="OTHER_ID", shell_complete=memory_ids)
 @click.option("--reason", default="", help="Why they cannot both hold.")
 def dispute(memory: str, other: str, **given: Any) -> None:
-    """Say that two memories cannot both hold; review settles it.
+    """Mark two memories as contradictory, to be settled in review.
 
     \b
     hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
@@ -82,7 +82,7 @@ def dispute(memory: str, other: str, **given: Any) -> None:
 @memory_argument
 @reason_option
 def verify(**given: Any) -> None:
-    """Say that a memory was looked at and still holds.
+    """Mark a memory as still correct.
 
     \b
     hivemind verify 3f9a2c1e
@@ -94,7 +94,7 @@ def verify(**given: Any) -> None:
 @memory_argument
 @reason_option
 def retract(**given: Any) -> None:
-    """Take a memory back. 'restore' brings it again.
+    """Retract a memory; 'restore' brings it back.
 
     \b
     hivemind retract 3f9a2c1e --reason "no longer so"
@@ -106,7 +106,7 @@ def retract(**given: Any) -> None:
 @memory_argument
 @reason_option
 def restore(memory: str, **given: Any) -> None:
-    """Let a memory stand again that was taken back, rejected or replaced.
+    """Restore a retracted, rejected or superseded memory.
 
     \b
     hivemind restore 3f9a2c1e
@@ -127,7 +127,7 @@ def restore(memory: str, **given: Any) -> None:
 @dry_run_option
 @yes_option
 def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) -> None:
-    """Undo a whole batch of learning, as if it had never happened.
+    """Undo a batch of learning, such as an import or a session.
 
     \b
     hivemind rollback --since 2h --dry-run
@@ -138,19 +138,19 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) 
     with open_mind() as mind:
         if undo:
             count = mind.review.undo_rollback(undo)
-            tell({"undone": count}, f"Undone for {many(count, 'memory')}.")
+            tell({"undone": count}, f"Undone for {plural(count, 'memory')}.")
             return
         name, changes = mind.review.rollback(asked, dry_run=True)
         if dry_run or not changes or not wants("json"):
             rows = [[shorten_id(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
-            would = f"{many(len(changes), 'memory')} would change." if dry_run else ""
+            would = f"{plural(len(changes), 'memory')} would change." if dry_run else ""
             tell_rows(changes, ["memory", "now", "after"], rows, after=would, nothing="Nothing to roll back.")
         if dry_run or not changes:
             return
-        make_sure(f"Roll back {many(len(changes), 'memory')}?", yes=yes)
+        make_sure(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
         name, changes = mind.review.rollback(asked, reason=reason)
     undoing = f"Undo: hivemind rollback --undo {name}"
-    tell({"rollback": name, "changes": changes}, f"Rolled back {many(len(changes), 'memory')}. {undoing}")
+    tell({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undoing}")
 
 
 def _line(memory: Memory | None) -> str:
@@ -172,7 +172,7 @@ def erase(
     memory: str, also: tuple[str, ...], about: str, left_out: tuple[str, ...], reason: str, dry_run: bool, yes: bool,
     everywhere: bool,
 ) -> None:  # fmt: skip
-    """Destroy a memory and all that came of it, for good; or everything that names something.
+    """Erase a memory and everything derived from it, or everything that names something, for good.
 
     The receipt names each place where it was: done where nothing was found, pending where it is tried again, remains
     where something still says it, or outside our reach. The exit code is 1 if something is pending or remains. Of a
@@ -217,7 +217,7 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
         going = mentions.excluding(left_out)
         if dry_run or not going:
             return
-        make_sure(f"Destroy {many(len(going), 'entry')} for good?", yes=yes)
+        make_sure(f"Destroy {plural(len(going), 'entry')} for good?", yes=yes)
         with progress("Erasing") as advance:
             receipt = mind.erasures.erase_mentions(
                 about, confirmed=mentions, left_out=left_out, reason=reason, progress=advance
@@ -233,14 +233,16 @@ def _show_mentions(mentions: Mentions) -> None:
         note(f"Nothing in this store names {mentions.about}.")
         return
     for sort, group in mentions.by_sort():
-        heading(many(len(group), sort.value) if sort is not MentionSort.QUARANTINE else f"{len(group)} in quarantine")
+        heading(plural(len(group), sort.value) if sort is not MentionSort.QUARANTINE else f"{len(group)} in quarantine")
         rows = [[_shown_id(one), format_date(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
         table(["id", "when", "repository", "says"], rows)
         if len(group) > SHOWN:
             note(f"and {len(group) - SHOWN:,} more; --json lists all")
     staying = len(mentions.found) - len(mentions.erasable)
     kept = f" {staying:,} stay: they are not yours, or records that cannot go." if staying else ""
-    note(f"All repositories of this store were searched. {many(len(mentions.erasable), 'entry')} can be erased.{kept}")
+    note(
+        f"All repositories of this store were searched. {plural(len(mentions.erasable), 'entry')} can be erased.{kept}"
+    )
 
 
 def _shown(mention: Mention) -> str:

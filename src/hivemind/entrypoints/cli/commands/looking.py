@@ -21,7 +21,6 @@ from hivemind.entrypoints.cli.output import (
     described,
     heading,
     life,
-    many,
     note,
     origin,
     say,
@@ -43,10 +42,10 @@ from hivemind.model.plain import to_plain
 from hivemind.model.recall import Receipt, Spent
 from hivemind.model.reports import AnchoredCode, Explanation
 from hivemind.model.scope import label_other_repository as from_elsewhere
-from hivemind.model.text import first_line, neutralise
+from hivemind.model.text import first_line, neutralise, plural
 
 chapter = click.Group()
-before_option = click.option("--before", type=int, default=0, metavar="ENTRY", help="Go on from an earlier page.")
+before_option = click.option("--before", type=int, default=0, metavar="ENTRY", help="Continue from an earlier page.")
 READING = ("memories.recalled", "observation.made", "repository.seen")
 CHANGES = [name for name in FACTS if name not in READING]
 COUNTS = {
@@ -59,7 +58,7 @@ COUNTS = {
 @chapter.command("explain")
 @memory_argument
 def explain(memory: str, everywhere: bool) -> None:
-    """Why a memory is believed: its sources, its versions, whether the code it is about changed, and whom it reached.
+    """Explain a memory: its sources, versions, changed code, and who was shown it.
 
     \b
     hivemind explain 3f9a2c1e
@@ -101,7 +100,7 @@ def _became(one: AnchoredCode) -> None:
 @click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
 @across_option
 def history(memory: str, subject: str, everywhere: bool) -> None:
-    """What a memory said when, who changed it, and why; or how a subject evolved.
+    """Show the versions of a memory, or the values of a subject.
 
     \b
     hivemind history 3f9a2c1e
@@ -130,7 +129,7 @@ def _lives(lives: Sequence[Sequence[HistoryStep]], subject: str, elsewhere: Sequ
 @click.argument("other", metavar="B", required=False, shell_complete=memory_ids)
 @across_option
 def diff(one: str, other: str | None, everywhere: bool) -> None:
-    """What differs between two memories, or between the last two wordings of one.
+    """Compare two memories, or the last two versions of one.
 
     \b
     hivemind diff 3f9a2c1e
@@ -153,7 +152,7 @@ def diff(one: str, other: str | None, everywhere: bool) -> None:
 @before_option
 @across_option
 def log(memory: str, **given: Any) -> None:
-    """What happened here, newest first: to one memory, or at all.
+    """Show the log here, newest first, of one memory or of all.
 
     \b
     hivemind log --limit 10
@@ -202,7 +201,7 @@ def _by_entry(rows: Iterable[Sequence[str]]) -> None:
 @before_option
 @across_option
 def audit(verify: bool, **given: Any) -> None:
-    """Who changed what here, and whether the whole record is intact.
+    """Show who changed what here, and verify the log.
 
     With --verify the exit code is 1 if the log was tampered with.
 
@@ -214,7 +213,7 @@ def audit(verify: bool, **given: Any) -> None:
         _entries("hivemind audit", facts=CHANGES, **given)
         return
     with open_mind() as mind:
-        broken, total = mind.maintenance.audit(), many(mind.history.log_length(), "entry")
+        broken, total = mind.maintenance.audit(), plural(mind.history.log_length(), "entry")
     for place in broken:
         warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
     tell(broken, f"{len(broken)} of {total} are not what they were." if broken else f"The chain of {total} verifies.")
@@ -226,7 +225,7 @@ def audit(verify: bool, **given: Any) -> None:
 @limit_option(50, "Lines to show.")
 @across_option
 def receipts(session: str, limit: int, everywhere: bool) -> None:
-    """Which memories reached whom, and why.
+    """List which memories were shown to whom, and why.
 
     \b
     hivemind receipts --limit 10
@@ -256,7 +255,7 @@ def _by_question(lines: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> Non
 @chapter.command("stats")
 @click.option("--tokens", is_flag=True, help="What memory cost each session instead.")
 def stats(tokens: bool) -> None:
-    """How much is remembered, and what it takes.
+    """Show counts and sizes.
 
     \b
     hivemind stats --tokens
@@ -269,8 +268,9 @@ def stats(tokens: bool) -> None:
     rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
     total = sum(row[3] for row in stats.memories)
     summary = (
-        f"{many(total, 'memory')} · {many(stats.sessions, 'session')} with {many(stats.observations, 'observation')}"
-        f" · {many(stats.events, 'log entry')} · {stats.bytes / 1e6:.1f} MB"
+        f"{plural(total, 'memory')} · {plural(stats.sessions, 'session')}"
+        f" with {plural(stats.observations, 'observation')} · {plural(stats.events, 'log entry')}"
+        f" · {stats.bytes / 1e6:.1f} MB"
     )
     tell_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, nothing=summary)
 
@@ -281,7 +281,7 @@ def _spent(sessions: Sequence[Spent]) -> None:
     total = sum(s.unasked_tokens + s.asked_tokens for s in sessions)
     again, spared = sum(s.told_before for s in sessions), sum(s.not_looked_up for s in sessions)
     after = (
-        f"{many(total, 'token')} in {many(len(rows), 'session')} · {again:,} times something an earlier session had"
+        f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
         f" found (again), {spared:,} of them told unasked and not looked up in memory again (spared)"
     )
     tell_rows(sessions, columns, rows, after=after, nothing="Nothing was shown yet.")
@@ -290,7 +290,7 @@ def _spent(sessions: Sequence[Spent]) -> None:
 @chapter.command("sql")
 @click.argument("statement")
 def sql(statement: str) -> None:
-    """Read the memories by SQL.
+    """Query memories with SQL, read-only.
 
     Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
 

@@ -9,7 +9,6 @@ from hivemind.entrypoints.cli.output import (
     heading,
     indented,
     label,
-    many,
     note,
     progress,
     say,
@@ -20,6 +19,7 @@ from hivemind.entrypoints.cli.output import (
 from hivemind.model.ids import shorten_id
 from hivemind.model.moments import format_date, format_minute
 from hivemind.model.plain import to_plain
+from hivemind.model.text import plural
 
 chapter = click.Group()
 
@@ -29,7 +29,7 @@ chapter = click.Group()
 @click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="What an admin gave you.")
 @click.option("--insecure", is_flag=True, help="Speak to a hub beyond this machine without TLS.")
 def login(url: str, token: str, insecure: bool) -> None:
-    """Join a team: share with its hub what is of scope team, and nothing else.
+    """Join a team; only memories of scope team are shared with its hub.
 
     From then on it happens by itself when a session starts or ends, and by 'hivemind sync'.
 
@@ -40,13 +40,13 @@ def login(url: str, token: str, insecure: bool) -> None:
         done = mind.team.login(url, token, insecure=insecure, progress=advance)
         member = mind.team.status().membership
     assert member is not None
-    exchanged = f"{many(done.pulled, 'entry')} came, {done.pushed:,} went"
+    exchanged = f"{plural(done.pulled, 'entry')} came, {done.pushed:,} went"
     tell(done, f"You are {member.person}, {member.role} of the team. {exchanged}.")
 
 
 @chapter.command("logout")
 def logout() -> None:
-    """Leave the team: its memories go from this machine; yours stay."""
+    """Leave the team; its memories are removed from this machine, yours stay."""
     with open_mind() as mind:
         mind.team.logout()
     tell({"team": None}, "This store belongs to no team any more.")
@@ -54,10 +54,13 @@ def logout() -> None:
 
 @chapter.command("sync")
 def sync() -> None:
-    """Exchange with the team's hub what is new; it happens by itself when a session starts or ends."""
+    """Synchronise with the team's hub; also runs automatically when a session starts or ends."""
     with open_mind() as mind, progress("Exchanging with the hub") as advance:
         done = mind.team.sync(progress=advance)
-    tell(done, f"{many(done.pulled, 'entry')} came, {done.pushed:,} went, {many(done.erased, 'memory')} erased here.")
+    tell(
+        done,
+        f"{plural(done.pulled, 'entry')} came, {done.pushed:,} went, {plural(done.erased, 'memory')} erased here.",
+    )
     for entry, why in done.refused:
         warn(f"the hub refused {entry[:8]}: {why}")
 
@@ -66,7 +69,7 @@ def sync() -> None:
 @click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=memory_ids)
 @dry_run_option
 def publish(memories: tuple[str, ...], dry_run: bool) -> None:
-    """Give the team a copy of memories of this project.
+    """Share copies of project memories with the team.
 
     \b
     hivemind publish 3f9a2c1e --dry-run
@@ -93,14 +96,14 @@ def publish(memories: tuple[str, ...], dry_run: bool) -> None:
 @chapter.group("team", cls=Family, invoke_without_command=True)
 @click.pass_context
 def team(ctx: click.Context) -> None:
-    """The team this store shares with: how it stands."""
+    """Show the team that this store shares with."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(team_status)
 
 
 @team.command("status")
 def team_status() -> None:
-    """Devices, when they last exchanged, what is pending, and whose erasures are not confirmed."""
+    """Show devices, their last synchronisation, and pending erasures."""
     with open_mind() as mind:
         standing, hub = mind.team.status(), mind.team.hub
         devices = hub.request("GET", "/v1/devices") if hub else []

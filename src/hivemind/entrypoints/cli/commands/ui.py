@@ -18,7 +18,7 @@ chapter = click.Group()
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Answer on this port; a free one without it.")
 @click.option("--no-open", is_flag=True, help="Print the link and open no browser.")
 def command(port: int, no_open: bool) -> None:
-    """See what your agents believe, in a browser.
+    """Browse memories, sessions and reviews in a browser.
 
     Answers on this machine alone. The link works once; the browser that opened it stays known for 30 days.
     """
