@@ -510,7 +510,7 @@ def test_settings_are_readable_at_a_narrow_terminal() -> None:
 
     seen = on_a_terminal("config", lines=60, NO_COLOR="1").replace("\r", "")
 
-    assert "recall_limit = 7  (from the file)\n    How many memories a recall returns at most.\n" in seen
+    assert "recall_limit = 7  (from the file)\n    Maximum number of memories that a recall returns.\n" in seen
     assert "\nkeep_days = 0\n" in seen
     assert max(map(len, seen.splitlines())) <= 80
-    assert "recall_limit\t7\tfile\tHow many" in run("config").stdout
+    assert "recall_limit\t7\tfile\tMaximum number" in run("config").stdout
