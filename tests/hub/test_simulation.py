@@ -25,6 +25,6 @@ def test_no_promise_is_broken_in_a_thousand_worlds(first: int) -> None:
 
 
 def test_every_seeded_bug_is_noticed() -> None:
-    said = simulated("--mutants")
+    said = simulated("--mutants", "--seeds", "400")
 
     assert "last_writer_wins" in said

@@ -250,7 +250,7 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     assert taken["new"] == 3
     assert "Took in 2 commits; 1 new proposal." in from_git.output
     assert unknown.exit_code == 2
-    assert "not an agent we know" in unknown.output
+    assert "unknown agent" in unknown.output
 
 
 def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatch: pytest.MonkeyPatch) -> None:
