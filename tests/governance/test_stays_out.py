@@ -11,6 +11,7 @@ from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
+from hivemind.model.claim import Claim
 from hivemind.model.imprint import MARK, ErasedTextFilter, make_imprint
 from hivemind.model.memory import Channel, Status
 from hivemind.model.recall import Recall
@@ -533,3 +534,15 @@ def test_stores_erased_before_there_were_imprints_still_refuse_the_value(open_mi
     with pytest.raises(Refused):
         mind.remember(VALUE)
     assert mind.remember(OTHER)
+
+
+def test_a_refused_claim_is_on_record_alone_and_among_others(mind: Hivemind) -> None:
+    decide(mind, "rejected")
+
+    for claims in ([Claim(text=VALUE)], [Claim(text="Something else altogether"), Claim(text=VALUE)]):
+        with pytest.raises(Refused):
+            mind.remember_all(claims)
+
+    refusals = [entry for entry in mind.history.log() if entry.fact == "write.refused"]
+    assert len(refusals) == 2
+    assert "Something else altogether" not in [memory.text for memory in mind.list()]

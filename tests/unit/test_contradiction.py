@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind.model.contradiction import find_conflict
 from hivemind.model.statements import parse_statements, search_terms
 from hivemind.model.values import digest_value, normalise
+from tests.notes import find_conflict
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hivemind.curate import exclusion, files, transfer
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
 from hivemind.curate.pen import Pen
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
@@ -79,7 +79,8 @@ class Files:
                     memory_id = learning.learn(
                         self._context, pen, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
                     )
-                except Refused:
+                except learning.ClaimRefused as error:
+                    self._context.record(error.events)
                     refused += 1
                 else:
                     new += memory_id == fact.memory_id

@@ -1,7 +1,7 @@
 """Recording claims and proposals one after another, so that each is compared with those before it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hivemind.app.context import Context
@@ -10,13 +10,21 @@ from hivemind.curate.learn import learn as learned_from
 from hivemind.curate.pen import Pen
 from hivemind.errors import Refused
 from hivemind.model.code import Anchor
-from hivemind.model.events import MemoryRemembered
+from hivemind.model.events import Event, MemoryRemembered
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
 from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
 
 ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
+
+
+class ClaimRefused(Refused):
+    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
+
+    def __init__(self, message: str, events: Sequence[Event]) -> None:
+        super().__init__(message)
+        self.events = events
 
 
 @dataclass(slots=True)
@@ -41,13 +49,13 @@ def learn(
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
 ) -> MemoryId:
-    """Record a claim and what follows from it; return the memory that now says it."""
+    """Record a claim and what follows from it; return the memory that now says it, or raise ``ClaimRefused``."""
     learned = learned_from(
         context.store, pen, fact, scope, repo, channel=channel, id=id, anchors=anchors, said_by_person=said_by_person
     )
-    context.record(learned.events)
     if learned.refused:
-        raise Refused(learned.refused)
+        raise ClaimRefused(learned.refused, learned.events)
+    context.record(learned.events)
     return learned.memory_id
 
 

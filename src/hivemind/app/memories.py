@@ -40,16 +40,19 @@ class Memories:
         context, claims = self._context, self._claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
-        stored = []
-        with context.store.db.transaction():
-            for number, claim in enumerate(claims):
-                try:
-                    stored.append(self._remember(claim, anchors[number], commit))
-                except (InvalidInput, Refused) as error:
-                    if len(claims) == 1:
-                        raise
-                    shape = Refused if isinstance(error, Refused) else InvalidInput
-                    raise shape(f"items[{number}]: {error}") from None
+        stored: list[MemoryId] = []
+        try:
+            with context.store.db.transaction():
+                for claim, claim_anchors in zip(claims, anchors, strict=True):
+                    stored.append(self._remember(claim, claim_anchors, commit))
+        except (InvalidInput, Refused) as error:
+            if isinstance(error, learning.ClaimRefused):
+                # Only now: within the transaction it would have been rolled back with the claims.
+                context.record(error.events)
+            if len(claims) == 1:
+                raise
+            shape = Refused if isinstance(error, Refused) else InvalidInput
+            raise shape(f"items[{len(stored)}]: {error}") from None
         return tuple(memories.get(context.store.db, memory_id) for memory_id in stored)
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.curate.erase import Targets, erase, load_ignoring_rollbacks
+from hivemind.curate.erase import Targets, erase, load_ignoring_rollbacks, load_texts
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
 from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
@@ -237,7 +237,7 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept
             for memory_id in log_mentions.memories
             if memory_id not in kept_ids and (memory := load_ignoring_rollbacks(copy, memory_id))
         ]
-        texts = {memory.id: _load_texts(copy, memory) for memory in erased_memories}
+        texts = {memory.id: load_texts(copy, [memory.id]) for memory in erased_memories}
     entry_ids = [
         EventId(mention.id) for mention in log_mentions.entries if not mention.stays and mention.id not in kept_ids
     ]
@@ -254,11 +254,6 @@ def _make_erasure(store: Store, memory: Memory, texts: set[str]) -> MemoryErased
     all_texts = list_text_forms(memory, texts)
     values = tuple(sorted(digest_value(text, store.key_for(memory.scope)) for text in all_texts))
     return MemoryErased(memory_id=memory.id, values=values, imprints=compute_imprints(store, memory.scope, all_texts))
-
-
-def _load_texts(db: Database, memory: Memory) -> set[str]:
-    facts = [event.fact for event in log.read_events_about(db, memory.id)]
-    return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
 def _record_in_backup(file: Path, events: list[Event]) -> list[ErasedLocation]:

@@ -124,7 +124,7 @@ def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, ho
     derived_memories = {
         memory.id: memory for source in ids for memory in _find_derived(store, source) if memory.scope is not Scope.TEAM
     }
-    texts = _load_texts(store, {*ids, *derived_memories}) | _load_metadata(store, {*ids, *derived_memories})
+    texts = load_texts(store.db, {*ids, *derived_memories}) | _load_metadata(store, {*ids, *derived_memories})
     if not texts:
         return []
     quotation = Quotation.of(texts)
@@ -149,7 +149,7 @@ def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
 def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> ErasurePlan:
     erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
-    texts = sorted(_load_texts(store, ids) | _load_metadata(store, ids) | set(targets.texts))
+    texts = sorted(load_texts(store.db, ids) | _load_metadata(store, ids) | set(targets.texts))
     quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), pen.redact(reason)
     if reason and quotation.find_runs(reason):
         reason = ""
@@ -227,9 +227,9 @@ def _find_derived(store: Store, memory_id: str) -> list[Memory]:
     return list(derived_memories.values())
 
 
-def _load_texts(store: Store, memory_ids: Iterable[str]) -> set[str]:
+def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
     """Load every text that these memories ever had, including conflicting edits and rolled back versions."""
-    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
+    facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(db, memory_id)]
     return {fact.text for fact in facts if isinstance(fact, MemoryRemembered | MemoryRevised) and fact.text}
 
 
@@ -255,7 +255,7 @@ def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quo
 
 def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
     """Make an erasure of each memory, with digests by which its texts are refused from then on."""
-    texts = {form for memory in erased_memories for form in list_text_forms(memory, _load_texts(store, [memory.id]))}
+    texts = {form for memory in erased_memories for form in list_text_forms(memory, load_texts(store.db, [memory.id]))}
     digests = {
         scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in texts))
         for scope in {memory.scope for memory in erased_memories}
@@ -266,7 +266,7 @@ def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], re
 
 
 def _make_erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
-    text_imprints = compute_imprints(store, memory.scope, list_text_forms(memory, _load_texts(store, [memory.id])))
+    text_imprints = compute_imprints(store, memory.scope, list_text_forms(memory, load_texts(store.db, [memory.id])))
     return MemoryErased(memory_id=memory.id, values=values, imprints=text_imprints, reason=reason)
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from hivemind.model.grammar import Slot, is_plural, word_set
 from hivemind.model.quantities import QUANTITIES, Type
-from hivemind.model.statements import Statement, Word, parse_statements
-from hivemind.model.values import normalise
+from hivemind.model.statements import Statement, Word
 
 PLACES = frozenset({Slot.IN, Slot.ON, Slot.TO})
 TOOLS = frozenset({Slot.USE, Slot.BY, Slot.ON})
@@ -48,9 +47,8 @@ MAX_VALUE_WORDS = 3
 
 
 class Conflict(NamedTuple):
-    """Why two notes contradict each other, and whether that is certain."""
+    """Two notes contradict each other, certainly or possibly."""
 
-    reason: str
     is_certain: bool = True
 
 
@@ -70,20 +68,6 @@ class Difference(NamedTuple):
     def slots(self) -> frozenset[Slot]:
         """The slots of the differing words."""
         return frozenset(word.slot for side in self.sides for word in side)
-
-    @property
-    def reason(self) -> str:
-        """The two values, for people."""
-        return " against ".join(" ".join(word.text for word in side) for side in self.sides)
-
-
-def find_conflict(newer: str, older: str) -> Conflict | None:
-    """Why two notes contradict each other; none if they do not."""
-    return (
-        None
-        if normalise(newer) == normalise(older)
-        else find_statement_conflict(parse_statements(newer), parse_statements(older))
-    )
 
 
 def find_statement_conflict(newer: Sequence[Statement], older: Sequence[Statement]) -> Conflict | None:
@@ -122,7 +106,7 @@ def _find_opposite(newer: Statement, older: Statement) -> Conflict | None:
         return None
     # A number or a word of two letters alone is too little evidence.
     is_telling = any(word.type is not Type.NUMBER and len(word.stem) > 2 for word in newer.words)
-    return Conflict("one says the opposite of the other") if is_telling else None
+    return Conflict() if is_telling else None
 
 
 def _find_given_up(statement: Statement, other: Statement) -> Conflict | None:
@@ -137,7 +121,7 @@ def _find_given_up(statement: Statement, other: Statement) -> Conflict | None:
     topic = {word.stem for word in statement.words if has_slots and word.slot in (Slot.HEAD, Slot.FOR, Slot.AS)}
     # Nor if the two are about different topics.
     is_elsewhere = bool(topic - statement.given_up) and not topic & (other.stems - statement.given_up)
-    return None if is_mentioned or is_in_passing or is_elsewhere else Conflict(f"one gives up {match.text}")
+    return None if is_mentioned or is_in_passing or is_elsewhere else Conflict()
 
 
 def _find_difference(newer: Statement, older: Statement) -> Difference | None:
@@ -158,7 +142,7 @@ def _find_other_value(newer: Statement, older: Statement, difference: Difference
     # "Task 3" and "task 4" are two tasks, but in "node 18 in CI" the number is a version.
     is_count = a.type is Type.NUMBER and a.slot is Slot.HEAD and len(difference.shared_stems) == 1
     if lengths == {1} and not is_count and (_are_quantities(a, b) or _differ_in_number(a.stem, b.stem)):
-        return Conflict(difference.reason)
+        return Conflict()
     if max(lengths) > MAX_VALUE_WORDS or difference.shared_stems & SEVERAL:
         return None
     if {a.type, b.type} & QUANTITIES and difference.slots != {Slot.IS}:
@@ -184,11 +168,11 @@ def _find_other_head(newer: Statement, older: Statement, difference: Difference)
         or (is_whole and newer.is_definite and older.is_definite)
         or (is_short and "default" in difference.shared_stems and len(difference.shared_stems) > 1)
     )
-    return Conflict(difference.reason) if is_certain else None
+    return Conflict() if is_certain else None
 
 
 def _find_other_in_slot(newer: Statement, older: Statement, difference: Difference) -> Conflict | None:
-    conflict, slots = Conflict(difference.reason), difference.slots
+    conflict, slots = Conflict(), difference.slots
     # "Moved to X" replaces whatever the other names, so no further evidence is needed.
     if newer.is_change != older.is_change:
         return conflict
@@ -210,7 +194,7 @@ def _find_other_tool(newer: Statement, difference: Difference) -> Conflict | Non
     processes = [word.text for word in shared_words if word.slot is Slot.HEAD]
     if not is_for_the_same and not processes:
         return None
-    return Conflict(difference.reason, is_certain=is_for_the_same or _is_process(processes[-1]))
+    return Conflict(is_certain=is_for_the_same or _is_process(processes[-1]))
 
 
 def _is_other_place(newer: Statement, older: Statement, difference: Difference) -> bool:
