@@ -29,7 +29,7 @@ from benchmarks.recall import RandomVectors, fill, open_memory
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-from hivemind.recall.meaning import SemanticIndex
+from hivemind.recall.embeddings import SemanticIndex
 
 ROUNDS = 15
 ANCHOR = "/login"

@@ -18,13 +18,12 @@ from hivemind import Hivemind
 from hivemind.app.observations import observation_event
 from hivemind.capture import intake
 from hivemind.model.ids import SessionId, derive_id
-from hivemind.model.imprint import ErasedTextFilter
-from hivemind.model.memory import Channel, Kind, Memory
-from hivemind.model.rollback import Selection
+from hivemind.model.memory import Channel, Kind, Memory, Writer
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
+from hivemind.text.imprint import ErasedTextFilter
 
 FILES = {
     "harbour/auth/tokens.py": '''"""Who may call us: short-lived tokens, signed per tenant."""
@@ -254,7 +253,9 @@ class Told:
             at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **held,  # type: ignore[arg-type]
         )  # fmt: skip
         context, arrived = self.mind._context, intake.make_arrival(told, str)
-        context.store.record([observation_event(context.pen, arrived, self.mind.repository.id, ErasedTextFilter({}))])
+        context.store.record(
+            [observation_event(context.factory, arrived, self.mind.repository.id, ErasedTextFilter({}))]
+        )
         return own
 
 

@@ -13,8 +13,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from hivemind import Hivemind
 from hivemind.hub.store import Hub
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 from tests import postgres, searching
 from tests.browsing import CHROMIUM

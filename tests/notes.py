@@ -1,8 +1,8 @@
 """Notes as tests compare them: by their words, without a store."""
 
-from hivemind.model.contradiction import Conflict, find_statement_conflict
-from hivemind.model.statements import parse_statements
-from hivemind.model.values import normalise
+from hivemind.text.contradiction import Conflict, find_statement_conflict
+from hivemind.text.normalise import normalise
+from hivemind.text.statements import parse_statements
 
 
 def find_conflict(newer: str, older: str) -> Conflict | None:

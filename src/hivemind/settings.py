@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 
 CONFIG_FILE = "config.toml"
 FILE_ONLY = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})

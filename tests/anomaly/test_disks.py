@@ -13,7 +13,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import StoreError
-from hivemind.store import FILE, Store, ballast, checkup
+from hivemind.store import FILE, Store, integrity, reserve
 from tests.anomaly.disks import Fault, failing, renames_fail
 from tests.anomaly.stores import opened
 from tests.conftest import Tally
@@ -42,7 +42,7 @@ def kept_its_word(home: Path, acknowledged: set[str], erased: set[str]) -> bool:
         held = {step.after.text for memory in mind.list(limit=1000) for step in mind.history.steps(memory.id)}
     store = Store.open(home)
     try:
-        is_well = all(finding.is_well for finding in checkup.examine(store))
+        is_well = all(finding.is_well for finding in integrity.examine(store))
     finally:
         store.close()
     return is_well and acknowledged <= held and held.isdisjoint(erased)
@@ -189,9 +189,9 @@ def test_a_read_only_directory_is_named_with_its_remedy(tmp_path: Path, home: Pa
 
 
 def test_the_ballast_is_laid_and_given_back(mind: Hivemind, home: Path) -> None:
-    laid = (home / ballast.FILE).stat().st_size
+    laid = (home / reserve.FILE).stat().st_size
 
-    assert laid == ballast.BYTES
-    assert ballast.release(home)
-    assert not ballast.release(home)
+    assert laid == reserve.BYTES
+    assert reserve.release(home)
+    assert not reserve.release(home)
     assert residue(home, MARK.encode()) == []

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from hivemind.store import Store, checkup, log
+from hivemind.store import Store, integrity, log
 from tests.conftest import Tally
 
 KILLS = int(os.environ.get("HIVEMIND_KILLS", "100"))
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from hivemind import Hivemind
 from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, name, how_many = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -103,7 +103,7 @@ def test_killed_writers_lose_nothing_they_had_acknowledged(tmp_path: Path, tally
     written = acknowledged(tmp_path)
     assert len(written) > KILLS
     assert written <= stored(store)
-    assert [finding.detail for finding in checkup.examine(store) if not finding.is_well] == []
+    assert [finding.detail for finding in integrity.examine(store) if not finding.is_well] == []
     tally("writers killed in the middle", killed, killed)
     tally("their acknowledged writes", len(written), len(stored(store) & written))
     store.close()

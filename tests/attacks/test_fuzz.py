@@ -14,7 +14,7 @@ from hivemind import agents
 from hivemind.agents import jsonc
 from hivemind.capture import intake, spool
 from hivemind.codebase import repository
-from hivemind.curate import files, transfer
+from hivemind.curate import export, files
 from hivemind.entrypoints import mcp
 from hivemind.entrypoints.mcp import protocol
 from hivemind.errors import InvalidInput
@@ -259,7 +259,7 @@ exported = st.fixed_dictionaries(
 @given(held=exported | payloads)
 def test_lines_of_an_import(held: dict[str, Any]) -> None:
     try:
-        found = list(transfer.parse_export([json.dumps(held)]))
+        found = list(export.parse_export([json.dumps(held)]))
     except InvalidInput:
         return
     assert len(found) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.capture import spool
-from hivemind.model.text import UNSAFE_CHARACTERS, neutralise
+from hivemind.text.clean import UNSAFE_CHARACTERS, neutralise
 from tests.conftest import Tally
 from tests.doors import run
 

@@ -9,8 +9,8 @@ from hivemind import Hivemind
 from hivemind.app.context import Context
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
+from hivemind.model.memory import Writer
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import PERSON, Clock

@@ -34,15 +34,14 @@ LIGHT = {
     "hivemind.agents",
     "hivemind.agents.callers",
     "hivemind.capture",
-    "hivemind.capture.briefed",
+    "hivemind.capture.brief_marker",
     "hivemind.capture.redact",
     "hivemind.capture.secret_rules",
     "hivemind.capture.spool",
     "hivemind.entrypoints",
     "hivemind.entrypoints.hook",
     "hivemind.errors",
-    "hivemind.model",
-    "hivemind.model.home",
+    "hivemind.paths",
 }
 
 
@@ -99,7 +98,7 @@ def test_hivemind_has_twenty_verbs_and_the_rest_lies_in_components() -> None:
 
 def test_the_hub_has_nothing_that_only_a_machine_can_do() -> None:
     from hivemind.app import Hivemind
-    from hivemind.app.hosting import TeamMind
+    from hivemind.app.team_host import TeamMind
 
     assert not issubclass(TeamMind, Hivemind)
     assert [hasattr(Hivemind, name) for name in ("agents", "files", "team")] == [True, True, True]

@@ -25,10 +25,10 @@ from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
 from hivemind.model.metadata import Metadata, MetadataValue
 from hivemind.model.recall import Query, Recall
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import nearness
+from hivemind.recall import similarity
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
@@ -117,7 +117,7 @@ def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_li
         signature="", before="", after="", fingerprint="",
     )  # fmt: skip
     memory = mind.remember("Logins are slow", scope=TEAM, links=["auth.service.login"])
-    mind._context.record([mind._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    mind._context.record([mind._context.factory.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
     query = mind._context.query(limit=5)
 
     places = ["auth/service.py", "auth/service.py::login", "auth.service.login", "auth/service.py::logout", "auth"]
@@ -342,12 +342,12 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
     passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
     asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
     farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
-    nearness.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    similarity.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
     repository = Repository(id=HERE, root="")
     query = Query(text="", sight=Visibility.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    everything = nearness.find_near(store.db, query, "model", asked)
-    narrow = nearness.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+    everything = similarity.find_near(store.db, query, "model", asked)
+    narrow = similarity.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]

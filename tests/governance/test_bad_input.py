@@ -15,12 +15,12 @@ import pytest
 from hivemind import Hivemind
 from hivemind.app import quarantine as verbs
 from hivemind.app.observations import isolate_failures
-from hivemind.capture import quarantine, shorten, spool
+from hivemind.capture import quarantine, spool, truncate
 from hivemind.capture.quarantine import ItemOrigin
 from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
+from hivemind.formats.untrusted import MAX_DEPTH
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.model.untrusted import MAX_DEPTH
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.attacks.test_bent_shapes import every_way
@@ -148,7 +148,7 @@ def test_of_a_payload_of_fifty_megabytes_a_hook_keeps_what_counts(home: Path, re
 
 def test_a_secret_at_the_place_where_a_payload_is_cut_goes_with_the_cut(home: Path) -> None:
     begun = tool_use('["').removesuffix("}")
-    for place in (shorten.HEAD, shorten.HEAD + shorten.MARGIN):
+    for place in (truncate.HEAD, truncate.HEAD + truncate.MARGIN):
         for shift in (5, 20, 35):
             before = (" y" * place)[: place - len(begun) - shift - 1]
             hook(f"{begun}{before} {SECRET} {'w ' * 600_000}".encode())

@@ -21,8 +21,8 @@ from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
-from hivemind.model.quotation import Quotation
 from hivemind.model.session import ObservationKind
+from hivemind.text.quotation import Quotation
 from tests.conftest import Clock, Open, Tally
 from tests.doors import residue, run, run_json
 from tests.governance.quoted import escaped_twice, left
@@ -35,7 +35,7 @@ PADDING = " and then the build went on and printed line after line of its log" *
 
 def observe(mind: Hivemind, said: str, output: str = "") -> EventId:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=said, output=output)
-    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    event = mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._context.store.record([event])
     return event.id
 
@@ -217,7 +217,7 @@ def test_targets_can_be_entries_and_texts_without_a_memory(mind: Hivemind, home:
     named, quoting = observe(mind, "a ticket nobody wants"), observe(mind, TEXT.upper())
     kept = observe(mind, "The lamp is by the window")
 
-    receipt = erase_targets(mind._context.store, mind._context.pen, Targets(entries=(named,), texts=(TEXT,)))
+    receipt = erase_targets(mind._context.store, mind._context.factory, Targets(entries=(named,), texts=(TEXT,)))
 
     assert receipt.is_complete
     assert [is_there(mind, one) for one in (named, quoting, kept)] == [False, False, True]
@@ -231,7 +231,7 @@ import os, signal, sys
 from pathlib import Path
 from hivemind import Hivemind
 from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, memory, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -10,14 +10,13 @@ from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import InvalidInput, Refused
-from hivemind.model.memory import Channel
-from hivemind.model.naming import NamePattern
+from hivemind.model.memory import Channel, Writer
 from hivemind.model.reports import Mentions, MentionSort
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.text.names import NamePattern
 from tests.conftest import AGENT, Clock, Open, Tally
 from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.model.text import INVISIBLE_CHARACTERS
+from hivemind.text.clean import INVISIBLE_CHARACTERS
 from tests.conftest import Open
 from tests.doors import run
 

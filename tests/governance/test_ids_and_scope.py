@@ -17,8 +17,7 @@ from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import Links, Warm, door
 from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
-from hivemind.model.memory import Memory, Status
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Memory, Status, Writer
 from hivemind.settings import Settings
 from tests.conftest import AGENT, PERSON, Clock, Open, Tally
 from tests.doors import run

@@ -14,9 +14,9 @@ from hivemind.capture import spool
 from hivemind.entrypoints.mcp import Counter, calls
 from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.model.memory import Channel, Kind
-from hivemind.model.quoting import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
-from hivemind.model.text import first_line
 from hivemind.store import Store
+from hivemind.text.clean import first_line
+from hivemind.text.fence import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
 from tests.attacks.test_smuggling import on_a_terminal, without_our_colours
 from tests.conftest import Clock, Open, Tally, git
 from tests.doors import run

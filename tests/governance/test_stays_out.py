@@ -12,13 +12,12 @@ from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
 from hivemind.model.claim import Claim
-from hivemind.model.imprint import MARK, ErasedTextFilter, make_imprint
-from hivemind.model.memory import Channel, Status
+from hivemind.model.memory import Channel, Status, Writer
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint
 from tests.conftest import AGENT, Clock, Open, Tally, git
 from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer

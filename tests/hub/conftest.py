@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.hub.store import Hub
 from hivemind.settings import Settings
 from tests.hub.people import Person

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.entrypoints.http import application
 from hivemind.model.team import Role
 

@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.errors import HivemindError, Unauthenticated
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub

@@ -107,4 +107,4 @@ def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Per
 
     assert done.returncode == 0
     assert "hivemind.capture.spool" in done.stderr
-    assert "hivemind.capture.meanwhile" not in done.stderr
+    assert "hivemind.capture.background" not in done.stderr

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind import Hivemind
-from hivemind.model.memory import Channel, Kind
+from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.model.scope import Scope
-from hivemind.model.writer import Writer
 from hivemind.recall.budget import count_tokens
 from tests.conftest import AGENT, Open, git
 from tests.doors import run, run_json

@@ -504,7 +504,7 @@ def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str 
         for what, path in touched
     ]  # fmt: skip
     mind._context.store.record(
-        [mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
+        [mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
     )
 
 

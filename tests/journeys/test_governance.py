@@ -12,8 +12,7 @@ from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Recall
-from hivemind.model.review import ReviewReason
-from hivemind.model.rollback import Selection
+from hivemind.model.review import ReviewReason, Selection
 from hivemind.model.session import ObservationKind
 from tests.conftest import AGENT, Clock, Open
 from tests.doors import residue, run, run_json
@@ -449,7 +448,7 @@ def test_a_dry_run_shows_and_changes_nothing(open_mind: Open) -> None:
 
 def observe(mind: Hivemind, said: str) -> None:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=said)
-    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    event = mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._context.store.record([event])
 
 
@@ -487,7 +486,7 @@ def test_erasing_reaches_what_was_derived(mind: Hivemind) -> None:
         derived_from=(source.id,),
     )
     mind._context.store.record(
-        [mind._context.pen.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)]
+        [mind._context.factory.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)]
     )
 
     receipt = mind.erase(source.id)

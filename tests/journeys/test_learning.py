@@ -8,7 +8,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Status, Trust
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.settings import Settings
 from tests.conftest import PERSON, Clock, Open
 from tests.doors import run, run_json

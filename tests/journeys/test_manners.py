@@ -21,7 +21,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.entrypoints.cli import CHAPTERS, hivemind
-from hivemind.entrypoints.cli.manners import EXIT_CODES
+from hivemind.entrypoints.cli.framework import EXIT_CODES
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
 from tests.doors import residue, run, run_json
 

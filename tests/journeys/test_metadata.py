@@ -9,9 +9,8 @@ from hivemind import Hivemind, Scope
 from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Status
+from hivemind.model.memory import Status, Writer
 from hivemind.model.metadata import MetadataValue
-from hivemind.model.writer import Writer
 from tests.conftest import AGENT, Clock, Open
 from tests.doors import residue, run, run_json
 

@@ -10,7 +10,7 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Channel, Kind, Status, Trust
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from tests.conftest import Open, git
 from tests.doors import residue, run, run_json
 

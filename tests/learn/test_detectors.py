@@ -6,19 +6,19 @@ import pytest
 
 from hivemind import agents
 from hivemind.curate.detectors import DETECTORS, select_detectors
-from hivemind.curate.trail import Trail
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
-from hivemind.model.commands import extract_command, is_inspection
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
+from hivemind.text.commands import extract_command, is_inspection
 from tests.learn.sessions import Told, told
 
 
 def found(detector: str, session: Told) -> list[Proposal]:
     read = agents.get_agent("claude-code").read_transcript(session.keep())
     steps = [one for one in read if isinstance(one, Observation)]
-    return list(DETECTORS[detector](Trail(steps=steps, root=str(session.directory))))
+    return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory))))
 
 
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"

@@ -11,8 +11,8 @@ import pytest
 from hivemind import Hivemind
 from hivemind.app.learning import Outcome, propose
 from hivemind.errors import NotFound
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.model.proposal import Proposal
 from hivemind.settings import Settings
 from tests.conftest import PERSON, Clock, Open
 from tests.doors import residue, run, run_json
@@ -151,7 +151,7 @@ def test_old_observations_go_but_not_those_a_memory_rests_on(
 def rests_on(mind: Hivemind, event: str) -> None:
     source = Source(channel=Channel.DERIVED, session_id="s1", event=event)
     proposal = Proposal(detector="test", kind=Kind.FACT, text="Tests run with pytest", sources=(source,))
-    propose(mind._context, mind._context.pen, [proposal], mind.repository.id, Outcome())
+    propose(mind._context, mind._context.factory, [proposal], mind.repository.id, Outcome())
 
 
 def test_the_oldest_go_after_a_backfill_when_there_is_no_room(

@@ -281,7 +281,7 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
         agent="codex", session_id="s7", seen=ObservationKind.PROMPT, text="Make the login rate limited"
     )
     mind._context.store.record(
-        [mind._context.pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
+        [mind._context.factory.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
     )
 
     told, failed = client.call("session")

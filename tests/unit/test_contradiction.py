@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivemind.model.statements import parse_statements, search_terms
-from hivemind.model.values import digest_value, normalise
+from hivemind.text.normalise import digest_value, normalise
+from hivemind.text.statements import parse_statements, search_terms
 from tests.notes import find_conflict
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hivemind.capture.redact import redact
-from hivemind.curate.claims import guess_kind
+from hivemind.curate.validation import guess_kind
 from hivemind.entrypoints.cli.arguments import metadata_pair
 from hivemind.errors import InvalidInput
 from hivemind.model.events import MemoryRemembered, change_strings, decode_fact, encode_fact, find_shape_error

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivemind.recall.tokenizer import LONGEST_WORD_CHARACTERS, Tokenizer, split_words
 from hivemind.recall.weights import Weights, find_weights
-from hivemind.recall.wordpieces import LONGEST_WORD_CHARACTERS, Tokenizer, split_words
 
 REFERENCE = [
     ("", ""),

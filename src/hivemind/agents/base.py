@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from hivemind.agents.pieces import InstallTarget, Launch, Piece
-from hivemind.model import moments
-from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
-from hivemind.model.untrusted import (
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece
+from hivemind.formats import timestamps
+from hivemind.formats.untrusted import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     Line,
@@ -23,6 +22,7 @@ from hivemind.model.untrusted import (
     parse_json_prefix,
     read_lines,
 )
+from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 
 Observations = Iterator[Observation | SkippedInput]
 """Observations in order, and a ``Skipped`` for what could not be read. Known but unneeded events yield neither."""
@@ -76,8 +76,8 @@ def parse_timestamp(stamp: Any, default: str = "") -> str:
     """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
         if isinstance(stamp, int | float):
-            return moments.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
-        return moments.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default
+            return timestamps.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
+        return timestamps.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default
     except (ValueError, TypeError, OverflowError, OSError):
         return default
 

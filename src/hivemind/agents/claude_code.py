@@ -5,17 +5,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.observations import (
+    StepContext,
+    TranscriptState,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+)
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = claude_format.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
 """One file per session, and one per subagent below it."""
 
@@ -31,8 +38,8 @@ COMMAND_OUTPUT = re.compile(r"<(?:command-name|command-message|local-command-std
 SUMMARY_OPENING = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
 
 
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(claude_format.decode, NAME)
+reply = claude_format.reply
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -41,7 +48,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
-        claude_shape.build_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
+        claude_format.build_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
 
 
@@ -54,7 +61,7 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     state.turn = get_text(line, "promptId") or state.turn
     kind, message = str(line.get("type")), line.get("message")
     if kind in ("user", "assistant") and isinstance(message, dict):
-        step = claude_shape.build_step(state, line, get_text(message, "model"))
+        step = claude_format.build_step(state, line, get_text(message, "model"))
         yield from _decode_message(step, state.turn, line, get_blocks(message))
         for own_id, call, block in state.match_results(get_blocks(message)):
             # The line has the result twice: for the model, and in full under toolUseResult.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -17,8 +17,8 @@ from hivemind.agents.base import (
     make_reply,
     read_json_file,
 )
-from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.steps import TranscriptState, observe_call, observe_prompt, observe_reply, observe_start
+from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.observations import TranscriptState, observe_call, observe_prompt, observe_reply, observe_start
 from hivemind.model.session import SkippedInput
 
 NAME = "cline"
@@ -65,7 +65,9 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "last_assistant_message": get_object(payload, "turn").get("outputText"),
         "reason": event,
     }
-    return claude_shape.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(event, event), claude_payload, at)
+    return claude_format.decode(
+        NAME, "PostToolUseFailure" if is_error else EVENTS.get(event, event), claude_payload, at
+    )
 
 
 reply = make_reply(ANSWERS, lambda _, context: {"context": context})

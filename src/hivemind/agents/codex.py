@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape, jsonc
+from hivemind.agents import claude_format, jsonc
 from hivemind.agents.base import (
     Observations,
     decode_lines,
@@ -20,9 +20,9 @@ from hivemind.agents.base import (
     get_text,
     split_names,
 )
-from hivemind.agents.changes import read_file
-from hivemind.agents.pieces import SERVER, FileReader, InstallTarget, Launch, Lines, Piece
-from hivemind.agents.steps import (
+from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece
+from hivemind.agents.file_changes import read_file
+from hivemind.agents.observations import (
     StepContext,
     TranscriptState,
     observe,
@@ -38,7 +38,7 @@ NAME = "codex"
 TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = claude_format.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
 """One file per session and per subagent, archived ones included."""
 
@@ -63,8 +63,8 @@ OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
 
 
 # Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(claude_format.decode, NAME)
+reply = claude_format.reply
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -73,7 +73,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
     return (
         Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
-        claude_shape.build_hooks(
+        claude_format.build_hooks(
             directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS
         ),
     )

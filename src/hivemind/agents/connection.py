@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hivemind import agents
 from hivemind.agents import codex
-from hivemind.agents.changes import read_file
-from hivemind.agents.pieces import FileReader, Hooks, InstallPlan, InstallTarget, Launch, plan_changes
+from hivemind.agents.config_entries import FileReader, Hooks, InstallPlan, InstallTarget, Launch, plan_changes
+from hivemind.agents.file_changes import read_file
 from hivemind.errors import InvalidInput
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"

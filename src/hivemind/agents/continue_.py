@@ -2,21 +2,21 @@
 
 from functools import partial
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import skip_transcript
-from hivemind.agents.pieces import RULE, SERVER, InstallTarget, Launch, OwnFile, Piece, YamlItem
+from hivemind.agents.config_entries import RULE, SERVER, InstallTarget, Launch, OwnFile, Piece, YamlItem
 
 NAME = "continue"
 TITLE = "Continue"
 HOMES: tuple[str, ...] = (".continue",)
 SAME_IDS = False
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = claude_format.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = ()
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd"
 
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(claude_format.decode, NAME)
+reply = claude_format.reply
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -28,7 +28,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         YamlItem(
             path=servers, key="mcpServers", fields=item, new_file_text="name: Local\nversion: 0.0.1\nschema: v1\n"
         ),
-        claude_shape.build_hooks(directory / "settings.json", NAME, launch, EVENTS),
+        claude_format.build_hooks(directory / "settings.json", NAME, launch, EVENTS),
         OwnFile(path=directory / "rules" / "hivemind.md", text=f"{RULE}\n"),
     )
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -21,8 +21,8 @@ from hivemind.agents.base import (
     parse_timestamp,
     split_names,
 )
-from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import (
+from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.observations import (
     StepContext,
     TranscriptState,
     observe,
@@ -89,7 +89,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "error": result or payload.get("error"),
         "last_assistant_message": get_text(payload, "response", "last_assistant_message"),
     }
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return claude_format.decode(NAME, "", claude_payload, at)
 
 
 # Copilot reads the context at the top level only, not under Claude Code's hookSpecificOutput.

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -20,11 +20,11 @@ from hivemind.agents.base import (
     read_objects,
     split_names,
 )
-from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply
-from hivemind.model import moments
+from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.observations import StepContext, observe_call, observe_prompt, observe_reply
+from hivemind.formats import timestamps
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import SkippedInput
-from hivemind.model.untrusted import parse_json
 
 NAME = "cursor"
 TITLE = "Cursor"
@@ -74,7 +74,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         edits = {"file_path": payload.get("file_path"), "edits": payload.get("edits")}
         own_id = f"{payload.get('generation_id')} {digest(json.dumps(edits, sort_keys=True))}"
         claude_payload |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return claude_format.decode(NAME, "", claude_payload, at)
 
 
 def _parse_output(output: Any) -> Any:
@@ -106,13 +106,13 @@ def read_transcript(path: Path) -> Observations:
     step = StepContext(
         agent=NAME,
         session=path.parent.parent.name if is_subagent else path.stem,
-        at=moments.format_timestamp(modified_at),
+        at=timestamps.format_timestamp(modified_at),
         directory=_find_directory(path),
         subagent=path.stem if is_subagent else "",
     )
     pending_calls: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(read_objects(path), 1):
-        step = replace(step, at=moments.format_timestamp(modified_at + timedelta(milliseconds=number)))
+        step = replace(step, at=timestamps.format_timestamp(modified_at + timedelta(milliseconds=number)))
         if isinstance(line, SkippedInput):
             yield line
         elif line.get("role") in ("user", "assistant"):

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -20,9 +20,9 @@ from hivemind.agents.base import (
     split_names,
     strip_injected,
 )
-from hivemind.agents.calls import describe_call
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply, observe_start
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.observations import StepContext, observe_call, observe_prompt, observe_reply, observe_start
+from hivemind.agents.tool_calls import describe_call
 from hivemind.model.session import SkippedInput
 
 NAME = "gemini"
@@ -55,10 +55,10 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
             claude_payload |= {"hook_event_name": "PostToolUseFailure", "error": response}
     if name == "AfterAgent":
         claude_payload["last_assistant_message"] = claude_payload.get("prompt_response")
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return claude_format.decode(NAME, "", claude_payload, at)
 
 
-reply = make_reply(ANSWERS, claude_shape.format_context)
+reply = make_reply(ANSWERS, claude_format.format_context)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -66,7 +66,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     settings = target.root / ".gemini" / "settings.json"
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
-        claude_shape.build_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
+        claude_format.build_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.model.untrusted import parse_json
+from hivemind.formats.untrusted import parse_json
 
 KeyPath = Sequence[str | int]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -21,8 +21,15 @@ from hivemind.agents.base import (
     read_json_file,
     split_names,
 )
-from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe, observe_call, observe_prompt, observe_reply, observe_start
+from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.observations import (
+    StepContext,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+    observe_start,
+)
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "opencode"
@@ -82,7 +89,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "tool_input": hook_input.get("args"),
         "error" if is_error else "tool_response": hook_output,
     }
-    return claude_shape.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
+    return claude_format.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
 
 
 def reply(event: str, context: str) -> str:

@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_code, claude_shape, gemini, opencode
-from hivemind.agents.pieces import SERVER, Launch
+from hivemind.agents import claude_code, claude_format, gemini, opencode
+from hivemind.agents.config_entries import SERVER, Launch
 
 PLUGIN_PATH = "plugins/hivemind"
 DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
@@ -23,8 +23,8 @@ def render_files(version: str) -> dict[str, str]:
     owner = {"name": "hivemind"}
     listing = {"name": "hivemind", "source": f"./{PLUGIN_PATH}", "description": DESCRIPTION}
     marketplace = {"name": "hivemind", "description": DESCRIPTION, "owner": owner, "plugins": [listing]}
-    hooks = claude_shape.build_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
-    gemini_hooks = claude_shape.build_hooks(
+    hooks = claude_format.build_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
+    gemini_hooks = claude_format.build_hooks(
         Path(), gemini.NAME, launch, gemini.HOOK_EVENTS, units_per_second=1000, matcher="*"
     )
     documents: dict[str, Any] = {

@@ -4,25 +4,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import Observations, decode_lines, extract_text, get_object, get_objects, get_text
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.observations import (
+    StepContext,
+    TranscriptState,
+    observe,
+    observe_call,
+    observe_prompt,
+    observe_reply,
+)
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
 TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = claude_format.ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
 """One file per session, and one per subagent."""
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(claude_format.decode, NAME)
+reply = claude_format.reply
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -30,7 +37,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     settings = target.root / ".qwen" / "settings.json"
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
-        claude_shape.build_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
+        claude_format.build_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
     )
 
 
@@ -45,7 +52,7 @@ def read_transcript(path: Path) -> Observations:
 def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
     kind, system = line.get("type"), get_object(line, "systemPayload")
     state.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or state.turn
-    step = claude_shape.build_step(state, line, get_text(line, "model"))
+    step = claude_format.build_step(state, line, get_text(line, "model"))
     parts = get_objects(get_object(line, "message"), "parts")
     if kind == "assistant" or (kind == "system" and state.turn):
         yield from _flush_prompts(state, pending_prompts)
@@ -75,7 +82,7 @@ def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]
     for line in pending_prompts:
         display_text = get_text(get_object(line, "systemPayload"), "displayText")
         prompt = display_text or extract_text(get_object(line, "message").get("parts"))
-        step = claude_shape.build_step(state, line, get_text(line, "model"))
+        step = claude_format.build_step(state, line, get_text(line, "model"))
         yield from observe_prompt(step, state.turn or str(line.get("uuid")), prompt)
     pending_prompts.clear()
 

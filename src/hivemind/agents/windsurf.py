@@ -2,7 +2,7 @@
 
 import json
 
-from hivemind.agents import claude_shape
+from hivemind.agents import claude_format
 from hivemind.agents.base import (
     Observations,
     Payload,
@@ -14,7 +14,7 @@ from hivemind.agents.base import (
     skip_transcript,
     split_names,
 )
-from hivemind.agents.pieces import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
+from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
 
 NAME = "windsurf"
 TITLE = "Windsurf"
@@ -61,11 +61,11 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
     if name == "post_mcp_tool_use":
         claude_payload["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
         claude_payload["tool_input"] = info.get("mcp_tool_arguments")
-    return claude_shape.decode(NAME, EVENTS.get(name, name), claude_payload, at)
+    return claude_format.decode(NAME, EVENTS.get(name, name), claude_payload, at)
 
 
 # Windsurf shows what a hook prints to the user, never to the model.
-reply = make_reply(ANSWERS, claude_shape.format_context)
+reply = make_reply(ANSWERS, claude_format.format_context)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:

@@ -16,8 +16,8 @@ from hivemind.app.context import LazyEmbedder
 from hivemind.app.hivemind import Hivemind
 from hivemind.app.mind import Mind
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.text import validate_text
 from hivemind.settings import Settings
+from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
     import numpy as np

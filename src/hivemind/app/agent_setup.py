@@ -10,14 +10,14 @@ from pathlib import Path
 
 import hivemind
 from hivemind import agents
-from hivemind.agents import changes, connection, plugin
-from hivemind.agents.pieces import InstallPlan, InstallTarget, Launch
+from hivemind.agents import connection, file_changes, plugin
+from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
-from hivemind.model.home import data_directory
-from hivemind.store.checkup import Finding
+from hivemind.formats import timestamps
+from hivemind.paths import data_directory
+from hivemind.store.integrity import Finding
 from hivemind.store.projections import sessions
 
 SERVER_SECONDS = 10
@@ -44,7 +44,7 @@ class Connection:
     @property
     def diffs(self) -> tuple[str, ...]:
         """Each file's change as a unified diff."""
-        return tuple(changes.render_diff(change) for change in self.plan.changes)
+        return tuple(file_changes.render_diff(change) for change in self.plan.changes)
 
 
 class Agents:
@@ -91,7 +91,7 @@ class Agents:
     def apply(self, planned: Iterable[Connection]) -> None:
         """Make the changes, unless a file is no longer what the plan was made for."""
         for planned_connection in planned:
-            changes.apply(planned_connection.plan.changes)
+            file_changes.apply(planned_connection.plan.changes)
 
     def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The agents on this machine: those that are connected, and those that are not."""
@@ -136,7 +136,7 @@ class View(dict[Path, str | None]):
     """The files as they will be once what is planned so far is made: two agents may share one."""
 
     def __missing__(self, path: Path) -> str | None:
-        return changes.read_file(path)
+        return file_changes.read_file(path)
 
     def seen(self, plan: InstallPlan) -> InstallPlan:
         """Take a plan for made."""
@@ -175,7 +175,7 @@ def _finding(health: connection.ConnectionHealth, launch: Launch, heard: str) ->
     stale = connection.plan_install(health.agent, _place(None), launch).changes
     if stale and not wrong:
         wrong.append("names another installation of hivemind")
-    seen = f"last heard of {moments.format_minute(heard)}" if heard else "not heard of yet"
+    seen = f"last heard of {timestamps.format_minute(heard)}" if heard else "not heard of yet"
     detail = " · ".join([*(said for said, is_well in parts if is_well), *wrong, seen])
     remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)

@@ -4,13 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
-from hivemind.codebase import git, links, staleness, watching
+from hivemind.codebase import git, links, staleness, watcher
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.written import looks_like_code
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.curate import anchor
-from hivemind.model.claim import Claim
+from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
-from hivemind.model.proposal import Proposal
 
 
 class AnchoredCheckout:
@@ -72,12 +71,12 @@ class AnchoredCheckout:
 
     def watch(self, stop: Event, seen: Callable[[int], None]) -> None:
         """Follow the tree as it changes, until told to stop."""
-        watching.follow(self.index, stop, seen)
+        watcher.follow(self.index, stop, seen)
 
     def keep_warm(self, stop: Event) -> None:
         """Follow the tree as it changes, where it is known or small."""
-        watching.keep_warm(self.index, stop)
+        watcher.keep_warm(self.index, stop)
 
     def watch_trouble(self) -> tuple[str, str]:
         """Why the tree cannot be followed as it changes, and what to do; empty if it can."""
-        return watching.find_problem(self.index), watching.REMEDY
+        return watcher.find_problem(self.index), watcher.REMEDY

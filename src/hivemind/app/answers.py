@@ -11,8 +11,8 @@ from time import process_time
 from hivemind import recall
 from hivemind.app.context import Context
 from hivemind.app.shared_sessions import shared_sessions
-from hivemind.codebase import touches
-from hivemind.codebase.questions import find_named_files
+from hivemind.codebase import touched_together
+from hivemind.codebase.named_files import find_named_files
 from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, ShownMemory
@@ -20,12 +20,12 @@ from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.text import validate_text
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
 from hivemind.recall.conflict import mark_conflicts
-from hivemind.recall.doubt import label_stale
+from hivemind.recall.staleness import label_stale
 from hivemind.store.projections import memories, receipts, sessions
+from hivemind.text.clean import validate_text
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
@@ -77,7 +77,7 @@ class Answers:
         question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
         fact = MemoriesRecalled(query=question, shown=lines, session_id=context.author.session_id)
         # A receipt is the person's own, whatever was recalled.
-        event = context.pen.event(fact, Scope.USER, "")
+        event = context.factory.event(fact, Scope.USER, "")
         context.store.record([event])
         return replace(answer, receipt=ReceiptId(event.id))
 
@@ -129,7 +129,7 @@ class Answers:
         if not inside:
             return answer
         shared = shared_sessions(context.store.db, context.repository, inside)
-        files = touches.find_related(shared, inside, MOST_FILES)
+        files = touched_together.find_related(shared, inside, MOST_FILES)
         near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
         with context.store.db.reading():
             return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)

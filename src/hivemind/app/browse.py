@@ -9,8 +9,8 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.reports import RepositoryStats
 from hivemind.model.scope import Scope
-from hivemind.model.text import validate_text
 from hivemind.store.projections import memories, vectors
+from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
     from hivemind.app.answers import Answers

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind import agents
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64

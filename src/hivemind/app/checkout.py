@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
-from hivemind.codebase.written import looks_like_code
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
-from hivemind.model.claim import Claim
+from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
-from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories

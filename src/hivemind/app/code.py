@@ -15,8 +15,8 @@ from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
 from hivemind.model.reports import AnchoredCode, CodeSurroundings, IndexReport, RelatedContext, StaleMemory
-from hivemind.model.text import plural, validate_label
-from hivemind.store.checkup import Finding
+from hivemind.store.integrity import Finding
+from hivemind.text.clean import plural, validate_label
 
 if TYPE_CHECKING:
     from hivemind.app.answers import Answers
@@ -42,7 +42,9 @@ class Code:
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
         anchors = checkout.code.distinct([*(() if instead else linked.anchors), *new])
-        return context.change(linked, [context.pen.about(linked, MemoryAnchored(memory_id=linked.id, anchors=anchors))])
+        return context.change(
+            linked, [context.factory.about(linked, MemoryAnchored(memory_id=linked.id, anchors=anchors))]
+        )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
         anchors = self._checkout.code.anchors_of_link(link, commit)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hivemind import agents, settings
 from hivemind.errors import Refused
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 from hivemind.settings import Setting
 
 

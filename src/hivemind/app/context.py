@@ -12,25 +12,24 @@ from typing import TYPE_CHECKING, Never
 
 from hivemind.app.checkout import Checkout
 from hivemind.capture.redact import collect_secrets, redact
-from hivemind.curate.pen import Pen
+from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
 from hivemind.model.ids import MemoryId, derive_id
-from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
 from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
-from hivemind.model.text import parse_tags as tags_from
-from hivemind.model.text import validate_text
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
+from hivemind.text.clean import parse_tags as tags_from
+from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
 EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
@@ -64,7 +63,7 @@ class LazyEmbedder:
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            loaded: SemanticIndex = importlib.import_module("hivemind.recall.meaning").load(self._name)
+            loaded: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name)
         except Unavailable as error:
             self.missing_because = str(error)
             return None
@@ -88,7 +87,9 @@ class Context:
         self.author = author
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
-        self.pen = Pen(writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ)))
+        self.factory = EventFactory(
+            writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ))
+        )
         self.checkout = Checkout.of(repository, store.db, settings.home)
 
     @property
@@ -109,7 +110,7 @@ class Context:
     @property
     def now(self) -> str:
         """The time, as the log writes it."""
-        return moments.format_timestamp(self.clock())
+        return timestamps.format_timestamp(self.clock())
 
     def close(self) -> None:
         """Close the files."""
@@ -124,23 +125,23 @@ class Context:
         """The names of working trees that the log does not know yet, as events."""
         unknown = [tree for tree in trees if tree.root and not repositories.is_known(self.store.db, tree)]
         return [
-            self.pen.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
+            self.factory.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
             for tree in unknown
         ]
 
-    def new_batch(self, name: str) -> Pen:
-        """A pen for a learning run, so that all of it can be rolled back at once."""
+    def new_batch(self, name: str) -> EventFactory:
+        """Make a factory with a batch of its own, so that a learning run can be rolled back at once."""
         batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
-        return replace(self.pen, batch=batch)
+        return replace(self.factory, batch=batch)
 
     @contextmanager
     def batch(self, name: str) -> Iterator[str]:
         """Make what is written meanwhile one batch, which can be rolled back as one; yields its name."""
-        pen, self.pen = self.pen, self.new_batch(name)
+        factory, self.factory = self.factory, self.new_batch(name)
         try:
-            yield self.pen.batch
+            yield self.factory.batch
         finally:
-            self.pen = pen
+            self.factory = factory
 
     def require_person(self, what: str) -> None:
         """Refuse agents, unless the settings let them review."""
@@ -149,7 +150,7 @@ class Context:
 
     def refuse(self, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> Never:
         """Record a refusal, and raise it."""
-        self.store.record([self.pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
+        self.store.record([self.factory.event(WriteRefused(what=what, rule=rule), scope, repo)])
         raise Refused(f"{what} was refused: {rule}")
 
     def query(
@@ -178,15 +179,15 @@ class Context:
             now=self.now,
             limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
             max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
-            as_of=moments.parse_end_of_day(as_of) if as_of else "",
-            true_at=moments.parse_end_of_day(true_at) if true_at else "",
+            as_of=timestamps.parse_end_of_day(as_of) if as_of else "",
+            true_at=timestamps.parse_end_of_day(true_at) if true_at else "",
             detail=detail,
             scope=scope,
             kinds=tuple(kinds),
             tags=tags_from(tags),
             agent=agent,
             since=self.past(since),
-            until=moments.parse_end_of_day(until) if until else "",
+            until=timestamps.parse_end_of_day(until) if until else "",
             statuses=tuple(statuses),
             where=validate_metadata(where or {}),
         )
@@ -225,7 +226,7 @@ class Context:
             erased = log.find_erasure(self.store.db, prefix, sight)
             if erased:
                 raise NotFound(
-                    f"{prefix[:8]} was erased on {moments.format_date(erased.at)} by {erased.actor}"
+                    f"{prefix[:8]} was erased on {timestamps.format_date(erased.at)} by {erased.actor}"
                 ) from None
             # The same sentence whether or not another repository has it.
             hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
@@ -233,11 +234,11 @@ class Context:
 
     def past(self, text: str) -> str:
         """A point in the past such as ``2h`` or a date; empty if nothing is given."""
-        return moments.parse_past(text, self.clock()) if text else ""
+        return timestamps.parse_past(text, self.clock()) if text else ""
 
     def deadline(self, text: str) -> str:
         """A point in the future such as ``28d`` or a date; empty if nothing is given."""
-        return moments.parse_deadline(text, self.clock()) if text else ""
+        return timestamps.parse_deadline(text, self.clock()) if text else ""
 
     def edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hivemind import __version__
 from hivemind.capture.redact import collect_secrets, redact
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 
 FILE = "last-error.txt"
 

@@ -11,10 +11,10 @@ from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
 from hivemind.model.events import MemoryErased
 from hivemind.model.memory import Memory
-from hivemind.model.naming import NamePattern
 from hivemind.model.reports import Mentions
 from hivemind.model.team import TeamMember
-from hivemind.store import log, shared
+from hivemind.store import log, sync_state
+from hivemind.text.names import NamePattern
 
 
 class Erasures:
@@ -36,7 +36,7 @@ class Erasures:
         )
         reason = checked_reason(reason)
         self._require_rights(targets)
-        return erasing.erase(context.store, context.pen, targets, reason, home=context.home)
+        return erasing.erase(context.store, context.factory, targets, reason, home=context.home)
 
     def receipt(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
         """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
@@ -71,7 +71,7 @@ class Erasures:
         chosen = mentions.excluding(left_out)
         kept = {mention.id for mention in mentions.found} - {mention.id for mention in chosen}
         return about.erase_mentions(
-            *(context.store, context.settings.home, context.pen, NamePattern.parse(name)),
+            *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
             mentions=chosen,
             kept=kept,
             reason=checked_reason(reason),
@@ -93,8 +93,8 @@ class Erasures:
 
     def _require_right(self, member: TeamMember, memory: Memory) -> None:
         context = self._context
-        is_own = member.may_write and shared.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
-        if shared.has_memory(context.store.db, memory.id) and not is_own:
-            request = context.pen.about(memory, MemoryErased(memory_id=memory.id))
+        is_own = member.may_write and sync_state.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
+        if sync_state.has_memory(context.store.db, memory.id) and not is_own:
+            request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
             if rule := exchange.check_rights(context.store, member, request):
                 context.refuse(f"erasing {memory.id[:8]}", rule)

@@ -7,10 +7,10 @@ from hivemind.app import learning
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture.quarantine import ItemOrigin
-from hivemind.curate import exclusion, files, transfer
+from hivemind.curate import exclusion, export, files
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
-from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
@@ -20,9 +20,9 @@ from hivemind.model.memory import Channel, Kind, Memory, Source, Status
 from hivemind.model.reports import ExcludedLine, FileSyncReport, ImportReport
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
-from hivemind.model.values import normalise
 from hivemind.store import log
 from hivemind.store.projections import memories
+from hivemind.text.normalise import normalise
 
 Exported = tuple[Scope, str, MemoryRemembered]
 """A memory of an export: its scope, its repository, and the fact that it was remembered."""
@@ -36,13 +36,13 @@ class Files:
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
         """The memories in sight as lines of JSON."""
-        return transfer.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return export.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def export_pages(
         self, *, everywhere: bool = False, session: str = "", owner: str = ""
     ) -> Iterator[tuple[str, str]]:
         """The memories in sight as Markdown files: name and content, one a memory."""
-        return map(transfer.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
+        return map(export.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
         """Import exported memories as proposals of low trust; what was rejected or erased here stays out.
@@ -53,22 +53,22 @@ class Files:
         context = self._context
         if approve:
             context.require_person("an approved import")
-        pen = context.new_batch("import")
-        read = list(transfer.parse_export(lines))
+        factory = context.new_batch("import")
+        read = list(export.parse_export(lines))
         exported = [item for item in read if not isinstance(item, SkippedInput)]
         unreadable = [item for item in read if isinstance(item, SkippedInput)]
         if unreadable and not exported:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
         unknown = [item for item in exported if not log.find_ids_about(context.store.db, [item[2].memory_id])]
-        new, refused = self._import(unknown, pen, Channel.PERSON if approve else Channel.IMPORT)
+        new, refused = self._import(unknown, factory, Channel.PERSON if approve else Channel.IMPORT)
         file = name or "standard input"
         set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
         return ImportReport(
-            new=new, known=len(exported) - len(unknown), refused=refused, batch=pen.batch,
+            new=new, known=len(exported) - len(unknown), refused=refused, batch=factory.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
 
-    def _import(self, exported: list[Exported], pen: Pen, channel: Channel) -> tuple[int, int]:
+    def _import(self, exported: list[Exported], factory: EventFactory, channel: Channel) -> tuple[int, int]:
         """Record memories of an export in one transaction; return how many are new, and how many were refused."""
         new, refused = 0, 0
         anchors_of_each = self._anchors_of(exported)
@@ -77,7 +77,7 @@ class Files:
                 event_id = EventId(derive_id("import", fact.memory_id))
                 try:
                     memory_id = learning.learn(
-                        self._context, pen, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
+                        self._context, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
                     )
                 except learning.ClaimRefused as error:
                     self._context.record(error.events)
@@ -106,7 +106,7 @@ class Files:
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
         """Import what AGENTS.md and its kin say, and retract what they no longer say."""
         context, repo = self._context, self._context.repository.id
-        pen = context.new_batch(files.BATCH)
+        factory = context.new_batch(files.BATCH)
         points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
         before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
         kept_out = self._kept_out(points, before)
@@ -114,12 +114,12 @@ class Files:
         retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
         again = [memory for memory in retracted if memory.id in points and memory.id not in kept_out]
         gone = [memory for memory in before.values() if memory.id not in points and memory not in retracted]
-        events = self._from_points({memory_id: points[memory_id] for memory_id in new}, pen)
+        events = self._from_points({memory_id: points[memory_id] for memory_id in new}, factory)
         events += [
-            pen.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
+            factory.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
         ]
         events += [
-            pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
+            factory.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
             for memory in gone
         ]
         if not dry_run:
@@ -128,7 +128,7 @@ class Files:
             said=len(points), new=len(new) + len(again), gone=len(gone), kept_out=tuple(kept_out.values())
         )
 
-    def _from_points(self, points: Mapping[MemoryId, Point], pen: Pen) -> list[Event]:
+    def _from_points(self, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
         """The events that make memories of points in instruction files."""
         context, commit = self._context, self._context.checkout.head()
         claims = [Claim(text=point.text) for point in points.values()]
@@ -143,7 +143,7 @@ class Files:
                 sources=(Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit),),
             )
             facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
-            events += [pen.event(one, Scope.PROJECT, context.repository.id, channel=Channel.FILE) for one in facts]
+            events += [factory.event(one, Scope.PROJECT, context.repository.id, channel=Channel.FILE) for one in facts]
         return events
 
     def _kept_out(

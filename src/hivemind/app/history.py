@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from hivemind.app.context import Context
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
+from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
-from hivemind.model.life import HistoryStep, build_history
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt, Spent
 from hivemind.model.reports import DailyStats, Explanation
@@ -101,7 +101,7 @@ class History:
         """The last days, today last: what was learned, what reached agents, what it cost."""
         db, today = self._context.store.db, self._context.clock()
         dates = [
-            moments.format_date(moments.format_timestamp(today - timedelta(days=back)))
+            timestamps.format_date(timestamps.format_timestamp(today - timedelta(days=back)))
             for back in reversed(range(count))
         ]
         learned: dict[str, dict[str, int]] = defaultdict(dict)

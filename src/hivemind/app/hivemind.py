@@ -12,10 +12,10 @@ from hivemind.capture import spool
 from hivemind.codebase.repository import identify
 from hivemind.curate import unfinished
 from hivemind.errors import StoreError
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.store.checkup import DAMAGE_ERRORS
+from hivemind.store.integrity import DAMAGE_ERRORS
 
 if TYPE_CHECKING:
     from hivemind.app.agent_setup import Agents

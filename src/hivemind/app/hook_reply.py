@@ -4,11 +4,10 @@ import os
 
 from hivemind import agents
 from hivemind.app.hivemind import Hivemind
-from hivemind.capture import briefed, meanwhile
-from hivemind.model.home import data_directory
-from hivemind.model.memory import Channel
-from hivemind.model.untrusted import parse_json
-from hivemind.model.writer import Writer
+from hivemind.capture import background, brief_marker
+from hivemind.formats.untrusted import parse_json
+from hivemind.model.memory import Channel, Writer
+from hivemind.paths import data_directory
 
 
 def answer(agent: str, event: str, payload: str) -> str:
@@ -24,9 +23,9 @@ def answer(agent: str, event: str, payload: str) -> str:
         if known.ANSWERS[event] == "recall":
             return known.reply(event, mind.on_prompt(asked.prompt).text)
         if event in agents.ONCE_PER_SESSION_EVENTS:
-            briefed.mark_briefed(data_directory(os.environ), asked.session)
+            brief_marker.mark_briefed(data_directory(os.environ), asked.session)
         if mind.sessions.waits_to_learn():
-            meanwhile.start("distil")
+            background.start("distil")
         if mind.team.hub:
-            meanwhile.start("sync")
+            background.start("sync")
         return known.reply(event, mind.brief().text)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from hivemind.app.context import Context
 from hivemind.curate import distil
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.learn import learn as learned_from
-from hivemind.curate.pen import Pen
 from hivemind.errors import Refused
+from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryRemembered
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
-from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
 
 ABOUT_NO_CODE: Mapping[str, tuple[Anchor, ...]] = {}
@@ -39,7 +39,7 @@ class Outcome:
 
 def learn(
     context: Context,
-    pen: Pen,
+    factory: EventFactory,
     fact: MemoryRemembered,
     scope: Scope,
     repo: str,
@@ -51,7 +51,15 @@ def learn(
 ) -> MemoryId:
     """Record a claim and what follows from it; return the memory that now says it, or raise ``ClaimRefused``."""
     learned = learned_from(
-        context.store, pen, fact, scope, repo, channel=channel, id=id, anchors=anchors, said_by_person=said_by_person
+        context.store,
+        factory,
+        fact,
+        scope,
+        repo,
+        channel=channel,
+        id=id,
+        anchors=anchors,
+        said_by_person=said_by_person,
     )
     if learned.refused:
         raise ClaimRefused(learned.refused, learned.events)
@@ -61,7 +69,7 @@ def learn(
 
 def propose(
     context: Context,
-    pen: Pen,
+    factory: EventFactory,
     proposals: Iterable[Proposal],
     repo: str,
     outcome: Outcome,
@@ -76,7 +84,7 @@ def propose(
     with context.store.db.transaction():
         for proposal in proposals:
             done = distil.make_proposal(
-                context.store, pen, proposal, owner=context.settings.person, repo=repo, believed=believed,
+                context.store, factory, proposal, owner=context.settings.person, repo=repo, believed=believed,
                 anchors=anchors.get(proposal.memory_id, ()),
             )  # fmt: skip
             if done.events:

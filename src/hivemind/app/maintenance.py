@@ -9,11 +9,11 @@ from pathlib import Path
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
 from hivemind.curate import unfinished
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.reports import ModelComparison, ModelState, Stats, StatusReport
 from hivemind.settings import write_setting
 from hivemind.store import backup as copies
-from hivemind.store import checkup, log
+from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
 
@@ -35,11 +35,11 @@ class Maintenance:
             bytes=self._context.store.bytes,
         )
 
-    def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+    def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
         """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
-        return *checkup.examine(self._context.store, quick=quick), *self._unfinished_erasures()
+        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures()
 
-    def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
+    def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
         """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
         if self._context.store.directory:
             left = unfinished.count_unfinished(self._context.store.directory)
@@ -47,11 +47,11 @@ class Maintenance:
                 f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
             )
             remedy = "close other programs that use the store, then run 'hivemind doctor' again" if left else ""
-            yield checkup.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
+            yield integrity.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._settled() / BACKUP_FOLDER / f"{moments.format_for_filename(self._context.clock())}.db"
+        beside = self._settled() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
         return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:

@@ -9,11 +9,11 @@ from hivemind.app import learning
 from hivemind.app.context import Context, checked_reason
 from hivemind.codebase.repository import identify
 from hivemind.codebase.repository import normalise_remote as normalised_address
-from hivemind.curate import claims as claiming
+from hivemind.curate import validation as claiming
 from hivemind.curate import verdicts
 from hivemind.curate.learn import why_refused
 from hivemind.errors import InvalidInput, Refused
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
@@ -21,10 +21,10 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.text import parse_tags as tags_from
-from hivemind.model.text import validate_label, validate_text
-from hivemind.store import shared
+from hivemind.store import sync_state
 from hivemind.store.projections import memories
+from hivemind.text.clean import parse_tags as tags_from
+from hivemind.text.clean import validate_label, validate_text
 
 
 class Memories:
@@ -64,7 +64,7 @@ class Memories:
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
         return learning.learn(
-            context, context.pen, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
+            context, context.factory, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
         )
 
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
@@ -120,8 +120,8 @@ class Memories:
             kind=kind,
             subject=validate_label(subject, "the subject") if subject else "",
             confidence=None if confidence is None else claiming.check_confidence(confidence),
-            valid_from=moments.parse_date(valid_from) if valid_from else "",
-            valid_to=moments.parse_date(valid_to) if valid_to else "",
+            valid_from=timestamps.parse_date(valid_from) if valid_from else "",
+            valid_to=timestamps.parse_date(valid_to) if valid_to else "",
             expires_at=context.deadline(expires),
             verify_by=context.deadline(verify_by),
         )
@@ -130,7 +130,7 @@ class Memories:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         self._require_trust(memory, f"a revision of {memory.id[:8]}")
         facts += self._new_text(memory, revision.text)
-        return context.change(memory, [context.pen.about(memory, fact) for fact in facts])
+        return context.change(memory, [context.factory.about(memory, fact) for fact in facts])
 
     def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
         """The anchors of a new text, where they differ; a text that stays out is refused."""
@@ -148,14 +148,14 @@ class Memories:
         fact = MemoryTagged(memory_id=memory.id, added=tags_from(add), removed=tags_from(remove))
         if not fact.added and not fact.removed:
             raise InvalidInput("name at least one tag to add or remove")
-        return self._context.change(memory, [self._context.pen.about(memory, fact)])
+        return self._context.change(memory, [self._context.factory.about(memory, fact)])
 
     def forget(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Retract a memory."""
         context = self._context
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
         self._require_trust(memory, f"retracting {memory.id[:8]}")
-        return context.change(memory, verdicts.retract(context.store, context.pen, memory, checked_reason(reason)))
+        return context.change(memory, verdicts.retract(context.store, context.factory, memory, checked_reason(reason)))
 
     def restore(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Restore a memory that was retracted, rejected or superseded."""
@@ -166,10 +166,12 @@ class Memories:
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
             )
-        restored = context.change(memory, verdicts.restore(context.store, context.pen, memory, checked_reason(reason)))
+        restored = context.change(
+            memory, verdicts.restore(context.store, context.factory, memory, checked_reason(reason))
+        )
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
-            shared.reset_cursor(context.store.db)
+            sync_state.reset_cursor(context.store.db)
         return restored
 
     def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
@@ -177,7 +179,7 @@ class Memories:
         context = self._context
         context.require_person("an approval")
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        events = verdicts.approve(context.store, context.pen, memory, checked_reason(reason), over=over)
+        events = verdicts.approve(context.store, context.factory, memory, checked_reason(reason), over=over)
         return context.change(memory, events)
 
     def reject(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
@@ -185,7 +187,7 @@ class Memories:
         context = self._context
         context.require_person("a rejection")
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        return context.change(memory, verdicts.reject(context.store, context.pen, memory, checked_reason(reason)))
+        return context.change(memory, verdicts.reject(context.store, context.factory, memory, checked_reason(reason)))
 
     def _require_trust(self, memory: Memory, what: str) -> None:
         """Leave memories of higher trust than the author's to people."""

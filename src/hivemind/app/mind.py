@@ -15,9 +15,9 @@ from hivemind.model.memory import Kind, Memory, Status, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue
 from hivemind.model.recall import Detail, Recall
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.text import validate_label, validate_text
 from hivemind.store.database import Closeable
 from hivemind.store.projections import memories
+from hivemind.text.clean import validate_label, validate_text
 
 if TYPE_CHECKING:
     from hivemind.app.answers import Answers

@@ -9,15 +9,15 @@ from hivemind.app.answers import MOST_SESSIONS, Answers
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.app.staleness import EVERY, STANDING
-from hivemind.codebase import addresses, graph, links, past
+from hivemind.codebase import addresses, graph, links, snapshots
 from hivemind.codebase.tree import stamp
 from hivemind.errors import NotFound
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Query
 from hivemind.model.reports import AnchoredCode, CodeSurroundings, LinkedMemory, RelatedContext
-from hivemind.model.text import validate_text
 from hivemind.store.projections import memories
+from hivemind.text.clean import validate_text
 
 MOST_FILES = 10
 """Files that are shown as bearing on something."""
@@ -64,15 +64,15 @@ class Neighbourhood:
         return tuple(
             AnchoredCode(
                 staleness=staleness,
-                then=past.read_old_code(root, staleness.anchor),
-                now=past.read_current_code(root, staleness.now),
+                then=snapshots.read_old_code(root, staleness.anchor),
+                now=snapshots.read_current_code(root, staleness.now),
             )
             for staleness in self._checkout.staleness_of(memory.anchors)
         )
 
     def file_at(self, path: str, commit: str) -> str:
         """A file of the repository at a commit, or at the one checked out."""
-        return past.read_file(self._checkout.root, path, commit)
+        return snapshots.read_file(self._checkout.root, path, commit)
 
     def near(self, target: str, limit: int) -> CodeSurroundings:
         """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""

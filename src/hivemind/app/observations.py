@@ -9,25 +9,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hivemind.agents.steps import redact_observation
+from hivemind.agents.observations import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import intake, quarantine, spool
 from hivemind.codebase.repository import identify
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import load_erased_watch
-from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError, StoreFull
-from hivemind.model import moments
+from hivemind.formats import timestamps
+from hivemind.formats.codec import to_json
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
-from hivemind.model.imprint import ErasedTextFilter
 from hivemind.model.memory import Channel
-from hivemind.model.plain import to_json
 from hivemind.model.reports import PruneReport
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import sessions
+from hivemind.text.imprint import ErasedTextFilter
 
 Item = TypeVar("Item")
 Placed = tuple[Observation, str]
@@ -62,7 +62,7 @@ class Observations:
             read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [
-                observation_event(context.pen, arrival, tree(arrival.directory).id, erased) for arrival in arrivals
+                observation_event(context.factory, arrival, tree(arrival.directory).id, erased) for arrival in arrivals
             ]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
@@ -82,7 +82,7 @@ class Observations:
     def record_all(
         self,
         placed: Iterable[Placed],
-        pen: Pen,
+        factory: EventFactory,
         redact: Callable[[str], str],
         unreadable: "deque[SkippedInput] | list[SkippedInput]",
         *,
@@ -92,13 +92,15 @@ class Observations:
         return sum(
             isolate_failures(
                 page,
-                lambda part: self._record_page(part, pen, redact, dry_run=dry_run),
+                lambda part: self._record_page(part, factory, redact, dry_run=dry_run),
                 lambda one, error: unreadable.append(_unrecordable(one[0], error)),
             )
             for page in pages(placed)
         )
 
-    def _record_page(self, page: Sequence[Placed], pen: Pen, redact: Callable[[str], str], *, dry_run: bool) -> int:
+    def _record_page(
+        self, page: Sequence[Placed], factory: EventFactory, redact: Callable[[str], str], *, dry_run: bool
+    ) -> int:
         """Record what is new, and how commands ended where only the transcript tells; count the first."""
         db, page = self._context.store.db, [(redact_observation(seen, redact), repo) for seen, repo in page]
         known = log.find_known_ids(db, [seen.source_id for seen, _ in page])
@@ -106,23 +108,24 @@ class Observations:
         if not dry_run:
             erased = load_erased_watch(self._context.store)
             events = [
-                observation_event(pen, intake.make_arrival(seen, redact), repo, erased) for seen, repo in new.values()
+                observation_event(factory, intake.make_arrival(seen, redact), repo, erased)
+                for seen, repo in new.values()
             ]
             endless = sessions.find_without_exit_code(db, known)
             ended = [(seen, repo) for seen, repo in page if seen.source_id in endless and seen.exit_code is not None]
-            self._context.store.record([*events, *(_completed(pen, seen, repo) for seen, repo in ended)])
+            self._context.store.record([*events, *(_completed(factory, seen, repo) for seen, repo in ended)])
         return len(new)
 
     def prune(self, *, dry_run: bool = False) -> PruneReport:
         """Delete observations that are too old or too many by the settings; never one a memory rests on."""
         db, settings = self._context.store.db, self._context.settings
         now = self._context.clock()
-        oldest = moments.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
+        oldest = timestamps.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
         excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
         superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
         for page in pages([] if dry_run else superfluous):
             fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
-            self._context.record([self._context.pen.event(fact, Scope.USER, "")])
+            self._context.record([self._context.factory.event(fact, Scope.USER, "")])
         return PruneReport(observations=len(superfluous), bytes=sum(one.size for one in superfluous))
 
 
@@ -155,10 +158,12 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(pen: Pen, arrival: intake.Arrival, repo: str, erased: ErasedTextFilter) -> Event:
+def observation_event(factory: EventFactory, arrival: intake.Arrival, repo: str, erased: ErasedTextFilter) -> Event:
     """An observation without the passages that were erased before."""
     fact = _without(arrival.fact, erased) if erased else arrival.fact
-    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent)
+    return factory.event(
+        fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent
+    )
 
 
 def _without(seen: ObservationMade, erased: ErasedTextFilter) -> ObservationMade:
@@ -169,13 +174,13 @@ def _without(seen: ObservationMade, erased: ErasedTextFilter) -> ObservationMade
     return replace(seen, **kept) if kept else seen
 
 
-def _completed(pen: Pen, seen: Observation, repo: str) -> Event:
+def _completed(factory: EventFactory, seen: Observation, repo: str) -> Event:
     """Recorded now, so that it comes after what it completes, whatever the two clocks say."""
     fact = ObservationCompleted(
         session_id=seen.session_id, observation=EventId(seen.source_id), exit_code=seen.exit_code or 0
     )
     own_id = EventId(derive_id("completed", seen.source_id))
-    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=seen.agent)
+    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=seen.agent)
 
 
 def _unrecordable(seen: Observation, error: Exception) -> SkippedInput:

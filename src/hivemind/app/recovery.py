@@ -5,33 +5,33 @@ from pathlib import Path
 from hivemind.app.callers import who_calls
 from hivemind.app.context import utc_now
 from hivemind.app.hivemind import Hivemind
-from hivemind.curate.pen import Pen
+from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import Refused, StoreError
+from hivemind.formats.timestamps import format_for_filename
 from hivemind.model.events import EntriesLost, Event
 from hivemind.model.memory import Channel
-from hivemind.model.moments import format_for_filename
 from hivemind.model.scope import Scope
 from hivemind.settings import Settings
-from hivemind.store import backup, checkup
+from hivemind.store import backup, integrity
 from hivemind.store import repair as repairing
 
 
-def doctor(name: str | None = None, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
+def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
     """What was looked at, what is wrong, and what to do about it, whether or not the store opens."""
     try:
         with Hivemind.open(name) as mind:
             return *mind.maintenance.doctor(quick=quick), mind.code.health(), *mind.agents.health()
     except StoreError as error:
-        return (checkup.Finding(what="store", is_well=False, detail=str(error), remedy=checkup.REPAIR_COMMANDS),)
+        return (integrity.Finding(what="store", is_well=False, detail=str(error), remedy=integrity.REPAIR_COMMANDS),)
 
 
 def repair(name: str | None = None) -> repairing.RepairResult:
     """Make a damaged store whole again from what it still gives; the damaged file is kept."""
     settings = Settings.load()
-    pen = Pen(writer=who_calls(settings), clock=utc_now, redact=str)
+    factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
 
     def noted(lost: EntriesLost) -> Event:
-        return pen.event(lost, Scope.USER, "")
+        return factory.event(lost, Scope.USER, "")
 
     return repairing.repair(settings.store_directory(name), format_for_filename(utc_now()), noted)
 

@@ -15,8 +15,7 @@ from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Memory, Status
 from hivemind.model.reports import StaleMemory
-from hivemind.model.review import ReviewItem, ReviewReason
-from hivemind.model.rollback import MemoryChange, Selection
+from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
 from hivemind.store.projections import memories
 
 PROPOSERS = {
@@ -62,7 +61,7 @@ class Review:
         context = self._context
         memory = context.memory_to_change(one, everywhere=everywhere)
         against = context.memory_to_change(other, everywhere=everywhere)
-        return context.change(memory, verdicts.dispute(context.pen, memory, against, checked_reason(reason)))
+        return context.change(memory, verdicts.dispute(context.factory, memory, against, checked_reason(reason)))
 
     def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark a memory as still correct, for the code as it is now."""
@@ -72,7 +71,7 @@ class Review:
         anchors = context.checkout.current_anchors(verified, context.edited_files)
         if anchors != verified.anchors:
             facts.append(MemoryAnchored(memory_id=verified.id, anchors=anchors))
-        return context.change(verified, [context.pen.about(verified, fact) for fact in facts])
+        return context.change(verified, [context.factory.about(verified, fact) for fact in facts])
 
     def batch(self, name: str) -> AbstractContextManager[str]:
         """Make what is written meanwhile one batch that ``rollback`` can undo; yields the batch's name."""
@@ -87,13 +86,13 @@ class Review:
         changes = rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
-            context.record(rollbacks.make_rollback_events(context.pen, changes, name, checked_reason(reason)))
+            context.record(rollbacks.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return for how many memories."""
         self._context.require_person("undoing a rollback")
-        return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.pen, name)))
+        return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.factory, name)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
         """A reviewed memory in the block of an instruction file: the file, its text now, and its new text."""

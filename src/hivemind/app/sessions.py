@@ -15,13 +15,13 @@ from hivemind.app.quarantine import set_aside
 from hivemind.capture import backfill, quarantine
 from hivemind.codebase import git
 from hivemind.curate import commits, detectors, distil
-from hivemind.curate.pen import Pen
-from hivemind.curate.trail import Trail
+from hivemind.curate.event_factory import EventFactory
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import NotFound, Refused
-from hivemind.model import moments
+from hivemind.formats import timestamps
+from hivemind.model.claim import Proposal
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Memory
-from hivemind.model.proposal import Proposal
 from hivemind.model.reports import BackfillReport, DistillReport, PruneReport
 from hivemind.model.scope import Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
@@ -98,10 +98,10 @@ class Sessions:
         """
         context, begin = self._context, self._context.past(since)
         found = backfill.find_transcripts(
-            home or Path.home(), [*names] or agents.NAMES, moments.parse_timestamp(begin) if begin else None
+            home or Path.home(), [*names] or agents.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
         # What is recorded here has been redacted already, before it was trimmed.
-        pen = replace(context.new_batch("backfill"), redact=str)
+        factory = replace(context.new_batch("backfill"), redact=str)
         skipped: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
         told_by_hooks = partial(log.has_hook_observations, context.store.db)
@@ -109,14 +109,15 @@ class Sessions:
         seen: Counter[str] = Counter()
         placed = _counted_by_session(self._placed(_readable(observed, skipped, unreadable), here=here), seen)
         new = self._observations.record_all(
-            placed, pen, backfill.cache_redaction(context.pen.redact), unreadable, dry_run=dry_run
+            placed, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
         if unreadable and not dry_run:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
-        learned = 0 if dry_run else self._learn_from_resting(replace(context.pen, batch=pen.batch)).proposed
+        learned = 0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
         return BackfillReport(
             transcripts=len(found), sessions=len(seen), observations=seen.total(), new=new, learned=learned,
-            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}), batch=pen.batch,
+            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}),
+            batch=factory.batch,
         )  # fmt: skip
 
     def import_git(self, *, since: str = "", dry_run: bool = False) -> BackfillReport:
@@ -124,22 +125,22 @@ class Sessions:
         context = self._context
         history = [*git.read_commits(context.checkout.root, since=context.past(since))]
         proposals = [proposal for commit in reversed(history) for proposal in commits.propose_from_commit(commit)]
-        pen = context.new_batch("backfill-git")
+        factory = context.new_batch("backfill-git")
         if dry_run:
-            return BackfillReport(batch=pen.batch, learned=len(self._unknown(proposals)), commits=len(history))
+            return BackfillReport(batch=factory.batch, learned=len(self._unknown(proposals)), commits=len(history))
         outcome = learning.Outcome()
         for page in pages(proposals):
             anchors = context.checkout.anchors_for_proposals(self._unknown(page), context.repository.root)
-            learning.propose(context, pen, page, context.repository.id, outcome, anchors=anchors)
-        return BackfillReport(batch=pen.batch, learned=outcome.proposed.total(), commits=len(history))
+            learning.propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
+        return BackfillReport(batch=factory.batch, learned=outcome.proposed.total(), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
         """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
         if everywhere and not self._context.is_person:
             raise Refused("only a person may learn from a session of another repository")
         if session:
-            return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.pen)
-        return self._learn_from_resting(self._context.pen, progress)
+            return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.factory)
+        return self._learn_from_resting(self._context.factory, progress)
 
     def waits_to_learn(self) -> bool:
         """Whether a session came to rest that nobody has learned from."""
@@ -148,20 +149,20 @@ class Sessions:
         active = self._active() if waiting else set()
         return any(session not in active for session, _ in waiting)
 
-    def _learn_from_resting(self, pen: Pen, progress: Progress = quietly) -> DistillReport:
+    def _learn_from_resting(self, factory: EventFactory, progress: Progress = quietly) -> DistillReport:
         """The bookmark stays before the first session that is still active; to read one twice changes nothing."""
         db = self._context.store.db
         end = log.last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._active()
-        report = self._learn_from([session for session, _ in waiting if session not in active], pen, progress)
+        report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
         begun = [position for session, position in waiting if session in active]
         with db.transaction():
             projector.set_bookmark(db, BOOKMARK, min(begun) - 1 if begun else end, detectors.VERSION)
         self.prune()
         return report
 
-    def _learn_from(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> DistillReport:
+    def _learn_from(self, ids: Sequence[str], factory: EventFactory, progress: Progress = quietly) -> DistillReport:
         outcome = learning.Outcome()
         everything = Visibility.of(self._context.repository, everywhere=True)
         root_of = cache(lambda directory: tree_of(directory).root)
@@ -169,38 +170,38 @@ class Sessions:
             session = sessions.get(self._context.store.db, session_id, everything)
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
-                self._complete_from_transcript(session, pen)
-                self._propose_from(session, root_of(session.directory), pen, outcome)
+                self._complete_from_transcript(session, factory)
+                self._propose_from(session, root_of(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
             sessions=len(ids), proposed=outcome.proposed.total(), known=outcome.known, refused=outcome.refused,
             by_detector=tuple(sorted(outcome.proposed.items())),
         )  # fmt: skip
 
-    def _propose_from(self, session: Session, root: str, pen: Pen, outcome: learning.Outcome) -> None:
+    def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: learning.Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        trail = Trail(steps=sessions.read_observations(context.store.db, session), root=root)
-        proposals = [*detectors.run_detectors(trail, detectors.select_detectors(context.settings.detectors.split()))]
-        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), trail.root, trail.make_relative)
-        batch = pen.batch or f"distil-{derive_id('distil', session.id)[:12]}"
+        view = SessionView(steps=sessions.read_observations(context.store.db, session), root=root)
+        proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
+        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), view.root, view.make_relative)
+        batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         learning.propose(
-            context, replace(pen, batch=batch), proposals, session.repo, outcome, anchors=anchors,
+            context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
             believed=distil.parse_believed(context.settings.believed),
         )  # fmt: skip
 
-    def _complete_from_transcript(self, session: Session, pen: Pen) -> None:
+    def _complete_from_transcript(self, session: Session, factory: EventFactory) -> None:
         """Take in what an agent wrote down of a session beyond what its hooks told: what it said between its steps."""
         context, told_by_hooks = self._context, partial(log.has_hook_observations, self._context.store.db)
         if not told_by_hooks(session.id):
             return
         found = backfill.find_session_transcripts(
-            Path.home(), session.agent, session.id, moments.parse_timestamp(session.started_at)
+            Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
         )
         observed = (seen for seen in backfill.read_observations(found, told_by_hooks) if isinstance(seen, Observation))
         placed = ((seen, session.repo) for seen in observed if seen.session_id == session.id)
         unreadable: deque[SkippedInput] = deque()
-        self._observations.record_all(placed, replace(pen, redact=str), context.pen.redact, unreadable)
+        self._observations.record_all(placed, replace(factory, redact=str), context.factory.redact, unreadable)
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
@@ -217,7 +218,7 @@ class Sessions:
     def _active(self) -> set[str]:
         """The sessions that something was heard of a short time ago."""
         return sessions.find_active_since(
-            self._context.store.db, moments.format_timestamp(self._context.clock() - REST)
+            self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
 
     def _placed(self, observed: Iterable[Observation], *, here: bool) -> Iterator[Placed]:

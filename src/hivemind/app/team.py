@@ -22,9 +22,9 @@ from hivemind.model.memory import Channel, Memory, Status, Trust
 from hivemind.model.reports import Publication
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
-from hivemind.model.text import validate_label
-from hivemind.store import log, shared
+from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
+from hivemind.text.clean import validate_label
 
 SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel a copy comes by: it is believed no further than its original."""
@@ -74,7 +74,9 @@ class Team:
             raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
         done = sync.synchronise(
             self._context.store, transport, now=self._context.now, progress=progress,
-            follow=partial(erase.follow_team_erasure, self._context.store, self._context.pen, home=self._context.home),
+            follow=partial(
+                erase.follow_team_erasure, self._context.store, self._context.factory, home=self._context.home
+            ),
         )  # fmt: skip
         self._correct_receipts(dict(done.refused))
         return done
@@ -91,7 +93,7 @@ class Team:
             detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
             places = [ErasedLocation(name="hub", state="pending", detail=detail)]
         else:
-            batches = {batch for _, batch in shared.find_erasures(self._context.store.db, dict(done.refused))}
+            batches = {batch for _, batch in sync_state.find_erasures(self._context.store.db, dict(done.refused))}
             if receipt.batch in batches:
                 return erase.load_receipt(self._context.store.db, receipt.batch) or receipt
             places = [ErasedLocation(name="hub", state="done", detail="its copy is destroyed")] + [
@@ -101,24 +103,24 @@ class Team:
                 for device in behind
             ]
         carried = replace(receipt, places=(*receipt.places, *places))
-        erase.record_receipt(self._context.store, self._context.pen, carried)
+        erase.record_receipt(self._context.store, self._context.factory, carried)
         return carried
 
     def _correct_receipts(self, refused: Mapping[str, str]) -> None:
         """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
-        for entry, batch in shared.find_erasures(self._context.store.db, refused):
+        for entry, batch in sync_state.find_erasures(self._context.store.db, refused):
             receipt = erase.load_receipt(self._context.store.db, batch)
             if receipt:
                 detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
                 outside = [place for place in receipt.places if place.state == "outside"]
                 places = (ErasedLocation(name="hub", state="remains", detail=detail), *outside)
-                erase.record_receipt(self._context.store, self._context.pen, replace(receipt, places=places))
+                erase.record_receipt(self._context.store, self._context.factory, replace(receipt, places=places))
 
     def status(self) -> TeamStatus:
         """How this store stands with its team."""
         member = self._context.store.membership
         pushed = member.pushed if member else 0
-        waiting = max(0, shared.count_entries(self._context.store.db, self._context.store.chain) - pushed)
+        waiting = max(0, sync_state.count_entries(self._context.store.db, self._context.store.chain) - pushed)
         return TeamStatus(
             membership=member, waiting=waiting, lease_ends_at=sync.compute_lease_end(member) if member else ""
         )
@@ -137,7 +139,7 @@ class Team:
         """A memory as it would leave; an error if it must not."""
         name = memory.id[:8]
         if memory.scope is Scope.USER or (
-            memory.scope is Scope.TEAM and shared.has_memory(self._context.store.db, memory.id)
+            memory.scope is Scope.TEAM and sync_state.has_memory(self._context.store.db, memory.id)
         ):
             raise InvalidInput(f"{name} is of scope {memory.scope}; only what is of a project can be published")
         if memory.repo.startswith("path:"):
@@ -146,7 +148,7 @@ class Team:
             raise InvalidInput(f"{name} is {memory.status}; only what stands can be published")
         if reason := find_refusal(self._context.store, memory.text, memory.repo, said_by_person=True):
             raise Refused(f"{name} was refused: its value was {reason} before")
-        text = self._context.pen.redact(memory.text)
+        text = self._context.factory.redact(memory.text)
         fact = strip_local_references(_copy(memory, text), [])
         withheld = {
             "secrets in the text": text != memory.text,
@@ -171,10 +173,10 @@ class Team:
             return replace(planned, copy=standing[0])
         fact = _copy(original, planned.text)
         copy = learning.learn(
-            self._context, self._context.pen, fact, Scope.TEAM, original.repo, channel=planned.channel,
+            self._context, self._context.factory, fact, Scope.TEAM, original.repo, channel=planned.channel,
             anchors=original.anchors, said_by_person=True,
         )  # fmt: skip
-        self._context.record([self._context.pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
+        self._context.record([self._context.factory.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(planned, copy=copy)
 
 

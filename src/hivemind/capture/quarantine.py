@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.model.text import neutralise
+from hivemind.text.clean import neutralise
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nlargest
 from math import sqrt
 
-from hivemind.codebase import touches
+from hivemind.codebase import touched_together
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module_words
 from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
@@ -64,7 +64,7 @@ def find_related(
             path=paths[file],
             weight=weight,
             why=tuple(
-                touches.describe_touches(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
+                touched_together.describe_touches(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
                 for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
             ),
         )
@@ -125,7 +125,9 @@ def _find_touch_edges(
     index: CodeIndex, seeds: Collection[str], sessions: Sequence[SharedSession]
 ) -> Iterator[tuple[str, int, float]]:
     """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
-    heaviest = nlargest(MAX_TOUCHED_FILES, touches.weigh_files(sessions, seeds).items(), key=lambda item: item[1])
+    heaviest = nlargest(
+        MAX_TOUCHED_FILES, touched_together.weigh_files(sessions, seeds).items(), key=lambda item: item[1]
+    )
     for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.curate.erase import Targets, erase, load_ignoring_rollbacks, load_texts
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
-from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
@@ -26,17 +26,17 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
-from hivemind.model.naming import NamePattern
 from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from hivemind.model.team import Role
-from hivemind.model.values import digest_value
 from hivemind.store import Store, backup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
+from hivemind.text.names import NamePattern
+from hivemind.text.normalise import digest_value
 
 Progress = Callable[[int, int], None]
 
@@ -81,7 +81,7 @@ def find_mentions(
 def erase_mentions(
     store: Store,
     home: Path,
-    pen: Pen,
+    factory: EventFactory,
     name: NamePattern,
     mentions: Sequence[Mention],
     kept: Set[str],
@@ -101,12 +101,14 @@ def erase_mentions(
     erased_memories = [
         memory for mention in memory_mentions if (memory := load_ignoring_rollbacks(store.db, mention.id))
     ]
-    receipt = erase(store, pen, Targets(memories=tuple(erased_memories), entries=tuple(entry_ids)), reason, home=home)
+    receipt = erase(
+        store, factory, Targets(memories=tuple(erased_memories), entries=tuple(entry_ids)), reason, home=home
+    )
     backup_places = [
         place
         for file in _list_backups(store)
         if _name_backup(file) in ids
-        for place in _erase_in_backup(store, pen, file, name, kept)
+        for place in _erase_in_backup(store, factory, file, name, kept)
     ]
     if backup_places:
         store.checkpoint()
@@ -228,7 +230,9 @@ def _search_backup(file: Path, name: NamePattern, progress: Progress, kept_ids: 
         yield replace(mention, excerpt="one entry names it" if count == 1 else f"{count} entries name it")
 
 
-def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept_ids: Set[str]) -> list[ErasedLocation]:
+def _erase_in_backup(
+    store: Store, factory: EventFactory, file: Path, name: NamePattern, kept_ids: Set[str]
+) -> list[ErasedLocation]:
     """Erase from a backup what mentions the name there; the store itself may have dropped it long ago."""
     with Sqlite.open_for_reading(file) as copy:
         log_mentions = _search_log(copy, name, lambda position, total: None)
@@ -241,8 +245,8 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept
     entry_ids = [
         EventId(mention.id) for mention in log_mentions.entries if not mention.stays and mention.id not in kept_ids
     ]
-    events = [pen.about(memory, _make_erasure(store, memory, texts[memory.id])) for memory in erased_memories]
-    events += [pen.event(ObservationsDropped(bodies=tuple(entry_ids)), Scope.USER, "")] if entry_ids else []
+    events = [factory.about(memory, _make_erasure(store, memory, texts[memory.id])) for memory in erased_memories]
+    events += [factory.event(ObservationsDropped(bodies=tuple(entry_ids)), Scope.USER, "")] if entry_ids else []
     if not events:
         return []
     # Recorded in the store as well, so that it refuses these values from now on.

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from hivemind.codebase.git import Commit
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.model.proposal import Proposal
 
 FIX = re.compile(r"\A(?:[\w,/() -]{1,40}: ?)?\[?(?:bug)?fix(?:es|ed)?\b|\A(?:resolves?|repair)\b", re.IGNORECASE)
 TRIVIAL = re.compile(

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
-from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
+from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
-from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
-from hivemind.model.text import neutralise, validate_text
 from hivemind.store import Store, log
+from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
 UNREACHABLE = 2.0
@@ -42,7 +42,7 @@ class Proposed(NamedTuple):
 
 def make_proposal(
     store: Store,
-    pen: Pen,
+    factory: EventFactory,
     proposal: Proposal,
     *,
     owner: str,
@@ -62,14 +62,14 @@ def make_proposal(
         return Proposed(Fate.REFUSED, [])
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
-    learned = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
+    learned = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
     # `learn` returns another id if an existing memory says the same.
     if learned.memory_id != fact.memory_id:
         return Proposed(Fate.KNOWN, learned.events)
     if proposal.confidence < believed.get(proposal.detector, UNREACHABLE):
         return Proposed(Fate.NEW, learned.events)
     approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
-    return Proposed(Fate.NEW, [*learned.events, pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+    return Proposed(Fate.NEW, [*learned.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
 def parse_believed(setting: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Erases memories permanently, and reports for each place whether it is done.
 
 The plan of an erasure is saved to disk first (``unfinished``). One transaction then destroys the memories with every
-version, what was derived from them, and other log entries that quote them (``model/quotation.py`` defines quoting).
+version, what was derived from them, and other log entries that quote them (``text/quotation.py`` defines quoting).
 Then files beside the store and backups are cleaned, everything below the home directory is searched, and the receipt is
 recorded. After a crash, the next opening of the store finishes the erasure.
 """
@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path
 
 from hivemind.curate import residue, unfinished
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
-from hivemind.curate.pen import Pen
 from hivemind.curate.unfinished import ErasurePlan
 from hivemind.errors import StoreError
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
     ErasureFinished,
@@ -29,19 +30,17 @@ from hivemind.model.events import (
     MemoryRolledBack,
     ObservationsDropped,
 )
+from hivemind.model.fold import fold_memory
 from hivemind.model.ids import EventId, MemoryId, shorten_id
-from hivemind.model.life import fold_memory
-from hivemind.model.memory import Memory
-from hivemind.model.moments import format_timestamp
-from hivemind.model.quotation import Quotation, QuotedRun
+from hivemind.model.memory import Memory, Writer
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.values import digest_value
-from hivemind.model.writer import Writer
-from hivemind.store import FILE, Store, backup, ballast, checkup, log
+from hivemind.store import FILE, Store, backup, integrity, log, reserve
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
+from hivemind.text.normalise import digest_value
+from hivemind.text.quotation import Quotation, QuotedRun
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
@@ -76,16 +75,18 @@ class Quotations:
     """Other entries that quote a text, such as the reason why another memory was retracted."""
 
 
-def erase(store: Store, pen: Pen, targets: Targets, reason: str = "", *, home: Path | None = None) -> Erasure:
+def erase(
+    store: Store, factory: EventFactory, targets: Targets, reason: str = "", *, home: Path | None = None
+) -> Erasure:
     """Erase targets and everything derived from them, search for remaining copies, and record the receipt.
 
     Every file below ``home`` is searched; without it, below the store's own directory.
     """
     # Erasing must work on a full disk, too.
-    if store.directory and ballast.is_disk_full(store.directory):
-        ballast.release(store.directory)
-    with unfinished.save_plan(store.directory, _plan(store, pen, targets, reason)) as note:
-        return _carry_out(store, pen, note, home)
+    if store.directory and reserve.is_disk_full(store.directory):
+        reserve.release(store.directory)
+    with unfinished.save_plan(store.directory, _plan(store, factory, targets, reason)) as note:
+        return _carry_out(store, factory, note, home)
 
 
 def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
@@ -95,7 +96,7 @@ def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path |
         plan = note.plan
         writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
         # No redaction is needed: the plan's reason was redacted before it was saved.
-        finished_erasures.append(_carry_out(store, Pen(writer=writer, clock=clock, redact=str), note, home))
+        finished_erasures.append(_carry_out(store, EventFactory(writer=writer, clock=clock, redact=str), note, home))
     return finished_erasures
 
 
@@ -108,14 +109,16 @@ def load_receipt(db: Database, batch: str) -> Erasure | None:
     return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch)
 
 
-def record_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
+def record_receipt(store: Store, factory: EventFactory, receipt: Erasure) -> None:
     """Record a receipt as it is now."""
     ids = tuple(MemoryId(memory_id) for memory_id in receipt.memories)
     fact = ErasureFinished(at=receipt.at, memories=ids, places=receipt.places)
-    store.record([replace(pen, batch=receipt.batch).event(fact, Scope.USER, "")])
+    store.record([replace(factory, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
-def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | None = None) -> list[Event]:
+def follow_team_erasure(
+    store: Store, factory: EventFactory, erased_ids: Iterable[str], *, home: Path | None = None
+) -> list[Event]:
     """Make the events that erase what repeats or was derived from memories that the team erased.
 
     Call it before the content of those memories is gone. A person's own memories with the same text stay.
@@ -137,7 +140,7 @@ def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, ho
         store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
     )
     reason = "the team erased what it repeated"
-    return [*_make_erasures(store, pen, list(derived_memories.values()), reason), *_drop_entries(pen, entries)]
+    return [*_make_erasures(store, factory, list(derived_memories.values()), reason), *_drop_entries(factory, entries)]
 
 
 def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
@@ -146,27 +149,27 @@ def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
     return list({**by_id, **{memory.id: memory for id in by_id for memory in _find_derived(store, id)}}.values())
 
 
-def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> ErasurePlan:
+def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
     erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
     texts = sorted(load_texts(store.db, ids) | _load_metadata(store, ids) | set(targets.texts))
-    quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), pen.redact(reason)
+    quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), factory.redact(reason)
     if reason and quotation.find_runs(reason):
         reason = ""
         places.append(
             ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
         )
     return ErasurePlan(
-        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(pen.clock()), actor=pen.writer.actor,
-        channel=pen.writer.channel, session=pen.writer.session_id, reason=reason,
+        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
+        channel=factory.writer.channel, session=factory.writer.session_id, reason=reason,
         memories=tuple(memory.id for memory in erased_memories), texts=tuple(texts), places=tuple(places),
         entries=tuple(sorted({*targets.entries, *_find_traces(store.db, erased_memories, quotation)})),
     )  # fmt: skip
 
 
-def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
+def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
     plan, quotation = note.plan, Quotation.of(note.plan.texts)
-    pen = replace(pen, batch=plan.batch)
+    factory = replace(factory, batch=plan.batch)
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
         quotations = _find_quotations(store.db, quotation, plan.memories)
@@ -174,7 +177,7 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
         erased_memories = [
             memory for memory_id in plan.memories if (memory := load_ignoring_rollbacks(store.db, memory_id))
         ]
-        store.record([*_make_erasures(store, pen, erased_memories, plan.reason), *_drop_entries(pen, entries)])
+        store.record([*_make_erasures(store, factory, erased_memories, plan.reason), *_drop_entries(factory, entries)])
     places = [
         ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors")
     ]
@@ -192,14 +195,14 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
             if not store.db.index.is_word_elsewhere(piece, plan.memories)
         ]
         places += residue.remove_quotations(dict.fromkeys((home, store.directory)), quotation)
-        places += _clean_backups(store, pen, plan, quotation, pieces)
+        places += _clean_backups(store, factory, plan, quotation, pieces)
         is_folded = store.checkpoint()
         places += _check_files(store, home, quotation, pieces, is_folded=is_folded, is_reported=bool(remaining))
     else:
         is_folded = True
         places += store.clear_residue(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
-    record_receipt(store, pen, receipt)
+    record_receipt(store, factory, receipt)
     # Otherwise the next opening of the store tries again.
     if is_folded:
         note.remove()
@@ -253,7 +256,7 @@ def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quo
     return sources | {entry for entry, question in questions if quotation.matches_question(question)}
 
 
-def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
+def _make_erasures(store: Store, factory: EventFactory, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
     """Make an erasure of each memory, with digests by which its texts are refused from then on."""
     texts = {form for memory in erased_memories for form in list_text_forms(memory, load_texts(store.db, [memory.id]))}
     digests = {
@@ -261,7 +264,7 @@ def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], re
         for scope in {memory.scope for memory in erased_memories}
     }
     return [
-        pen.about(memory, _make_erasure(store, memory, digests[memory.scope], reason)) for memory in erased_memories
+        factory.about(memory, _make_erasure(store, memory, digests[memory.scope], reason)) for memory in erased_memories
     ]
 
 
@@ -270,10 +273,10 @@ def _make_erasure(store: Store, memory: Memory, values: tuple[str, ...], reason:
     return MemoryErased(memory_id=memory.id, values=values, imprints=text_imprints, reason=reason)
 
 
-def _drop_entries(pen: Pen, entries: Sequence[EventId]) -> list[Event]:
+def _drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:
     """Make the event that drops the content of entries; it stays on this machine, also for memories of a team."""
     fact = ObservationsDropped(bodies=tuple(entries), reason="repeated what was erased")
-    return [pen.event(fact, Scope.USER, "")] if entries else []
+    return [factory.event(fact, Scope.USER, "")] if entries else []
 
 
 def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[str]) -> Quotations:
@@ -334,7 +337,7 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
 
 
 def _clean_backups(
-    store: Store, pen: Pen, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
+    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
     assert store.directory is not None
@@ -345,25 +348,25 @@ def _clean_backups(
         name = f"{BACKUP_FOLDER}/{file.name}"
         try:
             with backup.open_backup(file) as copy:
-                yield from _clean_copy(copy, pen, plan, quotation, events, name)
+                yield from _clean_copy(copy, factory, plan, quotation, events, name)
             if residue.contains_bytes(file, _encode(pieces)) and not _is_in_log(file, pieces):
                 yield ErasedLocation(
                     name=name, state="remains", detail="some of its pages still contain it; delete that file"
                 )
-        except (StoreError, *checkup.DAMAGE_ERRORS):
+        except (StoreError, *integrity.DAMAGE_ERRORS):
             yield ErasedLocation(
                 name=name, state="pending", detail="cannot be opened and may contain it; delete that file"
             )
 
 
 def _clean_copy(
-    copy: Sqlite, pen: Pen, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
+    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
     entries = log.filter_with_content(copy, {*plan.entries, *quotations.entries})
     is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
-        backup.record(copy, [*events, *_drop_entries(pen, entries)])
+        backup.record(copy, [*events, *_drop_entries(factory, entries)])
     remaining = [place.name for place in _report_remaining(quotations)]
     if remaining:
         yield ErasedLocation(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")

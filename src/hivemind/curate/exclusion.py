@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from hivemind.curate.files import BATCH, strip_heading
 from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
-from hivemind.model.imprint import ErasedTextFilter, make_imprint
-from hivemind.model.life import find_rolled_back
+from hivemind.model.fold import find_rolled_back
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
-from hivemind.model.values import digest_value
 from hivemind.store import Store, log
 from hivemind.store.projections import tombstones
+from hivemind.text.imprint import ErasedTextFilter, make_imprint
+from hivemind.text.normalise import digest_value
 
 
 def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from hivemind.errors import InvalidInput
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
-from hivemind.model.text import MAX_TEXT_BYTES, neutralise
+from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
 FOLDERS = (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hivemind.curate.unfinished import PLAN_FILES as PLANS
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.quotation import Quotation
-from hivemind.store.ballast import FILE as BALLAST
+from hivemind.store.reserve import FILE as BALLAST
+from hivemind.text.quotation import Quotation
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
 """What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""

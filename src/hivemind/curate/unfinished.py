@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
-from hivemind.model.plain import from_plain, to_json
 
 PLAN_FILES = "erasing-*.json"
 

@@ -14,9 +14,9 @@ if not __package__:
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from hivemind.agents.callers import CONTEXT_EVENTS, END_EVENTS, ONCE_PER_SESSION_EVENTS, identify_hook_agent
-from hivemind.capture import briefed, spool
+from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 
 LONG = 1024 * 1024
 """Characters of a payload above which it is shortened."""
@@ -38,16 +38,16 @@ def main() -> None:
         seconds = time.time()
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
         home = data_directory(os.environ)
-        if event in ONCE_PER_SESSION_EVENTS and briefed.is_briefed(home, payload):
+        if event in ONCE_PER_SESSION_EVENTS and brief_marker.is_briefed(home, payload):
             sys.exit(0)
         clean = _clean(payload)
         spool.append(home, agent, event, at, clean)
         if event in CONTEXT_EVENTS:
             answer(agent, event, clean)
         elif event in END_EVENTS and os.path.exists(os.path.join(home, "hub.json")):
-            from hivemind.capture import meanwhile
+            from hivemind.capture import background
 
-            meanwhile.start("sync")
+            background.start("sync")
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
     sys.exit(0)
@@ -66,9 +66,9 @@ def _clean(payload: str) -> str:
     known = collect_secrets(os.environ)
     if len(payload) <= LONG:
         return redact_payload(payload, known)
-    from hivemind.capture import shorten
+    from hivemind.capture import truncate
 
-    return shorten.clean_payload(payload, lambda text: redact_payload(text, known))
+    return truncate.clean_payload(payload, lambda text: redact_payload(text, known))
 
 
 def answer(agent: str, event: str, payload: str) -> None:

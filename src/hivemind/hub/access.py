@@ -9,12 +9,12 @@ import secrets
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
+from hivemind.formats.codec import from_row
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.ids import derive_id
-from hivemind.model.moments import format_timestamp
-from hivemind.model.plain import from_row
 from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
-from hivemind.model.text import validate_label
 from hivemind.store.database import Database
+from hivemind.text.clean import validate_label
 
 TOKEN_PREFIX = "hm_"
 DEFAULT_TOKEN_DAYS = 90

@@ -28,10 +28,10 @@ from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import LEASE_DAYS, LogPage, PushResult, TeamMember, Welcome
-from hivemind.model.values import digest_value
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
 from hivemind.store.projections import memories, tombstones
+from hivemind.text.normalise import digest_value
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 MAX_PAGE_ENTRIES = 1_000
@@ -43,7 +43,7 @@ def hello(store: Store, device: str, member: TeamMember, lease_days: int = LEASE
     _check_owner(store, device, member)
     return Welcome(
         team=store.chain, key=store.secret, person=member.person, role=member.role,
-        has=shared.count_entries(store.db, device), lease_days=lease_days,
+        has=sync_state.count_entries(store.db, device), lease_days=lease_days,
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def push(store: Store, device: str, entries: Sequence[WireEntry], member: TeamMe
     refusals: list[tuple[str, str]] = []
     with store.db.transaction():
         _register_device(store, device, member, now)
-        other_people = shared.list_people(store.db) - {member.person}
+        other_people = sync_state.list_people(store.db) - {member.person}
         known_ids = log.find_known_ids(store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
@@ -72,7 +72,7 @@ def push(store: Store, device: str, entries: Sequence[WireEntry], member: TeamMe
                 refusals.append((entry.header.id, reason))
         if refusals:
             store.record([_make_refusal(refusals, now)])
-        has = shared.count_entries(store.db, device)
+        has = sync_state.count_entries(store.db, device)
     # After the commit, because VACUUM cannot run in a transaction.
     if any(entry.header.fact == "memory.erased" for entry in entries):
         store.checkpoint()
@@ -87,20 +87,20 @@ def pull(store: Store, device: str, after: int, member: TeamMember, now: str, li
     """
     with store.db.transaction():
         _register_device(store, device, member, now)
-        shared.acknowledge(store.db, device, after)
-        rows = shared.read_page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
-        end = shared.last_position(store.db)
+        sync_state.acknowledge(store.db, device, after)
+        rows = sync_state.read_page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
+        end = sync_state.last_position(store.db)
     cursor = rows[-1][0] if rows else after
     return LogPage(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
 
 
 def _register_device(store: Store, device: str, member: TeamMember, now: str) -> None:
     _check_owner(store, device, member)
-    shared.record_contact(store.db, device, member.person, now)
+    sync_state.record_contact(store.db, device, member.person, now)
 
 
 def _check_owner(store: Store, device: str, member: TeamMember) -> None:
-    owner = shared.find_person(store.db, device)
+    owner = sync_state.find_person(store.db, device)
     if device == store.chain or owner not in ("", member.person):
         raise Refused("this device belongs to another member; log in with a store of your own")
 
@@ -147,7 +147,7 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
         return "" if member.may_review else "only a reviewer may decide about the team's memories"
     match event.fact:
         case MemoryErased() if not member.may_review:
-            is_author = not member.is_agent and shared.find_author(store.db, event.about) == member.person
+            is_author = not member.is_agent and sync_state.find_author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))

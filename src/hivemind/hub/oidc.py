@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import format_timestamp
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.team import AdmittedMember, Role, TeamMember
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.words import extract_phrases, extract_terms
 from hivemind.store.database import Database, PassageHit, Vector
 from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
 from hivemind.store.projections.vectors import hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
+from hivemind.text.tokenise import extract_phrases, extract_terms
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import SessionId, shorten_id
-from hivemind.model.moments import format_date
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
 
 FILE = "file"
 """The kind of a symbol that represents a whole file."""

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
+from hivemind.formats.codec import from_plain, to_json
+from hivemind.formats.timestamps import is_timestamp
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
-from hivemind.model.moments import is_timestamp
-from hivemind.model.plain import from_plain, to_json
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationFields
-from hivemind.model.untrusted import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class MemoryRejected(AboutMemory):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: str
-    """The keyed digest of its text; see ``model/values.py``."""
+    """The keyed digest of its text; see ``text/normalise.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class MemoryErased(AboutMemory):
     values: tuple[str, ...] = ()
     """Keyed digests of its texts, so that they cannot be stored again."""
     imprints: tuple[str, ...] = ()
-    """Digests that find its text inside longer texts; see ``model/imprint.py``."""
+    """Digests that find its text inside longer texts; see ``text/imprint.py``."""
     bodies: tuple[EventId, ...] = ()
     """Other log entries whose content was deleted with it."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from hivemind.errors import InvalidInput
-from hivemind.model.text import validate_text
+from hivemind.text.clean import validate_text
 
 MetadataValue = str | int | float | bool
 

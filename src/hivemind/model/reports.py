@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
-from hivemind.model.life import HistoryStep
+from hivemind.model.fold import HistoryStep
 from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.recall import Recall, Receipt
 from hivemind.model.session import Session

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.events import Event, find_shape_error
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
@@ -106,7 +106,7 @@ def _find_error(entry: WireEntry) -> str:
     # Not isinstance, because True is an int. Parsers that use doubles keep integers exact below 1 << 53.
     if type(header.seq) is not int or not 0 < header.seq < 1 << 53:
         return "its sequence number is not a positive integer below 2^53"
-    if not moments.is_timestamp(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
+    if not timestamps.is_timestamp(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
         return "its timestamp, channel or scope is invalid"
     return "" if entry.content is None else _find_content_error(entry, entry.content)
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
-from hivemind.recall.bar import has_answer
 from hivemind.recall.budget import fit
 from hivemind.recall.conflict import mark_conflicts, put_newer_first
-from hivemind.recall.doubt import Judge, judge_staleness, sort_hits
 from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import find_candidates
+from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
+from hivemind.recall.threshold import has_answer
 from hivemind.store.database import Database
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 __all__ = ["Nearby", "add_files", "add_linked_memories", "answer", "answer_about_code", "fit"]
 

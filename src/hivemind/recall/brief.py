@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from hivemind.formats.timestamps import format_date
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import format_date
-from hivemind.model.quoting import wrap_in_fence
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.model.text import first_line
-from hivemind.model.words import extract_terms, measure_coverage, measure_share
 from hivemind.recall import search
-from hivemind.recall.bar import is_near
 from hivemind.recall.budget import count_tokens, fit
 from hivemind.recall.conflict import put_newer_first
 from hivemind.recall.rank import build_labels, load_hits, rank
 from hivemind.recall.render import render_entry
+from hivemind.recall.threshold import is_near
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.clean import first_line
+from hivemind.text.fence import wrap_in_fence
+from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 SECTIONS = {
     Kind.FACT: "Facts",

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from hivemind.recall.tokenizer import Tokenizer
 from hivemind.recall.weights import Floats, Weights, find_weights
-from hivemind.recall.wordpieces import Tokenizer
 
 LAYERS = 6
 HEADS = 12

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hivemind.model.commands import extract_command, is_inspection
-from hivemind.model.moments import format_minute
-from hivemind.model.quoting import format_field, quote_text, wrap_in_fence
+from hivemind.formats.timestamps import format_minute
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import CommandRun, EditedFile, Handover, Observation, ObservationKind, Session, SessionState
-from hivemind.model.text import first_line
-from hivemind.model.untrusted import parse_json
+from hivemind.text.clean import first_line
+from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
 LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN = 5, 20, 8, 12
 """How many of each fit into a handover that costs less than reading the session again."""

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from hivemind.formats.timestamps import find_time_window
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import find_time_window
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
-from hivemind.model.text import first_line
-from hivemind.model.words import extract_terms, measure_share
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.clean import first_line
+from hivemind.text.tokenise import extract_terms, measure_share
 
 WORDS_WEIGHT = 0.35
 """The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""

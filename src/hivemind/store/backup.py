@@ -17,7 +17,7 @@ from hivemind.store import (
     ID_FILE,
     Store,
     assign_new_device,
-    checkup,
+    integrity,
     log,
     make_private_folder,
     projector,
@@ -91,7 +91,7 @@ def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
         _refuse_unusable(source, file)
         try:
             return _replace_readable(directory, source, stamp)
-        except (StoreDamaged, *checkup.DAMAGE_ERRORS) as error:
+        except (StoreDamaged, *integrity.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
 
 
@@ -169,6 +169,6 @@ def _refuse_unusable(copy: Sqlite, file: Path) -> None:
         raise StoreTooNew(f"a newer hivemind wrote {file}; upgrade with 'pip install -U hivemind-memory'")
     if format_version != FORMAT:
         raise InvalidInput(f"{file} is not a backup of a store; choose another file")
-    problems = [*checkup.find_damage(copy), *(place.why for place in log.verify(copy))]
+    problems = [*integrity.find_damage(copy), *(place.why for place in log.verify(copy))]
     if problems:
         raise StoreDamaged(f"{file} is damaged: {problems[0]}; choose another backup")

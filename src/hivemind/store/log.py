@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import cast
 
 from hivemind.errors import OutOfOrder, Refused
+from hivemind.formats.codec import from_row, to_plain
 from hivemind.model import wire
 from hivemind.model.events import (
     EntriesLost,
@@ -31,8 +32,7 @@ from hivemind.model.events import (
     encode_fact,
 )
 from hivemind.model.ids import EventId, MemoryId, derive_id, shorten_id
-from hivemind.model.plain import from_row, to_plain
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store.database import Database, Row

@@ -19,7 +19,7 @@ from hivemind.store import (
     ID_FILE,
     Store,
     assign_new_device,
-    checkup,
+    integrity,
     log,
     projector,
     read_identity,
@@ -53,10 +53,10 @@ class RepairResult:
 def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> RepairResult:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
     # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
-    with suppress(StoreDamaged, *checkup.DAMAGE_ERRORS), Store.open(directory) as store:
-        if not all(finding.is_well for finding in checkup.examine(store)):
+    with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
+        if not all(finding.is_well for finding in integrity.examine(store)):
             store.rebuild()
-        if all(finding.is_well for finding in checkup.examine(store)):
+        if all(finding.is_well for finding in integrity.examine(store)):
             return RepairResult(entries=log.last_position(store.db))
     salvage = salvage_store(directory)
     if salvage is None:

@@ -1,4 +1,4 @@
-"""Detectors learn from sessions: each is a function from a trail to proposals.
+"""Detectors learn from sessions: each is a function from a session view to proposals.
 
 How often each is right was counted by hand on public sessions: docs/explanation/learning.md.
 """
@@ -11,11 +11,11 @@ from hivemind.curate.detectors.dead_ends import dead_ends
 from hivemind.curate.detectors.decisions import decisions
 from hivemind.curate.detectors.exploration import exploration
 from hivemind.curate.detectors.fixes import fixes
-from hivemind.curate.trail import Trail
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
-from hivemind.model.proposal import Proposal
+from hivemind.model.claim import Proposal
 
-Detector = Callable[[Trail], Iterator[Proposal]]
+Detector = Callable[[SessionView], Iterator[Proposal]]
 
 DETECTORS: dict[str, Detector] = {
     "fixes": fixes,
@@ -37,7 +37,7 @@ def select_detectors(names: Iterable[str]) -> list[Detector]:
     return [DETECTORS[name] for name in names]
 
 
-def run_detectors(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
+def run_detectors(view: SessionView, detectors: Iterable[Detector]) -> Iterator[Proposal]:
     """Run the detectors on a session and yield their proposals."""
     for detector in detectors:
-        yield from detector(trail)
+        yield from detector(view)

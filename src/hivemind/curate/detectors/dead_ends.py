@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Trail, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, make_source, split_sentences
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation, ObservationKind
 
 REVERT = re.compile(r"\bgit (?:checkout (?:HEAD )?(?:-- )?(?=\S*[./])|restore (?!--staged)|reset --hard|stash drop)")
@@ -17,11 +17,11 @@ REASON = re.compile(
 LONGEST = 300
 
 
-def dead_ends(trail: Trail) -> Iterator[Proposal]:
+def dead_ends(view: SessionView) -> Iterator[Proposal]:
     """Propose edits that were reverted, by an edit back to the old content or by git."""
     edits: list[Observation] = []
     reply = ""
-    for step in trail.steps:
+    for step in view.steps:
         if step.seen is ObservationKind.REPLY and not step.subagent:
             reply = step.text
         elif step.seen is ObservationKind.PROMPT:
@@ -32,16 +32,16 @@ def dead_ends(trail: Trail) -> Iterator[Proposal]:
             undone_edits = [
                 edit for edit in edits if edit.before and edit.file == step.file and edit.before == step.after
             ]
-            yield from _propose(trail, undone_edits, step, reply)
+            yield from _propose(view, undone_edits, step, reply)
             edits = [*edits, step] if not undone_edits else [edit for edit in edits if edit.file != step.file]
         elif step.command and not step.failed and REVERT.search(step.command):
             reverted_edits = [edit for edit in edits if edit.file.rsplit("/", 1)[-1] in step.command]
-            yield from _propose(trail, reverted_edits, step, reply)
+            yield from _propose(view, reverted_edits, step, reply)
             edits = [edit for edit in edits if edit not in reverted_edits]
 
 
-def _propose(trail: Trail, edits: list[Observation], revert: Observation, reply: str) -> Iterator[Proposal]:
-    files = trail.list_files(edits)
+def _propose(view: SessionView, edits: list[Observation], revert: Observation, reply: str) -> Iterator[Proposal]:
+    files = view.list_files(edits)
     why = " ".join(sentence for sentence in split_sentences(reply) if REASON.search(sentence))[:LONGEST]
     if files and why:
         yield Proposal(

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from hivemind.curate.trail import Trail, make_source
+from hivemind.curate.session_view import SessionView, make_source
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
 
 FEWEST_FILES, MOST_FILES, MOST_READ_FILES = 2, 6, 4
 SHORTEST_TASK, LONGEST_TASK = 60, 1500
@@ -24,17 +24,17 @@ NOT_A_TASK = re.compile(
 """Answers, questions and links: out of context they do not say what the task was."""
 
 
-def exploration(trail: Trail) -> Iterator[Proposal]:
+def exploration(view: SessionView) -> Iterator[Proposal]:
     """Propose, for each task that changed a few files, those files and the ones read for it."""
-    for task, steps in _split_tasks(trail.steps):
+    for task, steps in _split_tasks(view.steps):
         if not SHORTEST_TASK <= len(task.text) <= LONGEST_TASK or NOT_A_TASK.match(task.text):
             continue
         edits = [step for step in steps if step.diff and not step.failed]
-        changes = [file for file in trail.list_files(edits) if not SCRATCH_FILE.search(file)]
+        changes = [file for file in view.list_files(edits) if not SCRATCH_FILE.search(file)]
         if FEWEST_FILES <= len(changes) <= MOST_FILES:
             reads = [step for step in steps if FILE_EXTENSION.search(step.file) and not step.diff and not step.failed]
             read_files = [
-                file for file in trail.list_files(reads) if not SCRATCH_FILE.search(file) and file not in changes
+                file for file in view.list_files(reads) if not SCRATCH_FILE.search(file) and file not in changes
             ][:MOST_READ_FILES]
             note = f" Read for it: {', '.join(read_files)}." if read_files else ""
             yield Proposal(

@@ -6,19 +6,22 @@ from typing import Any, cast
 import click
 
 from hivemind import __version__
-from hivemind.entrypoints.cli import manners
+from hivemind.entrypoints.cli import framework
 
 CHAPTERS = {
-    "Every day": ("daily", "status remember recall list show revise tag brief review ui"),
-    "Review and undo": ("judging", "approve reject dispute verify retract restore rollback erase"),
-    "Inspect": ("looking", "explain history diff log audit receipts stats sql"),
-    "Code": ("coding", "link stale related symbols index watch"),
+    "Every day": ("memory", "status remember recall list show revise tag brief review ui"),
+    "Review and undo": ("review", "approve reject dispute verify retract restore rollback erase"),
+    "Inspect": ("history", "explain history diff log audit receipts stats sql"),
+    "Code": ("code", "link stale related symbols index watch"),
     "Agents and sessions": (
-        "connecting",
+        "agents",
         "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
     ),
-    "Team": ("sharing", "login logout sync publish team hub"),
-    "Maintenance": ("caring", "config doctor quarantine backup repair rebuild prune export import model completion"),
+    "Team": ("team", "login logout sync publish team hub"),
+    "Maintenance": (
+        "maintenance",
+        "config doctor quarantine backup repair rebuild prune export import model completion",
+    ),
 }
 """How help groups the commands, and the module in ``commands/`` that has a group's."""
 ALONE = ("eval", "hub", "mcp", "ui")
@@ -26,7 +29,7 @@ ALONE = ("eval", "hub", "mcp", "ui")
 MODULES = {name: name if name in ALONE else module for module, names in CHAPTERS.values() for name in names.split()}
 
 
-class Commands(manners.Family):
+class Commands(framework.Family):
     """Finds commands by their chapters and imports only the one that holds what is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -37,7 +40,7 @@ class Commands(manners.Family):
         """The command of that name."""
         if cmd_name in MODULES and cmd_name not in self.commands:
             chapter = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}").chapter
-            self.add_command(manners.taught(chapter.commands[cmd_name], f"hivemind {cmd_name}"), cmd_name)
+            self.add_command(framework.taught(chapter.commands[cmd_name], f"hivemind {cmd_name}"), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,16 +50,16 @@ class Commands(manners.Family):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, but what is mistyped gets one line."""
-        return cast(list[str], manners.calmly(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
+        return cast(list[str], framework.calmly(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does, but nothing that goes wrong reaches a person as a stack trace."""
-        return manners.calmly(ctx, lambda: super(Commands, self).invoke(ctx))
+        return framework.calmly(ctx, lambda: super(Commands, self).invoke(ctx))
 
 
 @click.group(
     cls=Commands,
-    params=manners.common(hidden=False),
+    params=framework.common(hidden=False),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -71,7 +74,7 @@ def hivemind(ctx: click.Context, store_name: str | None) -> None:
     hivemind recall "how do we deploy?"
     """
     ctx.obj = store_name
-    ctx.color = manners.colour_wanted() if ctx.color is None else ctx.color
+    ctx.color = framework.colour_wanted() if ctx.color is None else ctx.color
     if ctx.invoked_subcommand is None:
         status = hivemind.get_command(ctx, "status")
         assert status is not None

@@ -11,14 +11,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.cli.manners import store_name, wants
+from hivemind.entrypoints.cli.framework import store_name, wants
 from hivemind.entrypoints.cli.output import origin, tell
 from hivemind.errors import HivemindError, InvalidInput
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory
 from hivemind.model.metadata import MetadataValue, is_valid_value
 from hivemind.model.scope import Scope
-from hivemind.model.text import decode_text, first_line, neutralise
+from hivemind.text.clean import decode_text, first_line, neutralise
 
 COMPLETED_FROM = 200
 """How many memories a shell may offer; older ids are typed or copied."""

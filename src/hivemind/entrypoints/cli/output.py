@@ -16,18 +16,18 @@ from typing import Any
 import click
 
 from hivemind.app.callers import agent_calls
-from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.framework import wants
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date, format_minute
+from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
-from hivemind.model.life import HistoryStep
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.moments import format_date, format_minute
-from hivemind.model.plain import to_plain
-from hivemind.model.quoting import CONTINUATION_PREFIX, MEMORY_NOTE, quote_text, wrap_in_fence
-from hivemind.model.quoting import format_field as label_field
-from hivemind.model.quoting import format_label as label_line
 from hivemind.model.recall import Hit, Recall
 from hivemind.model.scope import label_other_repository as from_elsewhere
-from hivemind.model.text import escape_json, neutralise
+from hivemind.text.clean import escape_json, neutralise
+from hivemind.text.fence import CONTINUATION_PREFIX, MEMORY_NOTE, quote_text, wrap_in_fence
+from hivemind.text.fence import format_field as label_field
+from hivemind.text.fence import format_label as label_line
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")

@@ -14,8 +14,7 @@ from hivemind.app import Hivemind
 from hivemind.entrypoints import hook
 from hivemind.entrypoints.eval.tasks import COMMON, Told
 from hivemind.errors import Refused
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 AGENT, SESSION, PERSON = "claude-code", "eval", "ada"

@@ -4,8 +4,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from hivemind.formats.codec import from_plain
 from hivemind.model.memory import Kind
-from hivemind.model.plain import from_plain
 from hivemind.model.scope import Scope
 
 PLANTED = ("absent", "superseded", "contradictory", "adjacent")

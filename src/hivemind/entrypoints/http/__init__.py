@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hivemind import __version__
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.entrypoints.guard import Guard
 from hivemind.entrypoints.http import mcp, pages, routes
 from hivemind.errors import (
@@ -23,7 +23,7 @@ from hivemind.errors import (
     Unauthenticated,
     Unavailable,
 )
-from hivemind.model.untrusted import MAX_MESSAGE_BYTES
+from hivemind.formats.untrusted import MAX_MESSAGE_BYTES
 
 STATUS: dict[type[HivemindError], int] = {
     Unauthenticated: 401, RateLimited: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreBusy: 503,

@@ -14,12 +14,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 
 from hivemind import __version__
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.entrypoints.mcp import tools
 from hivemind.entrypoints.mcp.calls import CALLS
 from hivemind.errors import HivemindError
-from hivemind.model.quoting import format_error_for_agent
 from hivemind.model.team import AdmittedMember
+from hivemind.text.fence import format_error_for_agent
 
 REPOSITORY = "hivemind-repository"
 """The header, or ``?repo=`` in the address, by which an agent says what it works on."""

@@ -12,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from hivemind.app.context import utc_now
-from hivemind.app.hosting import Host, TeamMind
+from hivemind.app.team_host import Host, TeamMind
 from hivemind.entrypoints.viewer import Address, Door, Right, Visitor, build
-from hivemind.entrypoints.viewer.looks import refused
-from hivemind.entrypoints.viewer.visit import Form, Visit
+from hivemind.entrypoints.viewer.request import Form, Visit
+from hivemind.entrypoints.viewer.templating import refused
 from hivemind.errors import InvalidInput, Unauthenticated
-from hivemind.model.moments import format_timestamp
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.team import Role, TeamMember
 
 REFUSALS = 30

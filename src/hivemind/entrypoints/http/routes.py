@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.errors import Unauthenticated
+from hivemind.formats.codec import to_plain
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
-from hivemind.model.plain import to_plain
 from hivemind.model.recall import Detail
 from hivemind.model.team import AdmittedMember, Role
 from hivemind.model.wire import pack_entry, unpack_entry

@@ -96,7 +96,7 @@ class Counter:
 
 def _problem(error: HivemindError) -> str:
     # Whatever raised it has loaded this already; listing the tools must not.
-    text: str = importlib.import_module("hivemind.model.quoting").format_error_for_agent(error)
+    text: str = importlib.import_module("hivemind.text.fence").format_error_for_agent(error)
     return text
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hivemind.app import Hivemind, Mind, client_of
+from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory, Status
-from hivemind.model.moments import format_date
-from hivemind.model.quoting import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
 from hivemind.model.scope import Scope
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
+from hivemind.text.fence import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
 
 Arguments = Mapping[str, Any]
 

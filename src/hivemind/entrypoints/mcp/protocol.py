@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from hivemind.model.untrusted import MAX_MESSAGE_BYTES, LimitExceeded, Line, Unreadable, parse_json, read_lines
+from hivemind.formats.untrusted import MAX_MESSAGE_BYTES, LimitExceeded, Line, Unreadable, parse_json, read_lines
 
 MODERN = ("2026-07-28",)
 HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")

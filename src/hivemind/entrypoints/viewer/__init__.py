@@ -17,9 +17,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from hivemind.entrypoints.viewer.guard import guarded
-from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, naming, review, search, sessions, today
-from hivemind.entrypoints.viewer.visit import Door, Page, Right, Visit, Visitor
+from hivemind.entrypoints.viewer.request import Door, Page, Right, Visit, Visitor
+from hivemind.entrypoints.viewer.templating import ENVIRONMENT, refused, told
 from hivemind.errors import HivemindError, Refused
 
 __all__ = ["Address", "Door", "Right", "Visitor", "build"]

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.entrypoints.guard import Guard
-from hivemind.entrypoints.viewer.looks import refused, told
-from hivemind.entrypoints.viewer.visit import Door, Form, is_same
+from hivemind.entrypoints.viewer.request import Door, Form, is_same
+from hivemind.entrypoints.viewer.templating import refused, told
 from hivemind.errors import HivemindError
 
 POLICY = (

@@ -17,8 +17,8 @@ from starlette.responses import RedirectResponse, Response
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.viewer import Door, Visitor, build
-from hivemind.entrypoints.viewer.looks import refused
-from hivemind.entrypoints.viewer.visit import Form, is_same
+from hivemind.entrypoints.viewer.request import Form, is_same
+from hivemind.entrypoints.viewer.templating import refused
 from hivemind.errors import Unauthenticated
 
 KNOWN_SECONDS = 30 * 86_400

@@ -6,20 +6,20 @@ from dataclasses import fields
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
+from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.events import EntriesRefused, Event
+from hivemind.model.fold import HistoryStep, build_history, fold_memory
 from hivemind.model.ids import MemoryId, shorten_id
-from hivemind.model.life import HistoryStep, build_history, fold_memory
 from hivemind.model.memory import Memory
 from hivemind.model.metadata import NO_METADATA
-from hivemind.model.plain import from_plain, to_json
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
-from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
 from hivemind.store.projections.filters import MATCHES_FILTERS, bind_filters
 from hivemind.store.visibility import VISIBLE, bind_sight
+from hivemind.text.clean import first_line
 
 TABLES = ("memories",)
 SCHEMA = """

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable
 
+from hivemind.formats.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.plain import from_row
 from hivemind.model.recall import VERIFY_SUFFIX, Receipt, Spent
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row

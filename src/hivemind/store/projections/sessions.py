@@ -5,16 +5,16 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
+from hivemind.formats.codec import from_plain, from_row
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId
-from hivemind.model.plain import from_plain, from_row
 from hivemind.model.scope import Visibility
 from hivemind.model.session import Observation, Session
-from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.log import unpack_content
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
+from hivemind.text.clean import first_line
 
 TABLES = ("observations", "sessions")
 SCHEMA = """

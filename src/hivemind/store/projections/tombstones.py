@@ -17,12 +17,12 @@ from hivemind.model.events import (
     MemoryRolledBack,
     RollbackUndone,
 )
-from hivemind.model.imprint import ErasedTextFilter
-from hivemind.model.life import find_rolled_back
+from hivemind.model.fold import find_rolled_back
 from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
+from hivemind.text.imprint import ErasedTextFilter
 
 TABLES = ("tombstones", "erased_texts")
 SCHEMA = """

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hivemind.model.life import HistoryStep
-from hivemind.model.moments import spell_out_date
-from hivemind.model.words import split_identifiers, split_passages
+from hivemind.formats.timestamps import spell_out_date
+from hivemind.model.fold import HistoryStep
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.text.tokenise import split_identifiers, split_passages
 
 TABLES = ("word_counts", "words", "passages")
 SCHEMA = """

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from hivemind.entrypoints.cli.arguments import open_mind, options
-from hivemind.entrypoints.cli.manners import Family
+from hivemind.entrypoints.cli.framework import Family
 from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import format_date, format_minute
-from hivemind.model.plain import to_plain
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -202,7 +202,7 @@ def _given(database: str) -> str:
 
 
 def _hosting() -> Any:
-    return _imported("hivemind.app.hosting")
+    return _imported("hivemind.app.team_host")
 
 
 def _imported(module: str) -> Any:

@@ -5,7 +5,7 @@ import os
 import click
 
 from hivemind.entrypoints import mcp
-from hivemind.entrypoints.cli.manners import store_name
+from hivemind.entrypoints.cli.framework import store_name
 
 chapter = click.Group()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.cli.manners import store_name
+from hivemind.entrypoints.cli.framework import store_name
 from hivemind.entrypoints.cli.output import note, say
 from hivemind.entrypoints.viewer import local
 from hivemind.settings import Settings

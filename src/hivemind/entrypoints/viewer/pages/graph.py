@@ -4,9 +4,9 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 from hivemind.model.reports import CodeSurroundings, LinkedMemory
-from hivemind.model.text import first_line, neutralise
+from hivemind.text.clean import first_line, neutralise
 
 
 def page(visit: Visit) -> Response:

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 
 
 def page(visit: Visit) -> Response:

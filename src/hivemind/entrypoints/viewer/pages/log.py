@@ -3,9 +3,9 @@
 from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import SAID
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 from hivemind.model.events import FACTS
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 
 PAGE, PREVIEWED = 60, 200
 SEEN = ("memories.recalled", "observation.made", "repository.seen")

@@ -5,13 +5,13 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.looks import unified
-from hivemind.entrypoints.viewer.visit import Right, Visit
+from hivemind.entrypoints.viewer.request import Right, Visit
+from hivemind.entrypoints.viewer.templating import unified
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, label_other_repository
-from hivemind.model.text import parse_tags
+from hivemind.text.clean import parse_tags
 
 Act = tuple[Right, Callable[[Visit, str], object]]
 

@@ -4,7 +4,7 @@ import hashlib
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Right, Visit
+from hivemind.entrypoints.viewer.request import Right, Visit
 from hivemind.errors import InvalidInput
 from hivemind.model.reports import Mentions
 

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import SAID, perform
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 
 DECK = 100
 """More than anybody reviews in a day; Today counts the same cards."""

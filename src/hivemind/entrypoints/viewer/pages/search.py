@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from hivemind.app.browse import STANDING
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 from hivemind.model.memory import Kind, Status
 from hivemind.model.recall import Hit
 from hivemind.model.scope import Scope

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import Visit
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
 from hivemind.model.scope import label_other_repository
