@@ -476,9 +476,9 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
     asked.remember("Tills round to whole coins", links=["shop/till.py::Till"])
 
-    symbol = asked.code.related(f"{PATH}::find_record")
-    folder = asked.code.related("auth")
-    task = asked.code.related("how long are profiles cached?")
+    symbol = asked.code.find_related(f"{PATH}::find_record")
+    folder = asked.code.find_related("auth")
+    task = asked.code.find_related("how long are profiles cached?")
 
     assert [hit.memory.text for hit in symbol.recall.hits] == [
         "Records are found by name", JWT, "Profiles are cached for a minute",
@@ -510,7 +510,7 @@ def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str 
 
 def near(mind: Hivemind, target: str) -> dict[str, tuple[str, ...]]:
     """The files that bear on something, as far as sessions say so, and why."""
-    told = {file.path: file.why for file in mind.code.related(target).files}
+    told = {file.path: file.why for file in mind.code.find_related(target).files}
     return {path: why for path, why in told.items() if any("touched together" in reason for reason in why)}
 
 
@@ -520,7 +520,7 @@ def test_files_touched_in_one_session_are_related_by_any_name(asked: Hivemind, s
     observed(asked, "s2", ("edit", "shop/report.py"))
     observed(asked, "s3", ("read", PATH), ("fail", "shop/report.py"))
 
-    related = asked.code.related(target)
+    related = asked.code.find_related(target)
 
     assert [*near(asked, target)] == (["shop/till.py", PATH] if target == "auth" else ["shop/till.py"])
     assert "touched together in a session: edited" in near(asked, target)["shop/till.py"]
@@ -548,7 +548,7 @@ def test_sessions_of_other_repositories_and_files_that_are_gone_are_not_told(
     assert [one.id for one in told.sessions] == ["ours"]
     assert {file.path for file in told.files} == {PATH, "shop/report.py"}
     assert (later.files, later.sessions) == ((), ())
-    assert [one.id for one in elsewhere.code.related("auth").recall.sessions] == ["theirs"]
+    assert [one.id for one in elsewhere.code.find_related("auth").recall.sessions] == ["theirs"]
 
 
 def test_a_session_in_another_worktree_counts_for_this_one(asked: Hivemind, shop: Path, open_mind: Open) -> None:
@@ -588,7 +588,7 @@ def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_ot
     asked.remember("The package is to be replaced in May", links=["auth"])
 
     told = {
-        target: asked.code.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
+        target: asked.code.find_related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
     }
 
     assert {target: "replaced in May" in text for target, text in told.items()} == {
@@ -696,7 +696,7 @@ def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Ope
     thread.join(timeout=30)
 
     assert not thread.is_alive()
-    assert open_mind(shop).code.related("late").recall.hits == ()
+    assert open_mind(shop).code.find_related("late").recall.hits == ()
     assert [one.qualified for one in open_mind(shop).code.symbols("late.py")] == ["", "late"]
 
 

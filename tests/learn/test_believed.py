@@ -39,7 +39,7 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
         [found(confidence)],
         mind.repository.id,
         outcome,
-        believed=distil.parse_believed(setting),
+        trust=distil.parse_believed(setting),
     )
 
     (memory,) = mind.list()

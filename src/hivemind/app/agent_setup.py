@@ -57,47 +57,50 @@ class Agents:
         """Write a plugin that connects agents into a new directory; return its files."""
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        written = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
-        for path, text in written.items():
+        files = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
+        for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return tuple(written)
+        return tuple(files)
 
     def plan_install(
         self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False
     ) -> tuple[Connection, ...]:
         """The changes that would connect these agents, or all on this machine; ``apply`` makes them."""
-        chosen = names or connection.detect(Path.home())
-        if not chosen:
+        agent_names = names or connection.detect(Path.home())
+        if not agent_names:
             raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
         place, view, launch = _place(project), View(), _launch(self._context.settings.home)
-        planned = []
-        for name in chosen:
-            plan = view.seen(
+        connections = []
+        for name in agent_names:
+            plan = view.assume_applied(
                 connection.plan_install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__)
             )
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
-            planned.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
-        return tuple(planned)
+            connections.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
+        return tuple(connections)
 
     def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
         """The changes that would remove all we added, for these agents or for every one; ``apply`` makes them."""
         place, view = _place(project), View()
         plans = {
-            name: view.seen(connection.plan_uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES
+            name: view.assume_applied(connection.plan_uninstall(name, place, view.__getitem__))
+            for name in names or agents.NAMES
         }
         return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
 
-    def apply(self, planned: Iterable[Connection]) -> None:
+    def apply(self, connections: Iterable[Connection]) -> None:
         """Make the changes, unless a file is no longer what the plan was made for."""
-        for planned_connection in planned:
+        for planned_connection in connections:
             file_changes.apply(planned_connection.plan.changes)
 
-    def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The agents on this machine: those that are connected, and those that are not."""
         every = [connection.check_health(name, _place(None)) for name in agents.NAMES]
-        connected = tuple(health.agent for health in every if health.server or health.hooks)
-        return connected, tuple(health.agent for health in every if health.present and health.agent not in connected)
+        connected_names = tuple(health.agent for health in every if health.server or health.hooks)
+        return connected_names, tuple(
+            health.agent for health in every if health.present and health.agent not in connected_names
+        )
 
     def health(self) -> tuple[Finding, ...]:
         """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
@@ -115,8 +118,8 @@ class Agents:
 
     def _spool(self) -> Iterator[Finding]:
         """What hooks left and could not be taken in when the store was opened."""
-        if left := spool.list_taken_files(str(self._context.settings.home)):
-            detail = f"what hooks left cannot be taken in: {', '.join(left)}"
+        if files := spool.list_taken_files(str(self._context.settings.home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(files)}"
             remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
             yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
 
@@ -138,8 +141,8 @@ class View(dict[Path, str | None]):
     def __missing__(self, path: Path) -> str | None:
         return file_changes.read_file(path)
 
-    def seen(self, plan: InstallPlan) -> InstallPlan:
-        """Take a plan for made."""
+    def assume_applied(self, plan: InstallPlan) -> InstallPlan:
+        """Take the changes of a plan as made."""
         self.update({change.path: change.after for change in plan.changes})
         return plan
 
@@ -159,24 +162,24 @@ def _launch(home: Path) -> Launch:
     """
     hook = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
     is_usual = str(home) == data_directory({"HOME": str(Path.home())})
-    said = () if is_usual else ("--home", str(home))
+    home_option = () if is_usual else ("--home", str(home))
     return Launch(
-        hook=(sys.executable, "-I", "-S", str(hook), *said),
-        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *said),
+        hook=(sys.executable, "-I", "-S", str(hook), *home_option),
+        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *home_option),
     )
 
 
-def _finding(health: connection.ConnectionHealth, launch: Launch, heard: str) -> Finding:
+def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity: str) -> Finding:
     connect = f"hivemind install {health.agent}"
     if not (health.server or health.hooks):
         return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
     parts = list(_parts(health))
-    wrong = [said for said, is_well in parts if not is_well]
+    wrong = [text for text, is_well in parts if not is_well]
     stale = connection.plan_install(health.agent, _place(None), launch).changes
     if stale and not wrong:
         wrong.append("names another installation of hivemind")
-    seen = f"last heard of {timestamps.format_minute(heard)}" if heard else "not heard of yet"
-    detail = " · ".join([*(said for said, is_well in parts if is_well), *wrong, seen])
+    activity = f"last heard of {timestamps.format_minute(last_activity)}" if last_activity else "not heard of yet"
+    detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
     remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
 
@@ -193,12 +196,14 @@ def _parts(health: connection.ConnectionHealth) -> Iterator[tuple[str, bool]]:
 
 def _server(launch: Launch) -> Finding:
     """Start the server as an agent would, and have it list its tools."""
-    asked = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
-    command, begun = launch.server, time.monotonic()
+    messages = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
+    command, start = launch.server, time.monotonic()
     try:
-        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False)
-        names = [tool["name"] for tool in json.loads(done.stdout.splitlines()[-1])["result"]["tools"]]
+        process = subprocess.run(
+            command, input=messages, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False
+        )
+        names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
     except (OSError, subprocess.TimeoutExpired, ValueError, LookupError) as error:
         return Finding(what="server", is_well=False, detail=f"does not answer: {error}", remedy=" ".join(command))
-    took = time.monotonic() - begun
-    return Finding(what="server", is_well=True, detail=f"answers in {took:.1f} s with {', '.join(names)}")
+    seconds = time.monotonic() - start
+    return Finding(what="server", is_well=True, detail=f"answers in {seconds:.1f} s with {', '.join(names)}")

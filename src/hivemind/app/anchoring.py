@@ -55,9 +55,9 @@ class AnchoredCheckout:
         """What became of each anchor's code."""
         return staleness.judge(self.index, anchors, commit, in_passing=in_passing)
 
-    def has_changed_since(self, became: Staleness, commit: str) -> bool:
+    def has_changed_since(self, code_staleness: Staleness, commit: str) -> bool:
         """Whether code became stale by a change after this commit."""
-        return staleness.changed_since(self.index, became, commit)
+        return staleness.changed_since(self.index, code_staleness, commit)
 
     def mismatch(self, link: str) -> str:
         """Why a link was not followed, and what it may have meant."""
@@ -69,9 +69,9 @@ class AnchoredCheckout:
         unseen = "" if self.index.is_built else "; after 'hivemind index' every name is known"
         return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
-    def watch(self, stop: Event, seen: Callable[[int], None]) -> None:
+    def watch(self, stop: Event, on_change: Callable[[int], None]) -> None:
         """Follow the tree as it changes, until told to stop."""
-        watcher.follow(self.index, stop, seen)
+        watcher.follow(self.index, stop, on_change)
 
     def keep_warm(self, stop: Event) -> None:
         """Follow the tree as it changes, where it is known or small."""

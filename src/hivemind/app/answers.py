@@ -87,13 +87,13 @@ class Answers:
         query = context.query(limit=1, max_tokens=max(budget, 1))
         if budget < 1 or any(not line.query for line in self._lines_in_session()):
             return Recall(query=query, hits=(), text="")
-        standing = self._checked(briefs.find_standing(context.store.db, query), query)
-        shown = {hit.memory.id for hit in standing}
-        stale = [hit for hit in self._stale(query) if hit.memory.id not in shown]
+        standing = self._mark_stale(briefs.find_standing(context.store.db, query), query)
+        standing_ids = {hit.memory.id for hit in standing}
+        stale = [hit for hit in self._stale(query) if hit.memory.id not in standing_ids]
         room = query.max_tokens - briefs.FRAME_TOKENS
         first = fit(stale, MOST_DOUBTS, room // 3)
-        chosen = fit((*first, *standing), len(first) + len(standing) + 1, room)
-        return self._render(query, briefs.mark_unasked(chosen), more=len(first) + len(standing) - len(chosen))
+        hits = fit((*first, *standing), len(first) + len(standing) + 1, room)
+        return self._render(query, briefs.mark_unasked(hits), more=len(first) + len(standing) - len(hits))
 
     def on_prompt(self, prompt: str) -> Recall:
         """The memories that a prompt calls for and that this session was not told yet."""
@@ -103,7 +103,7 @@ class Answers:
         if budget < 1 or not text:
             return Recall(query=query, hits=(), text="")
         hits = briefs.find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
-        return self._render(query, briefs.mark_unasked(self._checked(hits, query)))
+        return self._render(query, briefs.mark_unasked(self._mark_stale(hits, query)))
 
     def for_task(self, task: str, files: Sequence[str]) -> Recall:
         """The memories about a task and its files, and those that hold here and were not told yet."""
@@ -111,14 +111,14 @@ class Answers:
         text = " ".join(filter(None, (task.strip(), *files)))
         budget = max(context.settings.brief_tokens, context.settings.recall_tokens)
         query = context.query(validate_text(text, "the task") if text else "", max_tokens=budget)
-        tied = briefs.find_linked(context.store.db, query, files)
+        linked_hits = briefs.find_linked(context.store.db, query, files)
         answers = self.search(query).answers if text else ()
-        asked = [hit.memory.id for hit in (*tied, *answers)]
-        told = self._told_before() if text else ()
-        standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in told]
-        hits = {hit.memory.id: hit for hit in (*standing, *answers, *tied)}
-        in_order = self._checked([hits[memory_id] for memory_id in dict.fromkeys([*asked, *hits])], query)
-        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked)
+        asked_ids = [hit.memory.id for hit in (*linked_hits, *answers)]
+        known_ids = self._told_before() if text else ()
+        standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in known_ids]
+        hits = {hit.memory.id: hit for hit in (*standing, *answers, *linked_hits)}
+        in_order = self._mark_stale([hits[memory_id] for memory_id in dict.fromkeys([*asked_ids, *hits])], query)
+        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked_ids)
 
     def _with_code(self, answer: Recall) -> Recall:
         """The answer, with what is tied to the modules, folders and files of this tree that its question names."""
@@ -128,13 +128,13 @@ class Answers:
         inside = find_named_files(context.checkout.root, query.text) if is_about_today else ()
         if not inside:
             return answer
-        shared = shared_sessions(context.store.db, context.repository, inside)
-        files = touched_together.find_related(shared, inside, MOST_FILES)
-        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
+        sessions_together = shared_sessions(context.store.db, context.repository, inside)
+        files = touched_together.find_related(sessions_together, inside, MOST_FILES)
+        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
         with context.store.db.reading():
             return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)
 
-    def _checked(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+    def _mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
         """The hits, marked where code became stale; what takes too long to check is checked when somebody asks."""
         end = process_time() + UNASKED_SECONDS
         judge = partial(self._context.checkout.staleness_of, in_passing=True)
@@ -143,19 +143,20 @@ class Answers:
 
     def _stale(self, query: Query) -> tuple[Hit, ...]:
         """Other memories whose code became stale: by commits since the last look, or already then."""
-        db, wanted, end = self._context.store.db, replace(query, limit=MOST_CHECKED), process_time() + UNASKED_SECONDS
-        if not memories.has_anchors(db, wanted):
+        db, broad_query = self._context.store.db, replace(query, limit=MOST_CHECKED)
+        end = process_time() + UNASKED_SECONDS
+        if not memories.has_anchors(db, broad_query):
             return ()
         try:
             index = self._context.checkout.index
             last_look, paths = index.index_new_commits()
             before = json.loads(index.get_fact(STALE_IDS) or "[]")
-            touched = memories.find_anchored(db, wanted, paths) if paths or not last_look else []
+            changed = memories.find_anchored(db, broad_query, paths) if paths or not last_look else []
             candidates = {
-                memory.id: memory for memory in (*self._still_standing(before, wanted), *touched[:MOST_CHECKED])
+                memory.id: memory for memory in (*self._still_standing(before, broad_query), *changed[:MOST_CHECKED])
             }
-            hits = self._checked(
-                [briefs.make_hit(memory, wanted, "is in doubt") for memory in candidates.values()], wanted
+            hits = self._mark_stale(
+                [briefs.make_hit(memory, broad_query, "is in doubt") for memory in candidates.values()], broad_query
             )
             stale = tuple(hit for hit in hits if hit.is_in_doubt)
             # What there was no time for is checked next time.
@@ -171,7 +172,7 @@ class Answers:
         visible = memories.get_visible(self._context.store.db, ids, query.sight)
         return [memory for memory in visible if memory.status in query.statuses]
 
-    def _render(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = (), more: int = 0) -> Recall:
+    def _render(self, query: Query, hits: tuple[Hit, ...], asked_ids: Sequence[str] = (), more: int = 0) -> Recall:
         """The hits that fit the budget as text, with a receipt."""
         hits = mark_conflicts(hits)
         while hits and briefs.count_entry_tokens(hits) > query.max_tokens - briefs.FRAME_TOKENS:
@@ -181,7 +182,7 @@ class Answers:
         # Unknown to whoever wrote the memories, and the same each time they are told.
         digest = hmac.new(self._context.store.secret, content.encode("utf-8", "replace"), hashlib.sha256)
         frame = briefs.Frame(mark=digest.hexdigest()[:8], receipt=answer.receipt or "", more=more)
-        return replace(answer, text=briefs.render_brief(hits, frame, asked=asked))
+        return replace(answer, text=briefs.render_brief(hits, frame, asked=asked_ids))
 
     def _told_before(self) -> tuple[str, ...]:
         return tuple(line.memory_id for line in self._lines_in_session())

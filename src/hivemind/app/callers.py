@@ -31,6 +31,6 @@ def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
     # A client chooses its own name; it must not read like anything else that stands in a label.
     agent, session = agents.identify_client(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
-    named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
-    directory = Path(named) if named and Path(named).is_dir() else Path.cwd()
+    project = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
+    directory = Path(project) if project and Path(project).is_dir() else Path.cwd()
     return directory, Writer(actor=agent, channel=Channel.AGENT, session_id=session)

@@ -147,7 +147,7 @@ class Checkout:
             return memory.anchors
         files = [f"{source.file}:{source.lines}".rstrip(":") for source in memory.sources if source.file]
         claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
-        current = tuple(one.now for one in staleness if one.now)
+        current = tuple(anchor_staleness.now for anchor_staleness in staleness if anchor_staleness.now)
         return current or self.anchors_for([claim], edited_files)[0]
 
     def link_problems(self, memory: Memory) -> tuple[str, ...]:

@@ -36,14 +36,14 @@ class Code:
     def link(self, memory: str, links: Sequence[str], *, instead: bool = False) -> Memory:
         """Tie a memory to code, beside what it is tied to or instead of that."""
         context, checkout = self._context, self._checkout
-        linked = context.memory_to_change(memory)
-        if not checkout.owns(linked):
-            raise InvalidInput(f"{linked.id[:8]} does not belong to this repository; link it where it does")
+        target = context.memory_to_change(memory)
+        if not checkout.owns(target):
+            raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
-        anchors = checkout.code.distinct([*(() if instead else linked.anchors), *new])
+        anchors = checkout.code.distinct([*(() if instead else target.anchors), *new])
         return context.change(
-            linked, [context.factory.about(linked, MemoryAnchored(memory_id=linked.id, anchors=anchors))]
+            target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
         )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
@@ -60,9 +60,9 @@ class Code:
         """The code a memory is tied to: what became of it, as it was and as it is; nothing for code elsewhere."""
         return self._neighbourhood.behind(memory) if memory.anchors and self._checkout.owns(memory) else ()
 
-    def related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
+    def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
         """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
-        return self._neighbourhood.related(target, limit, progress)
+        return self._neighbourhood.find_related(target, limit, progress)
 
     def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[RelatedFile, ...]:
         """The files that bear most on some: edited together, importing or imported."""
@@ -91,9 +91,9 @@ class Code:
         files, symbols = self._checkout.index.count_files_and_symbols()
         return IndexReport(files=files, symbols=symbols, changed=changed)
 
-    def watch(self, stop: Stop, seen: Callable[[int], None] = lambda changed: None) -> None:
+    def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Follow the working tree as it changes, until told to stop; nothing is wrong without it, only slower."""
-        self._checkout.code.watch(stop, seen)
+        self._checkout.code.watch(stop, on_change)
 
     def keep_warm(self) -> Callable[[], None]:
         """Follow the working tree in the background, where it is known or small; returns how to stop that.
@@ -129,18 +129,18 @@ class Code:
             trouble, remedy = self._checkout.code.watch_trouble()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")
-        seen = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
         if trouble:
-            detail = f"{seen}; changes are noticed only when asked about, because {trouble}"
+            detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)
-        return Finding(what="code", is_well=True, detail=f"{seen}; changes can be followed")
+        return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
     def _path_in_tree(self, path: str) -> str:
         """A path in the working tree, from where the caller stands or from its root; empty if it leads out."""
         root = self._checkout.root
-        place = next((one for one in (Path.cwd() / path, root / path) if one.is_file()), root / path)
-        resolved, base = place.resolve(), root.resolve()
-        return resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else ""
+        place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)
+        target, base = place.resolve(), root.resolve()
+        return target.relative_to(base).as_posix() if target.is_relative_to(base) else ""
 
     @cached_property
     def _neighbourhood(self) -> "Neighbourhood":

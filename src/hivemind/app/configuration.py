@@ -14,22 +14,22 @@ def file() -> Path:
     return Path(data_directory(os.environ)) / settings.CONFIG_FILE
 
 
-def every() -> tuple[Setting, ...]:
+def list_all() -> tuple[Setting, ...]:
     """Every setting as it stands."""
     return settings.list_settings()
 
 
-def one(name: str) -> Setting:
+def get(name: str) -> Setting:
     """A setting as it stands."""
-    known = settings.check_name(name)
-    return next(setting for setting in every() if setting.name == known)
+    full_name = settings.check_name(name)
+    return next(setting for setting in list_all() if setting.name == full_name)
 
 
-def change(name: str, written: str) -> Setting:
+def change(name: str, text: str) -> Setting:
     """Set it, for this user, from now on."""
     _must_be_a_person()
-    settings.write_setting(file().parent, name, settings.parse_value(name, written))
-    return one(name)
+    settings.write_setting(file().parent, name, settings.parse_value(name, text))
+    return get(name)
 
 
 def unset(name: str) -> None:

@@ -44,7 +44,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def quietly(done: int, total: int) -> None:
+def quietly(count: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
@@ -63,11 +63,11 @@ class LazyEmbedder:
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            loaded: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name)
+            index: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name)
         except Unavailable as error:
             self.missing_because = str(error)
             return None
-        return loaded
+        return index
 
 
 class Context:
@@ -223,10 +223,10 @@ class Context:
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:
-            erased = log.find_erasure(self.store.db, prefix, sight)
-            if erased:
+            erasure = log.find_erasure(self.store.db, prefix, sight)
+            if erasure:
                 raise NotFound(
-                    f"{prefix[:8]} was erased on {timestamps.format_date(erased.at)} by {erased.actor}"
+                    f"{prefix[:8]} was erased on {timestamps.format_date(erasure.at)} by {erasure.actor}"
                 ) from None
             # The same sentence whether or not another repository has it.
             hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE

@@ -14,11 +14,11 @@ FILE = "last-error.txt"
 
 def details(error: BaseException) -> str:
     """The whole story, without secrets."""
-    told = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
-    return redact(told + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
+    heading = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
+    return redact(heading + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
 
 
-def kept(error: BaseException) -> Path | None:
+def save(error: BaseException) -> Path | None:
     """Keep the details beside the store, in place of those before; the file, or nothing where none can be written."""
     file = Path(data_directory(os.environ)) / FILE
     try:

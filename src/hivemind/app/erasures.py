@@ -44,8 +44,8 @@ class Erasures:
         with suppress(NotFound):
             context.resolve(memory, everywhere=everywhere)
             return None
-        erased = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
-        return erasing.load_receipt(context.store.db, erased.batch) if erased else None
+        erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
+        return erasing.load_receipt(context.store.db, erasure.batch) if erasure else None
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
@@ -56,24 +56,24 @@ class Erasures:
         self,
         name: str,
         *,
-        confirmed: Mentions | None = None,
+        mentions: Mentions | None = None,
         left_out: Sequence[str] = (),
         reason: str = "",
         progress: Progress = quietly,
     ) -> Erasure:
         """Erase everything that names something and is this person's, less what they leave out by its id.
 
-        ``confirmed`` is the list they have seen; without it, what ``find_mentions`` finds now.
+        ``mentions`` is the list they have seen; without it, what ``find_mentions`` finds now.
         """
         context = self._context
         context.require_person("an erasure")
-        mentions = confirmed or self.find_mentions(name, progress=progress)
-        chosen = mentions.excluding(left_out)
-        kept = {mention.id for mention in mentions.found} - {mention.id for mention in chosen}
+        every_mention = mentions or self.find_mentions(name, progress=progress)
+        selection = every_mention.excluding(left_out)
+        excluded_ids = {mention.id for mention in every_mention.found} - {mention.id for mention in selection}
         return about.erase_mentions(
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
-            mentions=chosen,
-            kept=kept,
+            mentions=selection,
+            kept=excluded_ids,
             reason=checked_reason(reason),
             progress=progress,
         )

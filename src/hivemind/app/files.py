@@ -55,25 +55,25 @@ class Files:
             context.require_person("an approved import")
         factory = context.new_batch("import")
         read = list(export.parse_export(lines))
-        exported = [item for item in read if not isinstance(item, SkippedInput)]
+        memories_to_import = [item for item in read if not isinstance(item, SkippedInput)]
         unreadable = [item for item in read if isinstance(item, SkippedInput)]
-        if unreadable and not exported:
+        if unreadable and not memories_to_import:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
-        unknown = [item for item in exported if not log.find_ids_about(context.store.db, [item[2].memory_id])]
-        new, refused = self._import(unknown, factory, Channel.PERSON if approve else Channel.IMPORT)
+        unknown = [item for item in memories_to_import if not log.find_ids_about(context.store.db, [item[2].memory_id])]
+        new, refused_count = self._import(unknown, factory, Channel.PERSON if approve else Channel.IMPORT)
         file = name or "standard input"
         set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
         return ImportReport(
-            new=new, known=len(exported) - len(unknown), refused=refused, batch=factory.batch,
+            new=new, known=len(memories_to_import) - len(unknown), refused=refused_count, batch=factory.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
 
-    def _import(self, exported: list[Exported], factory: EventFactory, channel: Channel) -> tuple[int, int]:
+    def _import(self, entries: list[Exported], factory: EventFactory, channel: Channel) -> tuple[int, int]:
         """Record memories of an export in one transaction; return how many are new, and how many were refused."""
-        new, refused = 0, 0
-        anchors_of_each = self._anchors_of(exported)
+        new_count, refused_count = 0, 0
+        anchors_of_each = self._anchors_of(entries)
         with self._context.store.db.transaction():
-            for (scope, repo, fact), anchors in zip(exported, anchors_of_each, strict=True):
+            for (scope, repo, fact), anchors in zip(entries, anchors_of_each, strict=True):
                 event_id = EventId(derive_id("import", fact.memory_id))
                 try:
                     memory_id = learning.learn(
@@ -81,17 +81,17 @@ class Files:
                     )
                 except learning.ClaimRefused as error:
                     self._context.record(error.events)
-                    refused += 1
+                    refused_count += 1
                 else:
-                    new += memory_id == fact.memory_id
-        return new, refused
+                    new_count += memory_id == fact.memory_id
+        return new_count, refused_count
 
-    def _anchors_of(self, exported: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
+    def _anchors_of(self, entries: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
         """The code of this tree that memories are about; what belongs elsewhere is about none of it."""
         checkout = self._context.checkout
         claims = [
             Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
-            for scope, repo, fact in exported
+            for scope, repo, fact in entries
         ]
         return checkout.anchors_for(claims, self._context.edited_files)
 
@@ -111,21 +111,21 @@ class Files:
         before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
         kept_out = self._kept_out(points, before)
         new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
-        retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        again = [memory for memory in retracted if memory.id in points and memory.id not in kept_out]
-        gone = [memory for memory in before.values() if memory.id not in points and memory not in retracted]
+        retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        again = [memory for memory in retracted_memories if memory.id in points and memory.id not in kept_out]
+        missing = [memory for memory in before.values() if memory.id not in points and memory not in retracted_memories]
         events = self._from_points({memory_id: points[memory_id] for memory_id in new}, factory)
         events += [
             factory.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
         ]
         events += [
             factory.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
-            for memory in gone
+            for memory in missing
         ]
         if not dry_run:
             context.record(events)
         return FileSyncReport(
-            said=len(points), new=len(new) + len(again), gone=len(gone), kept_out=tuple(kept_out.values())
+            said=len(points), new=len(new) + len(again), gone=len(missing), kept_out=tuple(kept_out.values())
         )
 
     def _from_points(self, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
@@ -143,23 +143,30 @@ class Files:
                 sources=(Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit),),
             )
             facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
-            events += [factory.event(one, Scope.PROJECT, context.repository.id, channel=Channel.FILE) for one in facts]
+            events += [
+                factory.event(event_fact, Scope.PROJECT, context.repository.id, channel=Channel.FILE)
+                for event_fact in facts
+            ]
         return events
 
     def _kept_out(
         self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
     ) -> dict[MemoryId, ExcludedLine]:
         """The points of instruction files that a person decided against before, and how."""
-        retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decided = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted)
+        retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        decided = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted_memories)
         verdicts = {memory_id: verdict for memory_id, verdict in decided if verdict}
         # The same line under another heading or in another file is the same line.
-        lines = {normalise(files.strip_heading(before[one].text)): verdict for one, verdict in verdicts.items()}
+        lines = {
+            normalise(files.strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()
+        }
         return {
-            one: ExcludedLine(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
-            for one, point in points.items()
-            if (one not in before or before[one].status is Status.RETRACTED)
-            and (why := verdicts.get(one) or lines.get(normalise(point.bare)) or self._why_out(one, point))
+            memory_id: ExcludedLine(
+                file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text
+            )
+            for memory_id, point in points.items()
+            if (memory_id not in before or before[memory_id].status is Status.RETRACTED)
+            and (why := verdicts.get(memory_id) or lines.get(normalise(point.bare)) or self._why_out(memory_id, point))
         }
 
     def _why_out(self, memory_id: MemoryId, point: Point) -> str | None:

@@ -44,9 +44,9 @@ class History:
         """A memory with its sources, its versions, and whom it reached."""
         context = self._context
         memory = context.memory(memory_id, everywhere=everywhere)
-        shown = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
+        lines = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
-        return Explanation(memory=memory, history=history, receipts=self._visible(shown))
+        return Explanation(memory=memory, history=history, receipts=self._visible(lines))
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
         """Which memories were shown to whom, and why; in one session, or the newest of all."""
@@ -75,8 +75,8 @@ class History:
         """Entries of the log, newest first: about one memory, of some facts, by somebody, or all."""
         context = self._context
         if self._own_only:
-            shared = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
-            facts, actor = (shared, actor) if shared else (facts, context.author.actor)
+            shared_facts = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
+            facts, actor = (shared_facts, actor) if shared_facts else (facts, context.author.actor)
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
         return tuple(
             log.read_entries(
@@ -104,19 +104,19 @@ class History:
             timestamps.format_date(timestamps.format_timestamp(today - timedelta(days=back)))
             for back in reversed(range(count))
         ]
-        learned: dict[str, dict[str, int]] = defaultdict(dict)
+        new_by_date: dict[str, dict[str, int]] = defaultdict(dict)
         for date, status, number in memories.count_by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
-            learned[date][status] = number
-        shown = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
-        total = learned.pop("", {})
+            new_by_date[date][status] = number
+        receipts_by_date = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
+        total = new_by_date.pop("", {})
         days = []
         for date in dates:
-            total = {status: total.get(status, 0) + learned[date].get(status, 0) for status in Status}
-            recalls, to_verify, briefs, tokens = shown.get(date, (0, 0, 0, 0))
+            total = {status: total.get(status, 0) + new_by_date[date].get(status, 0) for status in Status}
+            recalls, to_verify, briefs, tokens = receipts_by_date.get(date, (0, 0, 0, 0))
             days.append(
                 DailyStats(
                     date=date,
-                    learned=sum(learned[date].values()),
+                    learned=sum(new_by_date[date].values()),
                     memories=tuple(total.items()),
                     recalls=recalls,
                     to_verify=to_verify,

@@ -31,10 +31,10 @@ class ClaimRefused(Refused):
 class Outcome:
     """How many proposals were new, known and refused."""
 
-    proposed: Counter[str] = field(default_factory=Counter)
-    """How many are new, by detector."""
-    known: int = 0
-    refused: int = 0
+    new: Counter[str] = field(default_factory=Counter)
+    """By detector."""
+    known_count: int = 0
+    refused_count: int = 0
 
 
 def learn(
@@ -50,7 +50,7 @@ def learn(
     said_by_person: bool = False,
 ) -> MemoryId:
     """Record a claim and what follows from it; return the memory that now says it, or raise ``ClaimRefused``."""
-    learned = learned_from(
+    lesson = learned_from(
         context.store,
         factory,
         fact,
@@ -61,10 +61,10 @@ def learn(
         anchors=anchors,
         said_by_person=said_by_person,
     )
-    if learned.refused:
-        raise ClaimRefused(learned.refused, learned.events)
-    context.record(learned.events)
-    return learned.memory_id
+    if lesson.refused:
+        raise ClaimRefused(lesson.refused, lesson.events)
+    context.record(lesson.events)
+    return lesson.memory_id
 
 
 def propose(
@@ -75,7 +75,7 @@ def propose(
     outcome: Outcome,
     *,
     anchors: Mapping[str, tuple[Anchor, ...]] = ABOUT_NO_CODE,
-    believed: Mapping[str, float] = distil.NO_TRUSTED_DETECTORS,
+    trust: Mapping[str, float] = distil.NO_TRUSTED_DETECTORS,
 ) -> None:
     """Record proposals, in one transaction or not at all; to propose the same twice changes nothing.
 
@@ -83,16 +83,16 @@ def propose(
     """
     with context.store.db.transaction():
         for proposal in proposals:
-            done = distil.make_proposal(
-                context.store, factory, proposal, owner=context.settings.person, repo=repo, believed=believed,
+            result = distil.make_proposal(
+                context.store, factory, proposal, owner=context.settings.person, repo=repo, believed=trust,
                 anchors=anchors.get(proposal.memory_id, ()),
             )  # fmt: skip
-            if done.events:
-                context.record(done.events)
-            match done.fate:
+            if result.events:
+                context.record(result.events)
+            match result.fate:
                 case distil.Fate.NEW:
-                    outcome.proposed[proposal.detector] += 1
+                    outcome.new[proposal.detector] += 1
                 case distil.Fate.KNOWN:
-                    outcome.known += 1
+                    outcome.known_count += 1
                 case distil.Fate.REFUSED:
-                    outcome.refused += 1
+                    outcome.refused_count += 1

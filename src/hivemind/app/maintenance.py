@@ -26,11 +26,11 @@ class Maintenance:
 
     def stats(self) -> Stats:
         """How much there is."""
-        seen_sessions, seen_observations = sessions.count(self._context.store.db)
+        session_count, observation_count = sessions.count(self._context.store.db)
         return Stats(
             memories=tuple(memories.count_by_kind(self._context.store.db)),
-            sessions=seen_sessions,
-            observations=seen_observations,
+            sessions=session_count,
+            observations=observation_count,
             events=log.count_entries(self._context.store.db),
             bytes=self._context.store.bytes,
         )
@@ -42,23 +42,25 @@ class Maintenance:
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
         """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
         if self._context.store.directory:
-            left = unfinished.count_unfinished(self._context.store.directory)
+            count = unfinished.count_unfinished(self._context.store.directory)
             detail = (
-                f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
+                f"{count} not finished: their text may still be in the store's files" if count else "all are finished"
             )
-            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if left else ""
-            yield integrity.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if count else ""
+            yield integrity.Finding(what="erasures", is_well=not count, detail=detail, remedy=remedy)
 
     def backup(self, file: str = "") -> copies.Backup:
         """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._settled() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
+        beside = (
+            self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
+        )
         return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
         """The copies that lie beside the store."""
-        return tuple(copies.list_backups(self._settled()))
+        return tuple(copies.list_backups(self._require_directory()))
 
-    def _settled(self) -> Path:
+    def _require_directory(self) -> Path:
         if self._context.store.directory is None:
             raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
         return self._context.store.directory
@@ -69,13 +71,13 @@ class Maintenance:
 
     def model(self) -> ModelState:
         """Which model searches by meaning, and how many passages it has read."""
-        loaded = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
-        embedded, waiting = vectors.count(self._context.store.db)
+        embedder = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
+        vector_count, waiting_count = vectors.count(self._context.store.db)
         return ModelState(
-            name=loaded.name if loaded else "",
-            dimension=loaded.dimension if loaded else 0,
-            embedded=embedded,
-            waiting=waiting,
+            name=embedder.name if embedder else "",
+            dimension=embedder.dimension if embedder else 0,
+            embedded=vector_count,
+            waiting=waiting_count,
             without=self._context.embedder.missing_because,
         )
 

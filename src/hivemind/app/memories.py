@@ -40,11 +40,11 @@ class Memories:
         context, claims = self._context, self._claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
-        stored: list[MemoryId] = []
+        stored_ids: list[MemoryId] = []
         try:
             with context.store.db.transaction():
                 for claim, claim_anchors in zip(claims, anchors, strict=True):
-                    stored.append(self._remember(claim, claim_anchors, commit))
+                    stored_ids.append(self._remember(claim, claim_anchors, commit))
         except (InvalidInput, Refused) as error:
             if isinstance(error, learning.ClaimRefused):
                 # Only now: within the transaction it would have been rolled back with the claims.
@@ -52,15 +52,15 @@ class Memories:
             if len(claims) == 1:
                 raise
             shape = Refused if isinstance(error, Refused) else InvalidInput
-            raise shape(f"items[{len(stored)}]: {error}") from None
-        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored)
+            raise shape(f"items[{len(stored_ids)}]: {error}") from None
+        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored_ids)
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
         fact = claiming.make_fact(
             claim, writer=context.author, owner=context.settings.person, now=context.clock(),
             commit=commit if context.checkout.is_meant_by(claim) else "",
-            replaces=[context.resolve(replaced) for replaced in claim.replaces],
+            replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
         return learning.learn(
@@ -107,7 +107,7 @@ class Memories:
         """Edit a memory: its text, its dates, its metadata."""
         context = self._context
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        unchanged = MemoryRevised(
+        no_change = MemoryRevised(
             memory_id=memory.id,
             base=memory.version,
             head=memory.head,
@@ -115,7 +115,7 @@ class Memories:
             reason=validate_text(reason, "the reason") if reason else "",
         )
         revision = replace(
-            unchanged,
+            no_change,
             text=validate_text(text) if text else "",
             kind=kind,
             subject=validate_label(subject, "the subject") if subject else "",
@@ -125,7 +125,7 @@ class Memories:
             expires_at=context.deadline(expires),
             verify_by=context.deadline(verify_by),
         )
-        facts: list[Fact] = [*([revision] if revision != unchanged else ()), *_annotation(memory, metadata)]
+        facts: list[Fact] = [*([revision] if revision != no_change else ()), *_annotation(memory, metadata)]
         if not facts:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         self._require_trust(memory, f"a revision of {memory.id[:8]}")
@@ -166,13 +166,13 @@ class Memories:
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
             )
-        restored = context.change(
+        memory_now = context.change(
             memory, verdicts.restore(context.store, context.factory, memory, checked_reason(reason))
         )
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
             sync_state.reset_cursor(context.store.db)
-        return restored
+        return memory_now
 
     def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
         """Approve a memory; with ``over``, in place of what contradicts it."""
@@ -198,8 +198,10 @@ class Memories:
 def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
     """What sets and removes metadata; nothing where nothing would change."""
     new = validate_metadata({name: value for name, value in changes.items() if value is not None})
-    removed = tuple(name for name, value in changes.items() if value is None)
-    if unknown := [name for name in removed if name not in memory.metadata]:
+    removed_names = tuple(name for name, value in changes.items() if value is None)
+    if unknown := [name for name in removed_names if name not in memory.metadata]:
         raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")
-    after = validate_metadata(memory.metadata.with_changes(new, removed))
-    return [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed)] if after != memory.metadata else []
+    after = validate_metadata(memory.metadata.with_changes(new, removed_names))
+    return (
+        [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed_names)] if after != memory.metadata else []
+    )

@@ -35,7 +35,7 @@ class Neighbourhood:
         self._checkout = context.checkout
         self._answers = answers
 
-    def related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
+    def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
         """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
         context = self._context
         self._refresh(progress)
@@ -53,10 +53,10 @@ class Neighbourhood:
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
         """The files that bear most on some."""
         self._refresh(quietly)
-        shared = shared_sessions(self._context.store.db, self._context.repository, files)
-        near = graph.find_related(self._checkout.index, files, MOST_FILES, shared)
+        sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
+        near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.
-        return tuple(related for related in near if related.why != ("same folder",))[:limit]
+        return tuple(file for file in near if file.why != ("same folder",))[:limit]
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """The code a memory is tied to: what became of it, as it was and as it is."""
@@ -84,38 +84,38 @@ class Neighbourhood:
         children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
         if target and not is_file and not children:
             raise NotFound(f"there is nothing called {target!r} in this working tree")
-        related = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
+        related_files = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
         return CodeSurroundings(
             target=target,
             is_file=is_file,
             children=children,
             symbols=tuple(index.symbols_of(target)[1:]) if is_file else (),
-            related=related,
-            ties=self._ties(target, is_file=is_file, related=related),
+            related=related_files,
+            ties=self._ties(target, is_file=is_file, related_files=related_files),
         )
 
-    def _ties(self, target: str, *, is_file: bool, related: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
+    def _ties(self, target: str, *, is_file: bool, related_files: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
         """Memories tied to code in a place or in the files around it, each with what became of that."""
-        paths = [target, *(file.path for file in related)] if is_file else []
+        paths = [target, *(file.path for file in related_files)] if is_file else []
         folder = f"{target}/" if target and not is_file else ""
         query = self._context.query(limit=EVERY, statuses=STANDING)
         ties = [
             (memory, anchor)
-            for memory in self._tied(query, paths)
+            for memory in self._find_anchored(query, paths)
             for anchor in memory.anchors
             if (anchor.path in paths if is_file else anchor.path.startswith(folder))
         ]
         anchors = [anchor for _, anchor in ties]
-        judged: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
+        staleness_of_each: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
         return tuple(
             LinkedMemory(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
-            for (memory, anchor), staleness in zip_longest(ties, judged)
+            for (memory, anchor), staleness in zip_longest(ties, staleness_of_each)
         )
 
-    def _tied(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
+    def _find_anchored(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
         """Memories of this tree that are tied to code, or to these paths."""
-        tied = memories.find_anchored(self._context.store.db, query, paths)
-        return [memory for memory in tied if self._checkout.owns(memory)]
+        candidates = memories.find_anchored(self._context.store.db, query, paths)
+        return [memory for memory in candidates if self._checkout.owns(memory)]
 
     def _refresh(self, progress: Progress) -> None:
         if self._checkout.index.is_built:
@@ -127,26 +127,36 @@ class Neighbourhood:
         """What lies around symbols, files or folders, with files that are gone and whose code came here."""
         near = self._around_files([symbol.path for symbol in symbols])
         reach = {*near.inside, *(file.path for file in near.files)}
-        moved = self._moved_into(reach, self._context.query(target, limit=EVERY))
-        return replace(near, symbols=symbols, inside=(*near.inside, *moved))
+        former_paths = self._moved_into(reach, self._context.query(target, limit=EVERY))
+        return replace(near, symbols=symbols, inside=(*near.inside, *former_paths))
 
     def _around_files(self, paths: Iterable[str]) -> recall.Nearby:
         """The files that bear on some files or folders, and the sessions that touched them together."""
         index, targets = self._checkout.index, tuple(dict.fromkeys(paths))
         inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
-        shared = shared_sessions(self._context.store.db, self._context.repository, inside)
-        files = tuple(graph.find_related(index, targets, MOST_FILES, shared)) if targets else ()
+        sessions_together = shared_sessions(self._context.store.db, self._context.repository, inside)
+        files = tuple(graph.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
         # What is known about a package holds for each of its files.
         around = (*inside, *sorted(addresses.parent_folders(targets)))
-        return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
+        return recall.Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
 
     def _moved_into(self, paths: Collection[str], query: Query) -> list[str]:
         """Files that are gone and whose code, as far as memories are about it, went to one of these."""
-        anchors = [anchor for memory in self._tied(query) for anchor in memory.anchors]
+        anchors = [anchor for memory in self._find_anchored(query) for anchor in memory.anchors]
         root = self._checkout.index.root
-        gone = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
-        judged = self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in gone]) if gone else ()
-        return [*dict.fromkeys(moved.anchor.path for moved in judged if moved.now and moved.now.path in paths)]
+        missing_paths = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
+        staleness_of_each = (
+            self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in missing_paths])
+            if missing_paths
+            else ()
+        )
+        return [
+            *dict.fromkeys(
+                staleness.anchor.path
+                for staleness in staleness_of_each
+                if staleness.now and staleness.now.path in paths
+            )
+        ]
 
     def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
         """The callers of a symbol; of a file or of several the files that import them say more."""

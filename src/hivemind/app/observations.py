@@ -55,20 +55,21 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, tree, erased = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        context, tree, erased_texts = self._context, cache(tree_of), load_erased_watch(self._context.store)
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
             read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [
-                observation_event(context.factory, arrival, tree(arrival.directory).id, erased) for arrival in arrivals
+                observation_event(context.factory, arrival, tree(arrival.directory).id, erased_texts)
+                for arrival in arrivals
             ]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
-            recorded = len(context.store.record([*names, *events])) - len(names) if events else 0
-            unreadable.extend(skipped for skipped in read if isinstance(skipped, SkippedInput))
-            return recorded
+            new_count = len(context.store.record([*names, *events])) - len(names) if events else 0
+            unreadable.extend(item for item in read if isinstance(item, SkippedInput))
+            return new_count
 
         def set_line_aside(line: intake.SpoolLine, error: Exception) -> None:
             unreadable.append(intake.describe_unreadable(line, intake.describe_error(error)))
@@ -81,7 +82,7 @@ class Observations:
 
     def record_all(
         self,
-        placed: Iterable[Placed],
+        observations: Iterable[Placed],
         factory: EventFactory,
         redact: Callable[[str], str],
         unreadable: "deque[SkippedInput] | list[SkippedInput]",
@@ -93,27 +94,40 @@ class Observations:
             isolate_failures(
                 page,
                 lambda part: self._record_page(part, factory, redact, dry_run=dry_run),
-                lambda one, error: unreadable.append(_unrecordable(one[0], error)),
+                lambda item, error: unreadable.append(_unrecordable(item[0], error)),
             )
-            for page in pages(placed)
+            for page in pages(observations)
         )
 
     def _record_page(
         self, page: Sequence[Placed], factory: EventFactory, redact: Callable[[str], str], *, dry_run: bool
     ) -> int:
         """Record what is new, and how commands ended where only the transcript tells; count the first."""
-        db, page = self._context.store.db, [(redact_observation(seen, redact), repo) for seen, repo in page]
-        known = log.find_known_ids(db, [seen.source_id for seen, _ in page])
-        new = {seen.source_id: (seen, repo) for seen, repo in page if seen.source_id not in known}
+        db, page = (
+            self._context.store.db,
+            [(redact_observation(observation, redact), repo) for observation, repo in page],
+        )
+        known_ids = log.find_known_ids(db, [observation.source_id for observation, _ in page])
+        new = {
+            observation.source_id: (observation, repo)
+            for observation, repo in page
+            if observation.source_id not in known_ids
+        }
         if not dry_run:
-            erased = load_erased_watch(self._context.store)
+            erased_texts = load_erased_watch(self._context.store)
             events = [
-                observation_event(factory, intake.make_arrival(seen, redact), repo, erased)
-                for seen, repo in new.values()
+                observation_event(factory, intake.make_arrival(observation, redact), repo, erased_texts)
+                for observation, repo in new.values()
             ]
-            endless = sessions.find_without_exit_code(db, known)
-            ended = [(seen, repo) for seen, repo in page if seen.source_id in endless and seen.exit_code is not None]
-            self._context.store.record([*events, *(_completed(factory, seen, repo) for seen, repo in ended)])
+            unfinished_ids = sessions.find_without_exit_code(db, known_ids)
+            completions = [
+                (observation, repo)
+                for observation, repo in page
+                if observation.source_id in unfinished_ids and observation.exit_code is not None
+            ]
+            self._context.store.record(
+                [*events, *(_make_completion(factory, observation, repo) for observation, repo in completions)]
+            )
         return len(new)
 
     def prune(self, *, dry_run: bool = False) -> PruneReport:
@@ -124,9 +138,11 @@ class Observations:
         excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
         superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
         for page in pages([] if dry_run else superfluous):
-            fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
+            fact = ObservationsDropped(
+                bodies=tuple(observation.id for observation in page), reason="kept within the settings"
+            )
             self._context.record([self._context.factory.event(fact, Scope.USER, "")])
-        return PruneReport(observations=len(superfluous), bytes=sum(one.size for one in superfluous))
+        return PruneReport(observations=len(superfluous), bytes=sum(observation.size for observation in superfluous))
 
 
 def tree_of(directory: str) -> Repository:
@@ -136,8 +152,8 @@ def tree_of(directory: str) -> Repository:
 
 def pages(items: Iterable[Item]) -> Iterator[list[Item]]:
     """The items in lists that are recorded together."""
-    rest = iter(items)
-    while page := list(islice(rest, EVENTS_AT_ONCE)):
+    iterator = iter(items)
+    while page := list(islice(iterator, EVENTS_AT_ONCE)):
         yield page
 
 
@@ -158,34 +174,40 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(factory: EventFactory, arrival: intake.Arrival, repo: str, erased: ErasedTextFilter) -> Event:
+def observation_event(
+    factory: EventFactory, arrival: intake.Arrival, repo: str, erased_texts: ErasedTextFilter
+) -> Event:
     """An observation without the passages that were erased before."""
-    fact = _without(arrival.fact, erased) if erased else arrival.fact
+    fact = _without(arrival.fact, erased_texts) if erased_texts else arrival.fact
     return factory.event(
         fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent
     )
 
 
-def _without(seen: ObservationMade, erased: ErasedTextFilter) -> ObservationMade:
-    texts = {name: getattr(seen, name) for name in ("text", "input", "output", "command", "file", "diff")}
-    kept: dict[str, Any] = {
-        name: cut for name, text in texts.items() if (cut := erased.replace_erased_texts(text)) != text
+def _without(observation: ObservationMade, erased_texts: ErasedTextFilter) -> ObservationMade:
+    texts = {name: getattr(observation, name) for name in ("text", "input", "output", "command", "file", "diff")}
+    changes: dict[str, Any] = {
+        name: cleaned_text
+        for name, text in texts.items()
+        if (cleaned_text := erased_texts.replace_erased_texts(text)) != text
     }
-    return replace(seen, **kept) if kept else seen
+    return replace(observation, **changes) if changes else observation
 
 
-def _completed(factory: EventFactory, seen: Observation, repo: str) -> Event:
+def _make_completion(factory: EventFactory, observation: Observation, repo: str) -> Event:
     """Recorded now, so that it comes after what it completes, whatever the two clocks say."""
     fact = ObservationCompleted(
-        session_id=seen.session_id, observation=EventId(seen.source_id), exit_code=seen.exit_code or 0
+        session_id=observation.session_id,
+        observation=EventId(observation.source_id),
+        exit_code=observation.exit_code or 0,
     )
-    own_id = EventId(derive_id("completed", seen.source_id))
-    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=seen.agent)
+    own_id = EventId(derive_id("completed", observation.source_id))
+    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=observation.agent)
 
 
-def _unrecordable(seen: Observation, error: Exception) -> SkippedInput:
-    where = f"{seen.agent} session {seen.session_id} at {seen.at}"
-    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(seen)[:MAX_RAW_CHARACTERS])
+def _unrecordable(observation: Observation, error: Exception) -> SkippedInput:
+    where = f"{observation.agent} session {observation.session_id} at {observation.at}"
+    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(observation)[:MAX_RAW_CHARACTERS])
 
 
 def _too_old_or_too_many(

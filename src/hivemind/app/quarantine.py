@@ -34,7 +34,7 @@ def show(id: str) -> Item:
 
 def discard(ids: Sequence[str] = (), *, everything: bool = False) -> int:
     """Remove items for good, those named or all; return how many."""
-    return folder.discard(_settings().home, [item.id for item in _chosen(ids, everything=everything)])
+    return folder.discard(_settings().home, [item.id for item in _select(ids, everything=everything)])
 
 
 def retry(ids: Sequence[str] = ()) -> tuple[Item, ...]:
@@ -43,7 +43,7 @@ def retry(ids: Sequence[str] = ()) -> tuple[Item, ...]:
     Of an item that was cut only the beginning is left, and transcripts and imports are read from their files.
     """
     home = _settings().home
-    again = [item for item in _chosen(ids, everything=not ids) if item.door == ItemOrigin.HOOK and not item.is_cut]
+    again = [item for item in _select(ids, everything=not ids) if item.door == ItemOrigin.HOOK and not item.is_cut]
     for item in again:
         agent, event, at, payload = (item.content.split("\t", 3) + [""] * 3)[:4]
         spool.append(str(home), agent, event, at, payload)
@@ -59,19 +59,19 @@ def _settings() -> Settings:
     return settings
 
 
-def _chosen(ids: Sequence[str], *, everything: bool) -> list[Item]:
-    found = items()
+def _select(ids: Sequence[str], *, everything: bool) -> list[Item]:
+    every_item = items()
     if everything:
-        return list(found)
+        return list(every_item)
     if not ids:
         raise InvalidInput("name an item, or use --all; 'hivemind quarantine list' has the ids")
-    return [_item(found, id) for id in ids]
+    return [_item(every_item, id) for id in ids]
 
 
-def _item(found: Sequence[Item], id: str) -> Item:
-    fitting = [item for item in found if item.id.startswith(id.strip().lower())]
-    if not fitting:
+def _item(candidates: Sequence[Item], id: str) -> Item:
+    matches = [item for item in candidates if item.id.startswith(id.strip().lower())]
+    if not matches:
         raise NotFound(f"there is no item {id!r} in the quarantine; 'hivemind quarantine list' has the ids")
-    if len(fitting) > 1:
-        raise AmbiguousId(id, [f"{item.id}  {item.reason}" for item in fitting[:10]])
-    return fitting[0]
+    if len(matches) > 1:
+        raise AmbiguousId(id, [f"{item.id}  {item.reason}" for item in matches[:10]])
+    return matches[0]

@@ -30,10 +30,10 @@ def repair(name: str | None = None) -> repairing.RepairResult:
     settings = Settings.load()
     factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
 
-    def noted(lost: EntriesLost) -> Event:
-        return factory.event(lost, Scope.USER, "")
+    def make_event(fact: EntriesLost) -> Event:
+        return factory.event(fact, Scope.USER, "")
 
-    return repairing.repair(settings.store_directory(name), format_for_filename(utc_now()), noted)
+    return repairing.repair(settings.store_directory(name), format_for_filename(utc_now()), make_event)
 
 
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
@@ -42,5 +42,5 @@ def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
     directory = settings.store_directory(name)
-    known = directory / repairing.BACKUP_FOLDER / file
-    return backup.restore(directory, known if known.is_file() else Path(file), format_for_filename(utc_now()))
+    own_backup = directory / repairing.BACKUP_FOLDER / file
+    return backup.restore(directory, own_backup if own_backup.is_file() else Path(file), format_for_filename(utc_now()))

@@ -41,8 +41,8 @@ class Review:
         ``doubts`` are what ``code.stale`` has just returned, for a caller who has asked it already.
         """
         context, db = self._context, self._context.store.db
-        undecided = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
-        items = [self._undecided(memory) for memory in memories.find_pending(db, undecided)]
+        undecided_query = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
+        items = [self._make_undecided_item(memory) for memory in memories.find_pending(db, undecided_query)]
         items += [_overdue(memory) for memory in memories.find_overdue(db, context.query(limit=limit))]
         items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
@@ -56,22 +56,22 @@ class Review:
         """Memories that may say otherwise, where that is too uncertain for a dispute."""
         return tuple(find_possible_conflicts(self._context.store.db, memory))
 
-    def dispute(self, one: str, other: str, *, reason: str = "", everywhere: bool = False) -> Memory:
+    def dispute(self, memory_id: str, other_id: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Say that two memories cannot both be correct."""
         context = self._context
-        memory = context.memory_to_change(one, everywhere=everywhere)
-        against = context.memory_to_change(other, everywhere=everywhere)
+        memory = context.memory_to_change(memory_id, everywhere=everywhere)
+        against = context.memory_to_change(other_id, everywhere=everywhere)
         return context.change(memory, verdicts.dispute(context.factory, memory, against, checked_reason(reason)))
 
     def verify(self, memory: str, *, reason: str = "", everywhere: bool = False) -> Memory:
         """Mark a memory as still correct, for the code as it is now."""
         context = self._context
-        verified = context.memory_to_change(memory, everywhere=everywhere)
-        facts: list[Fact] = [MemoryVerified(memory_id=verified.id, reason=checked_reason(reason))]
-        anchors = context.checkout.current_anchors(verified, context.edited_files)
-        if anchors != verified.anchors:
-            facts.append(MemoryAnchored(memory_id=verified.id, anchors=anchors))
-        return context.change(verified, [context.factory.about(verified, fact) for fact in facts])
+        target = context.memory_to_change(memory, everywhere=everywhere)
+        facts: list[Fact] = [MemoryVerified(memory_id=target.id, reason=checked_reason(reason))]
+        anchors = context.checkout.current_anchors(target, context.edited_files)
+        if anchors != target.anchors:
+            facts.append(MemoryAnchored(memory_id=target.id, anchors=anchors))
+        return context.change(target, [context.factory.about(target, fact) for fact in facts])
 
     def batch(self, name: str) -> AbstractContextManager[str]:
         """Make what is written meanwhile one batch that ``rollback`` can undo; yields the batch's name."""
@@ -103,7 +103,7 @@ class Review:
         before = target.read_text() if target.exists() else ""
         return target, before, files.insert_memory(before, self._context.memory(memory))
 
-    def _undecided(self, memory: Memory) -> ReviewItem:
+    def _make_undecided_item(self, memory: Memory) -> ReviewItem:
         """A memory that is disputed or proposed."""
         against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, self._context.sight()))
         if memory.rivals:

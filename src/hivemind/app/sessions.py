@@ -50,8 +50,8 @@ class Sessions:
 
     def show(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """A session, by its id or the last one here, and what was observed in it, in order."""
-        chosen = self._session(session, everywhere=everywhere)
-        return chosen, tuple(sessions.read_observations(self._context.store.db, chosen))
+        target = self._session(session, everywhere=everywhere)
+        return target, tuple(sessions.read_observations(self._context.store.db, target))
 
     def state(self, session: str = "", *, everywhere: bool = False) -> SessionState:
         """Where a session stands: its current task, the files it edited, its last outputs."""
@@ -59,16 +59,16 @@ class Sessions:
 
     def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
         """What another agent needs to go on where a session stopped."""
-        chosen, trace = self.show(session, everywhere=everywhere)
-        is_elsewhere = self._context.checkout.is_elsewhere(chosen.repo)
-        return handovers.build_handover(chosen, trace, label_other_repository(chosen.repo) if is_elsewhere else "")
+        target, trace = self.show(session, everywhere=everywhere)
+        is_elsewhere = self._context.checkout.is_elsewhere(target.repo)
+        return handovers.build_handover(target, trace, label_other_repository(target.repo) if is_elsewhere else "")
 
     def memories(self, session: str, *, everywhere: bool = False) -> tuple[Memory, ...]:
         """The memories that were learned in a session, in order."""
         db, sight = self._context.store.db, self._context.sight(everywhere=everywhere)
-        learned = memories.find_by_session(db, session)
-        visible = {memory.id for memory in memories.get_visible(db, [memory.id for memory in learned], sight)}
-        return tuple(memory for memory in learned if memory.id in visible)
+        session_memories = memories.find_by_session(db, session)
+        visible = {memory.id for memory in memories.get_visible(db, [memory.id for memory in session_memories], sight)}
+        return tuple(memory for memory in session_memories if memory.id in visible)
 
     def observation(self, event: str) -> Observation | None:
         """The observation that a source points at, if it is still there."""
@@ -97,27 +97,29 @@ class Sessions:
         ``here`` takes only sessions in the repository at hand.
         """
         context, begin = self._context, self._context.past(since)
-        found = backfill.find_transcripts(
+        transcripts = backfill.find_transcripts(
             home or Path.home(), [*names] or agents.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
         # What is recorded here has been redacted already, before it was trimmed.
         factory = replace(context.new_batch("backfill"), redact=str)
-        skipped: Counter[str] = Counter()
+        skip_counts: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
-        told_by_hooks = partial(log.has_hook_observations, context.store.db)
-        observed = backfill.read_observations(found, told_by_hooks, begin, _by_bytes(found, progress))
-        seen: Counter[str] = Counter()
-        placed = _counted_by_session(self._placed(_readable(observed, skipped, unreadable), here=here), seen)
+        came_by_hook = partial(log.has_hook_observations, context.store.db)
+        items = backfill.read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
+        counts: Counter[str] = Counter()
+        observations = _count_by_session(self._locate(_readable(items, skip_counts, unreadable), here=here), counts)
         new = self._observations.record_all(
-            placed, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
+            observations, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
         if unreadable and not dry_run:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
-        learned = 0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
+        lesson_count = (
+            0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
+        )
         return BackfillReport(
-            transcripts=len(found), sessions=len(seen), observations=seen.total(), new=new, learned=learned,
-            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}),
-            batch=factory.batch,
+            transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,
+            learned=lesson_count, skipped=tuple(skip_counts.most_common()),
+            quarantined=len({item.where for item in unreadable}), batch=factory.batch,
         )  # fmt: skip
 
     def import_git(self, *, since: str = "", dry_run: bool = False) -> BackfillReport:
@@ -132,7 +134,7 @@ class Sessions:
         for page in pages(proposals):
             anchors = context.checkout.anchors_for_proposals(self._unknown(page), context.repository.root)
             learning.propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
-        return BackfillReport(batch=factory.batch, learned=outcome.proposed.total(), commits=len(history))
+        return BackfillReport(batch=factory.batch, learned=outcome.new.total(), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
         """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
@@ -156,9 +158,11 @@ class Sessions:
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._active()
         report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
-        begun = [position for session, position in waiting if session in active]
+        active_positions = [position for session, position in waiting if session in active]
         with db.transaction():
-            projector.set_bookmark(db, BOOKMARK, min(begun) - 1 if begun else end, detectors.VERSION)
+            projector.set_bookmark(
+                db, BOOKMARK, min(active_positions) - 1 if active_positions else end, detectors.VERSION
+            )
         self.prune()
         return report
 
@@ -174,8 +178,8 @@ class Sessions:
                 self._propose_from(session, root_of(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
-            sessions=len(ids), proposed=outcome.proposed.total(), known=outcome.known, refused=outcome.refused,
-            by_detector=tuple(sorted(outcome.proposed.items())),
+            sessions=len(ids), proposed=outcome.new.total(), known=outcome.known_count, refused=outcome.refused_count,
+            by_detector=tuple(sorted(outcome.new.items())),
         )  # fmt: skip
 
     def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: learning.Outcome) -> None:
@@ -187,21 +191,29 @@ class Sessions:
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         learning.propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
-            believed=distil.parse_believed(context.settings.believed),
+            trust=distil.parse_believed(context.settings.believed),
         )  # fmt: skip
 
     def _complete_from_transcript(self, session: Session, factory: EventFactory) -> None:
         """Take in what an agent wrote down of a session beyond what its hooks told: what it said between its steps."""
-        context, told_by_hooks = self._context, partial(log.has_hook_observations, self._context.store.db)
-        if not told_by_hooks(session.id):
+        context, came_by_hook = self._context, partial(log.has_hook_observations, self._context.store.db)
+        if not came_by_hook(session.id):
             return
-        found = backfill.find_session_transcripts(
+        transcripts = backfill.find_session_transcripts(
             Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
         )
-        observed = (seen for seen in backfill.read_observations(found, told_by_hooks) if isinstance(seen, Observation))
-        placed = ((seen, session.repo) for seen in observed if seen.session_id == session.id)
+        observations = (
+            observation
+            for observation in backfill.read_observations(transcripts, came_by_hook)
+            if isinstance(observation, Observation)
+        )
+        own_observations = (
+            (observation, session.repo) for observation in observations if observation.session_id == session.id
+        )
         unreadable: deque[SkippedInput] = deque()
-        self._observations.record_all(placed, replace(factory, redact=str), context.factory.redact, unreadable)
+        self._observations.record_all(
+            own_observations, replace(factory, redact=str), context.factory.redact, unreadable
+        )
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
@@ -221,43 +233,47 @@ class Sessions:
             self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
 
-    def _placed(self, observed: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
+    def _locate(self, observations: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
         """Each with its repository, which is looked up once for a directory."""
         tree = cache(tree_of)
-        placed = ((seen, tree(seen.directory).id) for seen in observed)
-        return ((seen, repo) for seen, repo in placed if not here or repo in self._context.checkout.names)
+        for observation in observations:
+            repo = tree(observation.directory).id
+            if not here or repo in self._context.checkout.names:
+                yield observation, repo
 
     def _unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
         """The proposals that were not made before."""
-        return [one for one in proposals if not log.find_ids_about(self._context.store.db, [one.memory_id])]
+        return [
+            proposal for proposal in proposals if not log.find_ids_about(self._context.store.db, [proposal.memory_id])
+        ]
 
 
-def _counted_by_session(placed: Iterable[Placed], seen: Counter[str]) -> Iterator[Placed]:
-    for observation, repo in placed:
-        seen[observation.session_id] += 1
+def _count_by_session(observations: Iterable[Placed], counts: Counter[str]) -> Iterator[Placed]:
+    for observation, repo in observations:
+        counts[observation.session_id] += 1
         yield observation, repo
 
 
 def _readable(
-    observed: Iterable[Observation | SkippedInput], skipped: Counter[str], unreadable: deque[SkippedInput]
+    items: Iterable[Observation | SkippedInput], skip_counts: Counter[str], unreadable: deque[SkippedInput]
 ) -> Iterator[Observation]:
     """The observations; what was skipped is counted by its reason, and kept where there is something to keep."""
-    for seen in observed:
-        if isinstance(seen, Observation):
-            yield seen
+    for item in items:
+        if isinstance(item, Observation):
+            yield item
             continue
-        skipped[backfill.summarise_reason(seen)] += 1
-        if seen.raw:
-            unreadable.append(seen)
+        skip_counts[backfill.summarise_reason(item)] += 1
+        if item.raw:
+            unreadable.append(item)
 
 
 def _by_bytes(transcripts: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:
     """Progress by bytes, told a file at a time."""
-    total, done = sum(transcript.size for transcript in transcripts), 0
+    total, bytes_read = sum(transcript.size for transcript in transcripts), 0
 
-    def finished(size: int) -> None:
-        nonlocal done
-        done += size
-        progress(done, total)
+    def add_size(size: int) -> None:
+        nonlocal bytes_read
+        bytes_read += size
+        progress(bytes_read, total)
 
-    return finished
+    return add_size

@@ -15,13 +15,13 @@ def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]
     """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that commit."""
     checkout = context.checkout
     commit = git.resolve_commit(checkout.index.root, since) if since else ""
-    tied = anchored_memories(context)
-    if not tied:
+    linked_memories = anchored_memories(context)
+    if not linked_memories:
         return ()
-    judged = iter(checkout.judge([anchor for memory in tied for anchor in memory.anchors]))
+    staleness_of_each = iter(checkout.judge([anchor for memory in linked_memories for anchor in memory.anchors]))
     doubts = []
-    for memory in tied:
-        stale = [staleness for staleness in (next(judged) for _ in memory.anchors) if staleness.must_verify]
+    for memory in linked_memories:
+        stale = [staleness for staleness in (next(staleness_of_each) for _ in memory.anchors) if staleness.must_verify]
         if commit:
             stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
         if stale:

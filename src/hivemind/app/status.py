@@ -22,12 +22,14 @@ def status(context: Context, stats: Stats) -> StatusReport:
     """What is remembered here, who is connected, what waits, and what is worth doing now."""
     db, here = context.store.db, Visibility.of(context.repository)
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
-    connected, unconnected = Agents(context).connected()
+    connected_names, unconnected_names = Agents(context).list_connected()
     stale = _stale(context)
     # As `review` counts: each memory once, whatever it waits for.
-    others = {memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)}
-    waiting = sum(counts.get(undecided, 0) for undecided in UNDECIDED)
-    waiting += sum(other not in UNDECIDED for other in others.values())
+    other_statuses = {
+        memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)
+    }
+    waiting = sum(counts.get(status_name, 0) for status_name in UNDECIDED)
+    waiting += sum(other not in UNDECIDED for other in other_statuses.values())
     standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
@@ -35,13 +37,13 @@ def status(context: Context, stats: Stats) -> StatusReport:
         memories=tuple((name.value, count) for name, count in counts.items()),
         elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
         last_session=next(iter(sessions.list_sessions(db, here, limit=1)), None),
-        connected=connected,
+        connected=connected_names,
         waiting=waiting,
         doubted=len(stale),
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
-    return replace(standing, next=tuple(_next_steps(standing, unconnected)))
+    return replace(standing, next=tuple(_next_steps(standing, unconnected_names)))
 
 
 def _stale(context: Context) -> list[Memory]:
@@ -52,9 +54,9 @@ def _stale(context: Context) -> list[Memory]:
         return []
 
 
-def _next_steps(standing: StatusReport, unconnected: tuple[str, ...]) -> Iterator[NextStep]:
-    if unconnected:
-        yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected)}")
+def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> Iterator[NextStep]:
+    if unconnected_names:
+        yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected_names)}")
     elif not standing.connected:
         yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
     if not standing.last_session:

@@ -178,6 +178,6 @@ def _unforeseen(ctx: click.Context, error: Exception) -> str:
 
     if ctx.meta.get("debug"):
         click.echo(neutralise(crash_report.details(error)), err=True)
-    elif file := crash_report.kept(error):
+    elif file := crash_report.save(error):
         return f"unexpected error ({type(error).__name__}). The details are in {file}"
     return f"unexpected error ({type(error).__name__}: {error}). --debug shows the details"

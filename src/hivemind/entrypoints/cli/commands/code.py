@@ -81,7 +81,7 @@ def related(target: str, limit: int, why: bool) -> None:
     hivemind related "add a second factor to the login"
     """
     with open_mind() as mind, progress("Looking at the code") as advance:
-        found = mind.code.related(target, limit=limit, progress=advance)
+        found = mind.code.find_related(target, limit=limit, progress=advance)
     tell(found, lambda: _related(found, why=why), is_fenced=True)
 
 

@@ -42,7 +42,7 @@ chapter = click.Group()
 
 
 def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    fitting = [one for one in configuration.every() if one.name.startswith(incomplete)]
+    fitting = [one for one in configuration.list_all() if one.name.startswith(incomplete)]
     return [CompletionItem(one.name, help=one.meaning) for one in fitting]
 
 
@@ -68,7 +68,7 @@ def config(ctx: click.Context) -> None:
 @config.command("list")
 def list_() -> None:
     """List every setting with its value, its source and its meaning."""
-    found = configuration.every()
+    found = configuration.list_all()
     rows = [[one.name, _written(one.value), one.origin, one.meaning] for one in found]
     change = "Change one: hivemind config set NAME VALUE"
     tell_rows(found, ["setting", "value", "from", "meaning"], rows, after=change, seen=lambda: _listed(found))
@@ -90,7 +90,7 @@ def get(name: str) -> None:
     \b
     hivemind config get recall_limit
     """
-    found = configuration.one(name)
+    found = configuration.get(name)
     tell(found, lambda: say(_written(found.value)))
 
 

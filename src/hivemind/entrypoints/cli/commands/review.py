@@ -220,7 +220,7 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
         make_sure(f"Destroy {plural(len(going), 'entry')} for good?", yes=yes)
         with progress("Erasing") as advance:
             receipt = mind.erasures.erase_mentions(
-                about, confirmed=mentions, left_out=left_out, reason=reason, progress=advance
+                about, mentions=mentions, left_out=left_out, reason=reason, progress=advance
             )  # fmt: skip
         if mind.team.hub:
             receipt = mind.team.carry(receipt)

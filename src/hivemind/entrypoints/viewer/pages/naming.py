@@ -32,7 +32,7 @@ def erase(visit: Visit) -> Response:
         raise InvalidInput("what names it has changed since you looked; look again before you erase")
     left_out = [name.removeprefix(KEEP) for name in visit.form if name.startswith(KEEP)]
     receipt = visit.mind.erasures.erase_mentions(
-        about, confirmed=mentions, left_out=left_out, reason=visit.form.get("reason", "").strip()
+        about, mentions=mentions, left_out=left_out, reason=visit.form.get("reason", "").strip()
     )
     return visit.page("erased.html", receipt=receipt)
 
