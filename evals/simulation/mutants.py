@@ -132,7 +132,7 @@ def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
     def go_on(db: Database, header: wire.Header) -> int:
-        key, _, _ = log.ensure_chain(db, header.device, shared=True)
+        key, _, _ = log.ensure_chain(db, header.device, is_shared=True)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
         return log._add(db, key, header)
 

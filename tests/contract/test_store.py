@@ -14,12 +14,14 @@ from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
+    MemoriesRecalled,
     MemoryAnchored,
     MemoryErased,
     MemoryRemembered,
     MemoryRevised,
     ObservationMade,
     RepositorySeen,
+    ShownMemory,
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
@@ -418,6 +420,26 @@ def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
     assert (line.id, line.memory_id, line.query) == (found.receipt, memory.id, "when do deploys happen")
     assert person.explain(memory.id).receipts == (line,)
     assert [one.actor for one in person.history.tokens_spent()] == ["claude-code"]
+
+
+def test_entries_from_before_the_flags_count_as_unasked_and_in_doubt_by_their_reasons(store: Store) -> None:
+    def shown(number: int, why: str, *, is_unasked: bool = False, is_in_doubt: bool = False) -> Event:
+        line = ShownMemory(
+            memory_id=MemoryId(memory.about), rank=1, score=1.0, tokens=10, why=why, is_in_doubt=is_in_doubt
+        )
+        fact = MemoriesRecalled(query="deploys", shown=(line,), session_id=f"s{number}", is_unasked=is_unasked)
+        return replace(memory, id=EventId(f"r{number}"), fact=fact)
+
+    memory = remembered(1)
+    old = [shown(2, "unasked; holds here"), shown(3, "shares words; app.py: body changed: verify before acting")]
+    new = [shown(4, "holds here", is_unasked=True), shown(5, "shares words", is_in_doubt=True)]
+    store.record([memory, *old, *new, shown(6, "shares words")])
+
+    spent = {
+        session.session_id: (session.prompts, session.recalls) for session in receipts.summarise_sessions(store.db)
+    }
+    assert spent == {"s2": (1, 0), "s3": (0, 1), "s4": (1, 0), "s5": (0, 1), "s6": (0, 1)}
+    assert receipts.count_by_day(store.db, "2026-03-01") == [("2026-03-01", 3, 2, 0, 0)]
 
 
 # -- governance ------------------------------------------------------------------------------------

@@ -588,7 +588,8 @@ def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_ot
     asked.remember("The package is to be replaced in May", links=["auth"])
 
     told = {
-        target: asked.code.find_related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
+        target: asked.code.find_related(target).recall.text
+        for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
     }
 
     assert {target: "replaced in May" in text for target, text in told.items()} == {

@@ -3,7 +3,7 @@
 import pytest
 
 from hivemind import Hivemind, Kind
-from hivemind.app.learning import Outcome, propose
+from hivemind.app.sessions import Outcome, propose
 from hivemind.curate import distil
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.learning import Outcome, propose
+from hivemind.app.sessions import Outcome, propose
 from hivemind.errors import NotFound
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source

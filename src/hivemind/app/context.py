@@ -1,4 +1,4 @@
-"""What every component works with: store, settings, author, clock, working tree and model."""
+"""The context of all components: store, settings, author, clock, working tree and model."""
 
 import importlib
 import os
@@ -29,6 +29,7 @@ from hivemind.text.clean import parse_tags as tags_from
 from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
+    from hivemind.curate.learn import Learned
     from hivemind.recall.embeddings import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
@@ -40,16 +41,16 @@ Progress = Callable[[int, int], None]
 
 
 def utc_now() -> datetime:
-    """The time, from the one place that asks for it."""
+    """Return the current time; tests pass another clock."""
     return datetime.now(UTC)
 
 
 def quietly(count: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 class LazyEmbedder:
-    """The embedding model, loaded when a question first needs it; the requests to a hub share one."""
+    """The embedding model, loaded on first use; the requests to a hub share one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -58,7 +59,7 @@ class LazyEmbedder:
 
     @cached_property
     def meaning(self) -> "SemanticIndex | None":
-        """Search by meaning; nothing where the model is not installed."""
+        """The search by meaning; None if the model is not installed."""
         # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -70,8 +71,16 @@ class LazyEmbedder:
         return index
 
 
+class ClaimRefused(Refused):
+    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
+
+    def __init__(self, message: str, events: Sequence[Event]) -> None:
+        super().__init__(message)
+        self.events = events
+
+
 class Context:
-    """What every component works with, and the rules that all of them share: who may see and change what."""
+    """The context of all components, with the rules they share: who may see and change what."""
 
     def __init__(
         self,
@@ -94,17 +103,17 @@ class Context:
 
     @property
     def repository(self) -> Repository:
-        """The repository at hand."""
+        """The current repository."""
         return self.checkout.repository
 
     @property
     def is_person(self) -> bool:
-        """Whether a person speaks, and not an agent."""
+        """Whether the author is a person, not an agent."""
         return self.author.channel is Channel.PERSON
 
     @property
     def home(self) -> Path | None:
-        """The folder of all stores and of what hooks leave; a hub has none."""
+        """The folder of all stores and of the spool; a hub has none."""
         return self.settings.home if self.store.directory else None
 
     @property
@@ -118,11 +127,18 @@ class Context:
         self.store.close()
 
     def record(self, events: Iterable[Event]) -> list[Event]:
-        """Record events, and the name of this working tree if the log does not know it yet."""
+        """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
 
+    def record_claim(self, lesson: "Learned") -> MemoryId:
+        """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
+        if lesson.refused:
+            raise ClaimRefused(lesson.refused, lesson.events)
+        self.record(lesson.events)
+        return lesson.memory_id
+
     def new_names(self, trees: Iterable[Repository]) -> list[Event]:
-        """The names of working trees that the log does not know yet, as events."""
+        """Make events for working trees whose ids are new to the log."""
         unknown = [tree for tree in trees if tree.root and not repositories.is_known(self.store.db, tree)]
         return [
             self.factory.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
@@ -131,12 +147,13 @@ class Context:
 
     def new_batch(self, name: str) -> EventFactory:
         """Make a factory with a batch of its own, so that a learning run can be rolled back at once."""
+        # With random bytes, because two runs may start in the same millisecond.
         batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
         return replace(self.factory, batch=batch)
 
     @contextmanager
     def batch(self, name: str) -> Iterator[str]:
-        """Make what is written meanwhile one batch, which can be rolled back as one; yields its name."""
+        """Put everything written in the block into one batch that can be rolled back; yields its name."""
         factory, self.factory = self.factory, self.new_batch(name)
         try:
             yield self.factory.batch
@@ -172,7 +189,7 @@ class Context:
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
         where: Mapping[str, MetadataValue] | None = None,
     ) -> Query:
-        """A checked query, limited to what the caller may see."""
+        """Make a validated query, limited to what the caller may see."""
         return Query(
             text=text,
             sight=self.sight(everywhere=everywhere),
@@ -193,7 +210,8 @@ class Context:
         )
 
     def sight(self, *, everywhere: bool = False) -> Visibility:
-        """What this caller may see; where there is no working tree, on a hub, the team is the boundary."""
+        """Return what the caller may see; on a hub, which has no working tree, all memories of the team."""
+        # Refused and not narrowed in silence, so that an agent does not take an empty answer for the truth.
         if everywhere and self.checkout.exists and not self._may_look_everywhere:
             raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
         return Visibility.of(self.repository, everywhere=everywhere)
@@ -203,11 +221,11 @@ class Context:
         return self.is_person or self.settings.agents_may_look_everywhere
 
     def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
-        """A memory that the caller may see, by its id, which may be shortened."""
+        """Return a visible memory by its id or a prefix of it."""
         return memories.get(self.store.db, self.resolve(memory_id, everywhere=everywhere))
 
     def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
-        """A memory that the caller may change; agents change nothing in other repositories."""
+        """Return a memory that the caller may change; agents change nothing in other repositories."""
         if everywhere and not self.is_person:
             raise Refused("only a person may change what belongs to another repository")
         return self.memory(memory_id, everywhere=everywhere)
@@ -218,7 +236,8 @@ class Context:
         return memories.get(self.store.db, memory.id)
 
     def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
-        """The whole id of a memory that the caller may see."""
+        """Find the full id of a visible memory."""
+        # People paste ids from tables, with spaces and in capitals.
         prefix, sight = memory_id.strip().lower(), self.sight(everywhere=everywhere)
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
@@ -233,11 +252,11 @@ class Context:
             raise NotFound(f"{error}{hint}") from None
 
     def past(self, text: str) -> str:
-        """A point in the past such as ``2h`` or a date; empty if nothing is given."""
+        """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
         return timestamps.parse_past(text, self.clock()) if text else ""
 
     def deadline(self, text: str) -> str:
-        """A point in the future such as ``28d`` or a date; empty if nothing is given."""
+        """Parse a time in the future, such as ``28d`` or a date; empty for an empty text."""
         return timestamps.parse_deadline(text, self.clock()) if text else ""
 
     def edited_files(self, claim: Claim) -> list[str]:
@@ -247,7 +266,7 @@ class Context:
 
 
 def checked_reason(text: str) -> str:
-    """A reason within its limits; none is fine too."""
+    """Validate the length of a reason, which may be empty."""
     return validate_text(text, "the reason", longest=2000) if text else ""
 
 

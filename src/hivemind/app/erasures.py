@@ -1,4 +1,4 @@
-"""Erasing for good: single memories, everything that names something, and erasures that broke off."""
+"""Erasure: of memories, of everything that mentions a name, and of interrupted erasures."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,15 +18,16 @@ from hivemind.text.names import NamePattern
 
 
 class Erasures:
-    """What is destroyed, and the receipts that prove it."""
+    """Erases memories and returns receipts."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def erase(self, memory: str, also: Sequence[str], reason: str, *, everywhere: bool) -> Erasure:
-        """Erase memories and all that came of them; of one that is erased already, the receipt of that erasure."""
+        """Erase memories and everything derived from them; if already erased, return that receipt."""
         context = self._context
         context.require_person("an erasure")
+        # Asked twice, an erasure answers with the same receipt and does nothing.
         receipt = None if also else self.receipt(memory, everywhere=everywhere)
         if receipt:
             return receipt
@@ -39,7 +40,7 @@ class Erasures:
         return erasing.erase(context.store, context.factory, targets, reason, home=context.home)
 
     def receipt(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
-        """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
+        """Return the receipt of an erased memory; None if it was not erased, or before receipts existed."""
         context = self._context
         with suppress(NotFound):
             context.resolve(memory, everywhere=everywhere)
@@ -48,7 +49,7 @@ class Erasures:
         return erasing.load_receipt(context.store.db, erasure.batch) if erasure else None
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
-        """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
+        """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
         self._context.require_person("to look for everything that names something")
         return about.find_mentions(self._context.store, self._context.settings.home, NamePattern.parse(name), progress)
 
@@ -61,7 +62,7 @@ class Erasures:
         reason: str = "",
         progress: Progress = quietly,
     ) -> Erasure:
-        """Erase everything that names something and is this person's, less what they leave out by its id.
+        """Erase everything of this person that mentions a name, except what they leave out by id.
 
         ``mentions`` is the list they have seen; without it, what ``find_mentions`` finds now.
         """
@@ -79,15 +80,16 @@ class Erasures:
         )
 
     def finish(self) -> list[Erasure]:
-        """Finish the erasures that broke off."""
+        """Finish interrupted erasures."""
         return erasing.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
     def _require_rights(self, targets: erasing.Targets) -> None:
-        """Refuse what the hub would refuse, as far as this store knows its member's role."""
+        """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""
         membership = self._context.store.membership
         if membership is None:
             return
         member = TeamMember(person=membership.person, role=membership.role)
+        # What was derived from it is erased with it, so the right is needed for all of them.
         for memory in erasing.collect_with_derived(self._context.store, targets):
             self._require_right(member, memory)
 

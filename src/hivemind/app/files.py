@@ -1,47 +1,82 @@
 """Memories in files: exports, imports, and the instruction files of a repository."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from hivemind.app import learning
-from hivemind.app.context import Context
+from hivemind.app.context import ClaimRefused, Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture.quarantine import ItemOrigin
 from hivemind.curate import exclusion, export, files
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
+from hivemind.curate.learn import learn
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.ids import EventId, MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status
-from hivemind.model.reports import ExcludedLine, FileSyncReport, ImportReport
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import memories
+from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.normalise import normalise
 
 Exported = tuple[Scope, str, MemoryRemembered]
 """A memory of an export: its scope, its repository, and the fact that it was remembered."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """The result of an import."""
+
+    new: int
+    known: int
+    refused: int
+    batch: str
+    """The id of the import, for a rollback."""
+    unreadable: tuple[str, ...] = ()
+    """Lines that could not be read, and why; they are in the quarantine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedLine:
+    """A line of an instruction file that was skipped because a person had decided against it."""
+
+    file: str
+    lines: str
+    why: str
+    """Rejected, retracted or erased."""
+    text: str
+    """Empty for an erased text, which must not be shown again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSyncReport:
+    """The result of syncing instruction files: how many lines they have, how many are new or gone."""
+
+    said: int
+    new: int
+    gone: int
+    kept_out: tuple[ExcludedLine, ...] = ()
+
+
 class Files:
-    """Memories that go into files and come from them."""
+    """Exports and imports memories, and syncs instruction files."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
-        """The memories in sight as lines of JSON."""
+        """Export the visible memories as lines of JSON."""
         return export.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def export_pages(
         self, *, everywhere: bool = False, session: str = "", owner: str = ""
     ) -> Iterator[tuple[str, str]]:
-        """The memories in sight as Markdown files: name and content, one a memory."""
+        """Export the visible memories as Markdown files: name and content, one per memory."""
         return map(export.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
@@ -57,6 +92,7 @@ class Files:
         read = list(export.parse_export(lines))
         memories_to_import = [item for item in read if not isinstance(item, SkippedInput)]
         unreadable = [item for item in read if isinstance(item, SkippedInput)]
+        # Not one line could be read: this is the wrong file, and no case for the quarantine.
         if unreadable and not memories_to_import:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
         unknown = [item for item in memories_to_import if not log.find_ids_about(context.store.db, [item[2].memory_id])]
@@ -74,12 +110,15 @@ class Files:
         anchors_of_each = self._anchors_of(entries)
         with self._context.store.db.transaction():
             for (scope, repo, fact), anchors in zip(entries, anchors_of_each, strict=True):
+                # Derived, so that importing a file twice records each memory once.
                 event_id = EventId(derive_id("import", fact.memory_id))
+                lesson = learn(
+                    self._context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
+                )
                 try:
-                    memory_id = learning.learn(
-                        self._context, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
-                    )
-                except learning.ClaimRefused as error:
+                    memory_id = self._context.record_claim(lesson)
+                except ClaimRefused as error:
+                    # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
                     self._context.record(error.events)
                     refused_count += 1
                 else:
@@ -87,7 +126,7 @@ class Files:
         return new_count, refused_count
 
     def _anchors_of(self, entries: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
-        """The code of this tree that memories are about; what belongs elsewhere is about none of it."""
+        """Find the code of this tree that imported memories are about."""
         checkout = self._context.checkout
         claims = [
             Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
@@ -104,7 +143,7 @@ class Files:
         )
 
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
-        """Import what AGENTS.md and its kin say, and retract what they no longer say."""
+        """Import the points of AGENTS.md and similar files, and retract those that were removed."""
         context, repo = self._context, self._context.repository.id
         factory = context.new_batch(files.BATCH)
         points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
@@ -129,7 +168,7 @@ class Files:
         )
 
     def _from_points(self, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
-        """The events that make memories of points in instruction files."""
+        """Make the events that store points of instruction files."""
         context, commit = self._context, self._context.checkout.head()
         claims = [Claim(text=point.text) for point in points.values()]
         anchors_of_each = context.checkout.anchors_for(claims, context.edited_files)
@@ -152,26 +191,28 @@ class Files:
     def _kept_out(
         self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
     ) -> dict[MemoryId, ExcludedLine]:
-        """The points of instruction files that a person decided against before, and how."""
+        """Find the points of instruction files that a person rejected, retracted or erased before."""
         retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decided = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted_memories)
-        verdicts = {memory_id: verdict for memory_id, verdict in decided if verdict}
+        decisions = (
+            (memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted_memories
+        )
+        verdicts = {memory_id: verdict for memory_id, verdict in decisions if verdict}
         # The same line under another heading or in another file is the same line.
         lines = {
             normalise(files.strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()
         }
         return {
             memory_id: ExcludedLine(
-                file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text
+                file=point.file, lines=point.lines, why=why, text="" if why is Exclusion.ERASED else point.text
             )
             for memory_id, point in points.items()
             if (memory_id not in before or before[memory_id].status is Status.RETRACTED)
             and (why := verdicts.get(memory_id) or lines.get(normalise(point.bare)) or self._why_out(memory_id, point))
         }
 
-    def _why_out(self, memory_id: MemoryId, point: Point) -> str | None:
+    def _why_out(self, memory_id: MemoryId, point: Point) -> Exclusion | None:
         context = self._context
         if log.find_erasure(context.store.db, memory_id, context.sight()):
-            return "erased"
+            return Exclusion.ERASED
         repo = context.repository.id
         return find_refusal(context.store, point.text, repo) or find_refusal(context.store, point.bare, repo)

@@ -1,4 +1,4 @@
-"""What a hook prints for the agent that ran it, where that event takes an answer."""
+"""The reply of a hook to the agent that ran it."""
 
 import os
 
@@ -11,9 +11,10 @@ from hivemind.paths import data_directory
 
 
 def answer(agent: str, event: str, payload: str) -> str:
-    """The brief or a recall in the agent's own form; nothing where there is nothing to say."""
+    """Return a brief or a recall in the agent's format; empty if there is nothing to say."""
     agent_module = agents.get_agent(agent)
     fields = parse_json(payload)
+    # Where the command line names no event that takes an answer, the payload may.
     event = event if event in agent_module.ANSWERS else str(fields.get("hook_event_name") or "")
     if event not in agent_module.ANSWERS:
         return ""

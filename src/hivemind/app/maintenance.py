@@ -1,4 +1,4 @@
-"""Looking after the store: its health, its backups, the embedding model, and what to do next."""
+"""Maintenance of the store: health, backups, embedding model, status."""
 
 import importlib
 import sys
@@ -10,7 +10,8 @@ from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
 from hivemind.curate import unfinished
 from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
-from hivemind.model.reports import ModelComparison, ModelState, Stats, StatusReport
+from hivemind.model.reports import ModelState, Stats, StatusReport
+from hivemind.recall.comparison import ModelComparison
 from hivemind.settings import write_setting
 from hivemind.store import backup as copies
 from hivemind.store import integrity, log
@@ -19,13 +20,13 @@ from hivemind.store.repair import BACKUP_FOLDER
 
 
 class Maintenance:
-    """What keeps the store well, and how all of it stands."""
+    """Checks, backs up and rebuilds the store, and manages the embedding model."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def stats(self) -> Stats:
-        """How much there is."""
+        """Count memories, sessions, observations, events and bytes."""
         session_count, observation_count = sessions.count(self._context.store.db)
         return Stats(
             memories=tuple(memories.count_by_kind(self._context.store.db)),
@@ -36,11 +37,11 @@ class Maintenance:
         )
 
     def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
-        """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
+        """Check the store; ``quick`` skips comparing the tables with a rebuild."""
         return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures()
 
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
-        """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
+        """Report erasures that are not finished; opening the store has just tried to."""
         if self._context.store.directory:
             count = unfinished.count_unfinished(self._context.store.directory)
             detail = (
@@ -50,14 +51,14 @@ class Maintenance:
             yield integrity.Finding(what="erasures", is_well=not count, detail=detail, remedy=remedy)
 
     def backup(self, file: str = "") -> copies.Backup:
-        """Copy the store as it is now, while others go on writing; without a file, beside it."""
+        """Back up the store while others write; without a file name, to its backup folder."""
         beside = (
             self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
         )
         return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
-        """The copies that lie beside the store."""
+        """List the backups in the store's folder."""
         return tuple(copies.list_backups(self._require_directory()))
 
     def _require_directory(self) -> Path:
@@ -66,11 +67,11 @@ class Maintenance:
         return self._context.store.directory
 
     def audit(self) -> tuple[log.ChainBreak, ...]:
-        """Every place where the log was edited, cut or put in another order; none if it holds."""
+        """Find entries at which the log was edited, cut or reordered; empty if its chain verifies."""
         return tuple(log.verify(self._context.store.db))
 
     def model(self) -> ModelState:
-        """Which model searches by meaning, and how many passages it has read."""
+        """Return the embedding model and how many passages it has embedded."""
         embedder = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
         vector_count, waiting_count = vectors.count(self._context.store.db)
         return ModelState(
@@ -82,7 +83,8 @@ class Maintenance:
         )
 
     def use_model(self, name: str) -> ModelState:
-        """Search by another model from now on; its vectors are made as recall goes on."""
+        """Use another embedding model; vectors are replaced during later recalls."""
+        # Loaded before it is set, so that a wrong name changes nothing.
         if name and name != "none":
             importlib.import_module("hivemind.recall.models").load(name)
         write_setting(self._context.settings.home, "model", name)
@@ -91,7 +93,7 @@ class Maintenance:
         return self.model()
 
     def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[ModelComparison, ...]:
-        """How well models find the memories at hand by their first halves, and how long they take."""
+        """Compare models by how well the first half of a memory finds it, and by speed."""
         texts = [
             memory.text for memory in memories.list_memories(self._context.store.db, self._context.query(limit=sample))
         ]
@@ -99,18 +101,18 @@ class Maintenance:
         return tuple(compare(name, texts) for name in names)
 
     def catch_up(self, progress: Progress = quietly) -> int:
-        """Let everything recorded be found by meaning too; recall does a little of this by itself."""
+        """Embed all passages that have no vector yet; each recall embeds a few."""
         meaning = self._context.embedder.meaning
         return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
 
     def rebuild(self, progress: Progress = quietly) -> None:
-        """Derive everything from the log again; no answer changes."""
+        """Rebuild all tables from the log; no answer changes."""
         self._context.store.rebuild(progress)
         self.catch_up(progress)
 
     def status(self) -> StatusReport:
-        """What is remembered here, who is connected, what waits, and what is worth doing now."""
-        # The health of agents takes modules that nothing else here needs.
+        """Summarise memories, connected agents, pending reviews and next steps."""
+        # The health of agents takes modules that nothing else here needs: a fifth of the import time.
         from hivemind.app.status import status
 
         return status(self._context, self.stats())

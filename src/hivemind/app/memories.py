@@ -1,17 +1,16 @@
-"""Storing and changing memories, one by one or several at once."""
+"""Storing and changing memories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.app import learning
-from hivemind.app.context import Context, checked_reason
+from hivemind.app.context import ClaimRefused, Context, checked_reason
 from hivemind.codebase.repository import identify
 from hivemind.codebase.repository import normalise_remote as normalised_address
 from hivemind.curate import validation as claiming
 from hivemind.curate import verdicts
-from hivemind.curate.learn import why_refused
+from hivemind.curate.learn import learn, why_refused
 from hivemind.errors import InvalidInput, Refused
 from hivemind.formats import timestamps
 from hivemind.model.claim import Claim
@@ -28,7 +27,7 @@ from hivemind.text.clean import validate_label, validate_text
 
 
 class Memories:
-    """What a person or agent can tell us, and what they can change about it."""
+    """Stores claims and changes memories."""
 
     def __init__(self, context: Context, *, scope: Scope | None = None) -> None:
         """With ``scope``, every claim is of that scope: on a hub everything is the team's."""
@@ -39,6 +38,7 @@ class Memories:
         """Store several claims: all of them, or none if one is refused."""
         context, claims = self._context, self._claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
+        # Asking git starts a process, so only where a source file is named.
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
         stored_ids: list[MemoryId] = []
         try:
@@ -46,7 +46,7 @@ class Memories:
                 for claim, claim_anchors in zip(claims, anchors, strict=True):
                     stored_ids.append(self._remember(claim, claim_anchors, commit))
         except (InvalidInput, Refused) as error:
-            if isinstance(error, learning.ClaimRefused):
+            if isinstance(error, ClaimRefused):
                 # Only now: within the transaction it would have been rolled back with the claims.
                 context.record(error.events)
             if len(claims) == 1:
@@ -63,12 +63,15 @@ class Memories:
             replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
-        return learning.learn(
-            context, context.factory, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
-        )
+        return context.record_claim(
+            learn(
+                context.store, context.factory, fact, claim.scope, repo,
+                anchors=anchors, said_by_person=context.is_person,
+            )
+        )  # fmt: skip
 
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
-        """Claims, each with the id of the repository it names."""
+        """Parse claims and resolve the repositories they name."""
         claims = [
             item if isinstance(item, Claim) else claiming.parse_claim(item, place, self._context.repository.root)
             for place, item in enumerate(items)
@@ -77,13 +80,14 @@ class Memories:
         return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
 
     def _repository_named(self, name: str) -> str:
-        """The repository with this id, address or directory; any other name stands for itself."""
+        """Return the id of a repository given by id, URL or directory; any other name is its own id."""
         if name.startswith(("remote:", "commit:", "path:")):
             repo = name
         elif "://" in name or "@" in name:
             repo = f"remote:{normalised_address(name)}"
         else:
             repo = identify(Path(name)).id if Path(name).is_absolute() else name
+        # An agent works in one repository and must not leave notes in others.
         if repo not in self._context.checkout.names:
             self._context.require_person("writing about another repository")
         return repo
@@ -111,6 +115,7 @@ class Memories:
             memory_id=memory.id,
             base=memory.version,
             head=memory.head,
+            # Whoever edits has seen the conflicting edits, so this edit decides between them.
             settles=tuple(rival.id for rival in memory.rivals),
             reason=validate_text(reason, "the reason") if reason else "",
         )
@@ -133,7 +138,7 @@ class Memories:
         return context.change(memory, [context.factory.about(memory, fact) for fact in facts])
 
     def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
-        """The anchors of a new text, where they differ; a text that stays out is refused."""
+        """Return the anchors of a new text if they differ; refuses a text that was rejected or erased."""
         context = self._context
         if rule := why_refused(context.store, text, memory.repo, said_by_person=context.is_person):
             context.refuse("a memory", rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
@@ -190,13 +195,13 @@ class Memories:
         return context.change(memory, verdicts.reject(context.store, context.factory, memory, checked_reason(reason)))
 
     def _require_trust(self, memory: Memory, what: str) -> None:
-        """Leave memories of higher trust than the author's to people."""
+        """Refuse agents that change memories of higher trust than their own."""
         if self._context.author.channel.trust < memory.trust:
             self._context.require_person(f"{what}, which is of higher trust,")
 
 
 def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
-    """What sets and removes metadata; nothing where nothing would change."""
+    """Make the fact that sets and removes metadata; none if nothing would change."""
     new = validate_metadata({name: value for name, value in changes.items() if value is not None})
     removed_names = tuple(name for name, value in changes.items() if value is None)
     if unknown := [name for name in removed_names if name not in memory.metadata]:

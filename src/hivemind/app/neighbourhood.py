@@ -1,4 +1,4 @@
-"""What lies near code: files that bear on it, callers, and the memories that are tied to all of it."""
+"""Related files, callers and linked memories of code."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -8,12 +8,12 @@ from hivemind import recall
 from hivemind.app.answers import MOST_SESSIONS, Answers
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.shared_sessions import shared_sessions
-from hivemind.app.staleness import EVERY, STANDING
+from hivemind.app.staleness import EVERY
 from hivemind.codebase import addresses, graph, links, snapshots
 from hivemind.codebase.tree import stamp
 from hivemind.errors import NotFound
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
-from hivemind.model.memory import Memory
+from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.model.recall import Query
 from hivemind.model.reports import AnchoredCode, CodeSurroundings, LinkedMemory, RelatedContext
 from hivemind.store.projections import memories
@@ -28,15 +28,15 @@ INDEX_AGE_SECONDS = 10.0
 
 
 class Neighbourhood:
-    """The surroundings of code in one working tree."""
+    """Finds what is related to code in one working tree."""
 
-    def __init__(self, context: Context, answers: Answers) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._checkout = context.checkout
-        self._answers = answers
+        self._answers = Answers(context)
 
     def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
-        """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
+        """Find memories, files and callers related to a file, folder, module, symbol or task."""
         context = self._context
         self._refresh(progress)
         symbols = tuple(links.find_all(self._checkout.index, target))
@@ -51,15 +51,15 @@ class Neighbourhood:
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
-        """The files that bear most on some."""
+        """Find the files most related to some files."""
         self._refresh(quietly)
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
         near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.
-        return tuple(file for file in near if file.why != ("same folder",))[:limit]
+        return tuple(file for file in near if file.why != (graph.Relation.SAME_FOLDER,))[:limit]
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
-        """The code a memory is tied to: what became of it, as it was and as it is."""
+        """Return the code of a memory's anchors, then and now."""
         root = self._checkout.index.root
         return tuple(
             AnchoredCode(
@@ -71,11 +71,11 @@ class Neighbourhood:
         )
 
     def file_at(self, path: str, commit: str) -> str:
-        """A file of the repository at a commit, or at the one checked out."""
+        """Read a file at a commit, or at the one checked out."""
         return snapshots.read_file(self._checkout.root, path, commit)
 
     def near(self, target: str, limit: int) -> CodeSurroundings:
-        """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
+        """Return the contents, related files and linked memories of a file or folder."""
         index = self._checkout.index
         if not index.is_built:
             index.refresh()
@@ -95,10 +95,10 @@ class Neighbourhood:
         )
 
     def _ties(self, target: str, *, is_file: bool, related_files: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
-        """Memories tied to code in a place or in the files around it, each with what became of that."""
+        """Find memories linked to a file, its related files or a folder, each with its staleness."""
         paths = [target, *(file.path for file in related_files)] if is_file else []
         folder = f"{target}/" if target and not is_file else ""
-        query = self._context.query(limit=EVERY, statuses=STANDING)
+        query = self._context.query(limit=EVERY, statuses=CURRENT_STATUSES)
         ties = [
             (memory, anchor)
             for memory in self._find_anchored(query, paths)
@@ -113,7 +113,7 @@ class Neighbourhood:
         )
 
     def _find_anchored(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
-        """Memories of this tree that are tied to code, or to these paths."""
+        """Find memories of this tree that are linked to code, or to these paths."""
         candidates = memories.find_anchored(self._context.store.db, query, paths)
         return [memory for memory in candidates if self._checkout.owns(memory)]
 
@@ -124,14 +124,14 @@ class Neighbourhood:
             self._checkout.index.refresh(progress)
 
     def _around(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
-        """What lies around symbols, files or folders, with files that are gone and whose code came here."""
+        """Collect the files related to symbols, including deleted files whose code moved here."""
         near = self._around_files([symbol.path for symbol in symbols])
         reach = {*near.inside, *(file.path for file in near.files)}
         former_paths = self._moved_into(reach, self._context.query(target, limit=EVERY))
         return replace(near, symbols=symbols, inside=(*near.inside, *former_paths))
 
     def _around_files(self, paths: Iterable[str]) -> recall.Nearby:
-        """The files that bear on some files or folders, and the sessions that touched them together."""
+        """Collect the files related to files or folders, and the sessions that touched them together."""
         index, targets = self._checkout.index, tuple(dict.fromkeys(paths))
         inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, inside)
@@ -141,7 +141,7 @@ class Neighbourhood:
         return recall.Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
 
     def _moved_into(self, paths: Collection[str], query: Query) -> list[str]:
-        """Files that are gone and whose code, as far as memories are about it, went to one of these."""
+        """Find deleted files whose anchored code moved to one of these."""
         anchors = [anchor for memory in self._find_anchored(query) for anchor in memory.anchors]
         root = self._checkout.index.root
         missing_paths = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
@@ -159,6 +159,6 @@ class Neighbourhood:
         ]
 
     def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
-        """The callers of a symbol; of a file or of several the files that import them say more."""
+        """Find the callers of a single symbol; for a file, its importers say more."""
         is_one = len(symbols) == 1 and symbols[0].qualified
         return graph.find_callers(self._checkout.index, symbols[0]) if is_one else None

@@ -1,8 +1,8 @@
-"""Taking in what agents did: what hooks left in the spool, and what transcripts tell."""
+"""Importing observations from the spool and from transcripts, and deleting old ones."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import islice
@@ -22,7 +22,6 @@ from hivemind.formats.codec import to_json
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
-from hivemind.model.reports import PruneReport
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
@@ -37,17 +36,25 @@ EVENTS_AT_ONCE = 500
 """How many events of an import make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneReport:
+    """How much was deleted to keep within the limits of the settings."""
+
+    observations: int
+    bytes: int
+
+
 class Observations:
-    """What was observed of agents at work, on its way into the log and out of it."""
+    """Records and deletes observations."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new.
+        """Record what hooks have written to the spool; return how much was new.
 
-        On a full disk, or where files cannot be written, it stays where it is and the doctor says so: reading and
-        erasing must go on.
+        On a full or read-only disk the spool is left for later and the doctor reports it: reading and erasing must
+        still work.
         """
         try:
             return self._take_in_spool()
@@ -89,7 +96,7 @@ class Observations:
         *,
         dry_run: bool = False,
     ) -> int:
-        """Record what nobody told before, a page at a time; return how much is new, and add what cannot be recorded."""
+        """Record new observations page by page; return their number, and add failures to ``unreadable``."""
         return sum(
             isolate_failures(
                 page,
@@ -102,7 +109,7 @@ class Observations:
     def _record_page(
         self, page: Sequence[Placed], factory: EventFactory, redact: Callable[[str], str], *, dry_run: bool
     ) -> int:
-        """Record what is new, and how commands ended where only the transcript tells; count the first."""
+        """Record new observations, and exit codes that only the transcript has; return the number of new ones."""
         db, page = (
             self._context.store.db,
             [(redact_observation(observation, redact), repo) for observation, repo in page],
@@ -131,12 +138,14 @@ class Observations:
         return len(new)
 
     def prune(self, *, dry_run: bool = False) -> PruneReport:
-        """Delete observations that are too old or too many by the settings; never one a memory rests on."""
+        """Delete observations beyond the limits of the settings, except sources of memories."""
         db, settings = self._context.store.db, self._context.settings
         now = self._context.clock()
+        # Both limits are off at 0.
         oldest = timestamps.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
         excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
         superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
+        # A page is one fact, which names the entries it deleted.
         for page in pages([] if dry_run else superfluous):
             fact = ObservationsDropped(
                 bodies=tuple(observation.id for observation in page), reason="kept within the settings"
@@ -146,12 +155,12 @@ class Observations:
 
 
 def tree_of(directory: str) -> Repository:
-    """The repository of a directory an agent worked in; none where the agent did not say."""
+    """Identify the repository of an agent's directory; empty if the agent did not report one."""
     return identify(Path(directory)) if directory else Repository(id="", root="")
 
 
 def pages(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """The items in lists that are recorded together."""
+    """Split items into lists that are recorded together."""
     iterator = iter(items)
     while page := list(islice(iterator, EVENTS_AT_ONCE)):
         yield page
@@ -177,7 +186,7 @@ def isolate_failures(
 def observation_event(
     factory: EventFactory, arrival: intake.Arrival, repo: str, erased_texts: ErasedTextFilter
 ) -> Event:
-    """An observation without the passages that were erased before."""
+    """Make the event of an observation, without passages that were erased before."""
     fact = _without(arrival.fact, erased_texts) if erased_texts else arrival.fact
     return factory.event(
         fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent
@@ -195,7 +204,8 @@ def _without(observation: ObservationMade, erased_texts: ErasedTextFilter) -> Ob
 
 
 def _make_completion(factory: EventFactory, observation: Observation, repo: str) -> Event:
-    """Recorded now, so that it comes after what it completes, whatever the two clocks say."""
+    """Make the event that adds an exit code to an observation."""
+    # Dated now, so that it comes after what it completes, whatever the two clocks say.
     fact = ObservationCompleted(
         session_id=observation.session_id,
         observation=EventId(observation.source_id),

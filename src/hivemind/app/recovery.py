@@ -1,4 +1,4 @@
-"""What can be done for a store that may no longer open: look at it, repair it, go back to a backup."""
+"""Checking, repairing and restoring a store that may no longer open."""
 
 from pathlib import Path
 
@@ -17,16 +17,17 @@ from hivemind.store import repair as repairing
 
 
 def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
-    """What was looked at, what is wrong, and what to do about it, whether or not the store opens."""
+    """Check the installation, whether or not the store opens."""
     try:
         with Hivemind.open(name) as mind:
             return *mind.maintenance.doctor(quick=quick), mind.code.health(), *mind.agents.health()
+    # The doctor must answer when nothing else does.
     except StoreError as error:
         return (integrity.Finding(what="store", is_well=False, detail=str(error), remedy=integrity.REPAIR_COMMANDS),)
 
 
 def repair(name: str | None = None) -> repairing.RepairResult:
-    """Make a damaged store whole again from what it still gives; the damaged file is kept."""
+    """Repair a damaged store; the damaged file is kept."""
     settings = Settings.load()
     factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
 
@@ -37,7 +38,7 @@ def repair(name: str | None = None) -> repairing.RepairResult:
 
 
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
-    """Go back to a backup; what was erased or rejected since stays out, and what stands here is kept as a backup."""
+    """Restore a backup without what was erased or rejected since; the present store is backed up first."""
     settings = Settings.load()
     if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")

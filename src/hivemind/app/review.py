@@ -1,4 +1,4 @@
-"""The reviewer's queue, and decisions about memories that need a second look."""
+"""The review queue, and decisions about memories."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind.app.context import Context, checked_reason
-from hivemind.app.staleness import stale_memories
+from hivemind.app.staleness import StaleMemory, stale_memories
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
 from hivemind.curate.reconcile import find_possible_conflicts
@@ -14,7 +14,6 @@ from hivemind.errors import InvalidInput
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.reports import StaleMemory
 from hivemind.model.review import MemoryChange, ReviewItem, ReviewReason, Selection
 from hivemind.store.projections import memories
 
@@ -30,15 +29,15 @@ WEIGHT = {reason: weight for weight, reason in enumerate(ReviewReason)}
 
 
 class Review:
-    """What a reviewer looks at and decides."""
+    """Lists what needs review, and records decisions."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def queue(self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None) -> tuple[ReviewItem, ...]:
-        """The memories that wait for a person: disputed, stale, overdue, proposed.
+        """List the memories that need review: disputed, stale, overdue, proposed.
 
-        ``doubts`` are what ``code.stale`` has just returned, for a caller who has asked it already.
+        ``doubts`` is the result of ``code.stale``, if the caller has it already.
         """
         context, db = self._context, self._context.store.db
         undecided_query = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
@@ -53,11 +52,11 @@ class Review:
         return tuple(once.values())[:limit]
 
     def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
-        """Memories that may say otherwise, where that is too uncertain for a dispute."""
+        """Find memories that may contradict this one, but not clearly enough for a dispute."""
         return tuple(find_possible_conflicts(self._context.store.db, memory))
 
     def dispute(self, memory_id: str, other_id: str, *, reason: str = "", everywhere: bool = False) -> Memory:
-        """Say that two memories cannot both be correct."""
+        """Mark two memories as contradicting each other."""
         context = self._context
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
         against = context.memory_to_change(other_id, everywhere=everywhere)
@@ -74,37 +73,39 @@ class Review:
         return context.change(target, [context.factory.about(target, fact) for fact in facts])
 
     def batch(self, name: str) -> AbstractContextManager[str]:
-        """Make what is written meanwhile one batch that ``rollback`` can undo; yields the batch's name."""
+        """Put everything written in the block into one batch that ``rollback`` can undo; yields its name."""
         return self._context.batch(name)
 
     def rollback(
         self, selection: Selection, *, reason: str = "", dry_run: bool = False
     ) -> tuple[str, tuple[MemoryChange, ...]]:
-        """Undo what was learned from somewhere; return the name by which this can be undone, and what changed."""
+        """Roll back selected changes; return the name for ``undo_rollback``, and the changes."""
         context = self._context
         context.require_person("a rollback")
         changes = rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
+        # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
             context.record(rollbacks.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
 
     def undo_rollback(self, name: str) -> int:
-        """Undo a rollback; return for how many memories."""
+        """Undo a rollback; return the number of memories."""
         self._context.require_person("undoing a rollback")
         return len(self._context.record(rollbacks.make_undo_events(self._context.store, self._context.factory, name)))
 
     def promote(self, memory: str, file: str) -> tuple[Path, str, str]:
-        """A reviewed memory in the block of an instruction file: the file, its text now, and its new text."""
+        """Plan to write a memory into an instruction file: the file, its text now, and its new text."""
         root = self._context.checkout.root
         target = (root / file).resolve()
+        # A name such as ../../.ssh/config must not be written to.
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
         before = target.read_text() if target.exists() else ""
         return target, before, files.insert_memory(before, self._context.memory(memory))
 
     def _make_undecided_item(self, memory: Memory) -> ReviewItem:
-        """A memory that is disputed or proposed."""
+        """Make the item of a disputed or proposed memory."""
         against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, self._context.sight()))
         if memory.rivals:
             edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)

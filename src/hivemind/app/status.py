@@ -1,4 +1,4 @@
-"""Where a person stands: what is remembered here, who is connected, what waits, and what to do next."""
+"""The status of this repository: memories, connected agents, pending reviews, next steps."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ UNDECIDED = (Status.PROPOSED, Status.DISPUTED)
 
 
 def status(context: Context, stats: Stats) -> StatusReport:
-    """What is remembered here, who is connected, what waits, and what is worth doing now."""
+    """Summarise memories, connected agents, pending reviews and next steps."""
     db, here = context.store.db, Visibility.of(context.repository)
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
     connected_names, unconnected_names = Agents(context).list_connected()
@@ -35,6 +35,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
         bytes=stats.bytes,
         repository=context.repository.id,
         memories=tuple((name.value, count) for name, count in counts.items()),
+        # Row 3 is the count, over all repositories.
         elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
         last_session=next(iter(sessions.list_sessions(db, here, limit=1)), None),
         connected=connected_names,

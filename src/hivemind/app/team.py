@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hivemind.app import learning
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import find_refusal
-from hivemind.curate.learn import strip_local_references
+from hivemind.curate.learn import learn, strip_local_references
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient
@@ -18,8 +17,7 @@ from hivemind.hub.client import parse_url as client_address
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
-from hivemind.model.memory import Channel, Memory, Status, Trust
-from hivemind.model.reports import Publication
+from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
 from hivemind.store import log, sync_state
@@ -28,6 +26,21 @@ from hivemind.text.clean import validate_label
 
 SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
 """The channel a copy comes by: it is believed no further than its original."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A memory as the team will see it, and what is withheld."""
+
+    memory: Memory
+    text: str
+    sources: tuple[Source, ...]
+    channel: Channel
+    """Decides how far the team trusts it."""
+    withheld: tuple[str, ...]
+    """What is removed from it."""
+    copy: str = ""
+    """The id of the team's copy, once it is published."""
 
 
 class Team:
@@ -172,10 +185,11 @@ class Team:
         if standing:
             return replace(planned, copy=standing[0])
         fact = _copy(original, planned.text)
-        copy = learning.learn(
-            self._context, self._context.factory, fact, Scope.TEAM, original.repo, channel=planned.channel,
+        learned = learn(
+            self._context.store, self._context.factory, fact, Scope.TEAM, original.repo, channel=planned.channel,
             anchors=original.anchors, said_by_person=True,
         )  # fmt: skip
+        copy = self._context.record_claim(learned)
         self._context.record([self._context.factory.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
         return replace(planned, copy=copy)
 

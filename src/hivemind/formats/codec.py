@@ -57,6 +57,7 @@ def _find_converters(shape: Any) -> dict[str, Callable[[Any], Any] | None]:
 
 def _find_converter(expected_type: Any) -> Callable[[Any], Any] | None:
     """The function that converts a plain value to this type; none if they are the same."""
+    # JSON has no tuples.
     if get_origin(expected_type) is tuple:
         item = _find_converter(get_args(expected_type)[0])
         return lambda value: (tuple(map(item, value)) if item else tuple(value)) if isinstance(value, list) else value

@@ -164,5 +164,5 @@ def _find_exclusion(store: Store, event: Event) -> str:
         store.db, [digest_value(event.fact.text, store.secret)], event.repo, by_person=by_person
     )
     if not reason and tombstones.load_watch(store.db, {Scope.TEAM: store.secret}).contains_erased_text(event.fact.text):
-        reason = "erased"
+        reason = tombstones.Exclusion.ERASED
     return f"its value was {reason} before" if reason else ""

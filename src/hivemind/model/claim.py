@@ -55,5 +55,6 @@ class Proposal:
     @property
     def memory_id(self) -> MemoryId:
         """The same id for the same evidence, so that a second run proposes nothing twice."""
+        # Not of the text: detectors word the same finding differently from version to version.
         evidence = [part for source in self.sources for part in (source.session_id, source.event, source.commit)]
         return MemoryId(derive_id("proposal", self.detector, *evidence, self.sources[0].quote))

@@ -240,6 +240,8 @@ class ShownMemory:
     score: float
     tokens: int
     why: str
+    is_in_doubt: bool = False
+    """Whether its code had changed; older entries say so only in ``why``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +251,8 @@ class MemoriesRecalled:
     query: str
     shown: tuple[ShownMemory, ...]
     session_id: str = ""
+    is_unasked: bool = False
+    """Whether nobody asked for them; older entries say so only in ``why``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +337,7 @@ Fact = (
     | UnknownFact
 )
 
+# Derived from the class names, so that a fact is named in one place.
 FACTS: dict[str, type[Any]] = {
     re.sub(r"(?<=[a-z])(?=[A-Z])", "_", shape.__name__).lower().replace("_", ".", 1): shape
     for shape in get_args(Fact)
@@ -418,6 +423,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
         return "metadata has a value that is not a string, number or boolean"
     if not dataclasses.is_dataclass(value):
         return ""
+    # Parsing checks no types, so a foreign fact may hold anything here.
     hints = get_type_hints(type(value))
     names = [field.name for field in dataclasses.fields(value)]
     return next(filter(None, (_find_shape_error(getattr(value, name), hints[name], name) for name in names)), "")

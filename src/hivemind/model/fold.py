@@ -65,6 +65,7 @@ def build_history(events: Iterable[Event]) -> Sequence[HistoryStep]:
     effective = [event for event in ordered_events if event.id not in removed_ids]
     for event in _put_bases_first(_put_creation_first(effective), bases):
         before = history[-1].after if history else None
+        # Collected over all events, because a decision may arrive before the edit that it settles.
         settled_ids.update(getattr(event.fact, "settles", ()))
         after, what = _apply(before, event, bases.get(event.id, ""))
         after = _drop_settled_rivals(after, settled_ids)

@@ -227,6 +227,7 @@ class Memory:
         """The agent that brought it; empty if a person did."""
         if self.trace:
             return self.trace.agent
+        # What comes from an instruction file has no actor.
         agents = [source.actor for source in self.sources if source.channel is not Channel.PERSON and source.actor]
         return agents[0] if agents else ""
 

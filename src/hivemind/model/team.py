@@ -34,6 +34,7 @@ class TeamMember:
     @property
     def may_review(self) -> bool:
         """Whether they may approve and reject; an agent never may."""
+        # Review decides what agents believe, so they must not decide it themselves.
         return self.role in (Role.REVIEWER, Role.ADMIN) and not self.is_agent
 
     @property

@@ -46,6 +46,7 @@ class Header(NamedTuple):
     @property
     def hash(self) -> str:
         """The hash that the next header of the chain contains."""
+        # As a JSON array, whose text is the same on every machine.
         return hashlib.sha256(json.dumps(self, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -92,6 +93,7 @@ def unpack_entry(values: Any) -> WireEntry:
         )
     except (KeyError, TypeError, ValueError):
         raise InvalidInput("the entry is malformed; it needs a header, a salt and a content") from None
+    # Checked here, because whatever passes is stored, and must not stop a store from opening.
     error = _find_error(entry)
     if error:
         raise InvalidInput(f"entry {str(entry.header.id)[:40]!r} is invalid: {error}")
@@ -118,6 +120,7 @@ def _find_content_error(entry: WireEntry, content: Any) -> str:
         claimed_event = parse_event(entry.header, content)
     except (KeyError, TypeError, ValueError, AttributeError):
         return "its content does not match its fact"
+    # Rights are checked against the header, so the content must not be about another memory.
     if claimed_event.about != entry.header.about:
         return "its content is about another memory or session than its header"
     return find_shape_error(claimed_event.fact)

@@ -54,6 +54,7 @@ class Ranked:
 
 def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
     """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
+    # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.words for candidate in candidates), default=0.0)
     window = find_time_window(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}

@@ -6,7 +6,7 @@ from itertools import islice
 
 from hivemind.model.code import Anchor, Staleness, SymbolChange
 from hivemind.model.memory import Memory
-from hivemind.model.recall import VERIFY_SUFFIX, Hit, Query, Signal
+from hivemind.model.recall import Hit, Query, Signal
 
 Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
@@ -20,6 +20,7 @@ SCORE_FACTORS = {
 }
 """A hit's score is multiplied by this; a rename or move alone costs nothing."""
 
+VERIFY_SUFFIX = ": verify before acting"
 UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
 """Too small, or for a whole file too common, to take a reader's attention."""
 

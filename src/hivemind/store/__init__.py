@@ -121,6 +121,7 @@ class Store(Closeable):
             raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
         if projector.read_version(self.db) > projector.VERSION:
             raise StoreTooNew("a newer hivemind has upgraded this store; restart this program to use the new version")
+        # A restore gives the store a new device while others have it open.
         _, self.device, self.secret = read_identity(self.db)
 
 

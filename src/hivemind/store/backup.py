@@ -74,11 +74,13 @@ def create(store: Store, file: Path) -> Backup:
 
 def list_backups(directory: Path) -> Iterator[Backup]:
     """The backups beside the store, oldest first."""
+    # By time and not by name, because people name backups too.
     for file in sorted((directory / repair.BACKUP_FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
                 entries = log.last_position(copy)
         except StoreError:
+            # A damaged backup is still listed; leaving it out would hide that it is damaged.
             entries = 0
         yield Backup(file=str(file), bytes=file.stat().st_size, entries=entries)
 
@@ -140,6 +142,7 @@ def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> RestoreRes
 
 
 def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> RestoreResult:
+    # Copied as it is: a damaged file may still give to better tools what ours cannot read.
     before = repair.set_aside(directory, stamp)
     salvage = repair.salvage_store(directory)
     exclusions: list[Event] = []

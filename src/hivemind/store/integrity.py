@@ -74,6 +74,7 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
     if isinstance(db, Sqlite) and store.directory:
         yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind rebuild")
         yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind rebuild")
+        # It copies the whole store and derives it again, which takes as long as a rebuild.
         if not quick:
             compare_tables = partial(_find_table_damage, db, store.directory)
             yield _check("tables", compare_tables, "match the log", "hivemind rebuild")

@@ -133,7 +133,7 @@ class SqliteSearch:
 
     def _refresh_signs(self) -> "Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""
-        # Imported here, because it loads NumPy, which most processes do not need.
+        # It loads NumPy, which most processes do not need: a third of the import time of the application.
         from hivemind.store.binary_index import Signs
 
         # Creating tables raises it, so it tells a rebuild by any process.
@@ -157,7 +157,7 @@ class SqliteSearch:
         )
 
     def _pack(self, rows: list[Row]) -> None:
-        from hivemind.store.binary_index import pack_signs
+        from hivemind.store.binary_index import pack_signs  # as above
 
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",

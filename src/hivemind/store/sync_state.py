@@ -62,7 +62,7 @@ def list_people(db: Database) -> set[str]:
 
 def record_contact(db: Database, chain: str, person: str, now: str) -> None:
     """Record that a person's device contacted the hub."""
-    log.ensure_chain(db, chain, shared=True)
+    log.ensure_chain(db, chain, is_shared=True)
     db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
 
 

@@ -92,6 +92,7 @@ def apply(db: Database, event: Event) -> None:
 
 
 def _refold(db: Database, memory_id: str) -> None:
+    # From all events and not from the row, because an event that arrives late may change earlier steps.
     life = build_history(log.read_events_about(db, memory_id))
     if life:
         _save(db, life)
@@ -105,6 +106,7 @@ def _save(db: Database, life: Sequence[HistoryStep]) -> None:
     key = _write_row(db, memory, is_new=previous is None)
     before, after = _find_neighbours(db, memory)
     words.put(db, key, life, before.text if before else "", after.text if after else "")
+    # Passages are indexed with the texts before and after them, so neighbours change too.
     if previous is None or previous.text != memory.text:
         _refresh_neighbours(db, before, after)
     if previous and (previous.session_id, previous.recorded_at) != (memory.session_id, memory.recorded_at):
@@ -347,6 +349,7 @@ def _column_values(memory: Memory) -> tuple[Any, ...]:
 
 def _parse_memory(row: Row) -> Memory:
     columns = dict(zip(NAMES, row, strict=True))
+    # Only traces have an action.
     if columns["action"]:
         columns["trace"] = {name: columns[name] for name in ("agent", "action", "reasoning", "result")}
     return from_plain(Memory, columns | {name: json.loads(columns[name]) for name in JSON_COLUMNS})
