@@ -99,6 +99,7 @@ class Context:
         self.factory = EventFactory(
             writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ))
         )
+        # Needs the store, which knows the ids that the repository had before.
         self.checkout = Checkout.of(repository, store.db, settings.home)
 
     @property
@@ -154,6 +155,7 @@ class Context:
     @contextmanager
     def batch(self, name: str) -> Iterator[str]:
         """Put everything written in the block into one batch that can be rolled back; yields its name."""
+        # Swapped, so that every verb in the block writes to the batch without an argument for it.
         factory, self.factory = self.factory, self.new_batch(name)
         try:
             yield self.factory.batch

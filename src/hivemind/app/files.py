@@ -148,6 +148,7 @@ class Files:
         factory = context.new_batch(files.BATCH)
         points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
         before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
+        # A person's verdict stays in force although the line is still in the file.
         kept_out = self._kept_out(points, before)
         new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
         retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]

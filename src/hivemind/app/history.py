@@ -109,6 +109,7 @@ class History:
         for date, status, number in memories.count_by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
             new_by_date[date][status] = number
         receipts_by_date = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
+        # The empty date counts everything before the first day.
         total = new_by_date.pop("", {})
         days = []
         for date in dates:

@@ -146,6 +146,7 @@ class Mind(Closeable):
             reasoning=validate_text(reasoning, "the reasoning") if reasoning else "",
             result=validate_label(result, "the result") if result else "",
         )
+        # A trace is a memory too, so it is searched, shared and erased like any other.
         claim = Claim(text=trace.text, kind=Kind.TRACE, scope=scope, tags=tags, links=links, trace=trace)
         return self.remember_all([claim])[0]
 
@@ -211,6 +212,7 @@ class Mind(Closeable):
             scope=scope, kinds=kinds, tags=tags, limit=limit, statuses=statuses, everywhere=everywhere, agent=agent,
             since=since, until=until, where=where,
         )  # fmt: skip
+        # Resolved like any id, so that a page cannot reveal memories that are not visible.
         last = self._context.resolve(before, everywhere=everywhere) if before else ""
         return tuple(memories.list_memories(self._context.store.db, query, before=last))
 

@@ -80,6 +80,7 @@ class Neighbourhood:
         if not index.is_built:
             index.refresh()
         index.refresh_if_older(INDEX_AGE_SECONDS)
+        # Every file has at least one symbol, the file itself.
         is_file = bool(target) and bool(index.symbols_of(target))
         children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
         if target and not is_file and not children:

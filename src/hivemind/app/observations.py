@@ -63,6 +63,7 @@ class Observations:
 
     def _take_in_spool(self) -> int:
         context, tree, erased_texts = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:

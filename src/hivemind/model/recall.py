@@ -115,6 +115,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+# Read by position from one statement in projections/receipts.py, so the order of fields matters.
 class Spent:
     """What memory cost a session."""
 

@@ -9,6 +9,7 @@ LEASE_DAYS = 60
 """How long a device may use the team's memories without syncing, so that erasures reach it."""
 
 
+# Stored by name in tokens and in the team table.
 class Role(Choice):
     """What a member may do; each role includes the rights of the one before it."""
 

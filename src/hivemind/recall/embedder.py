@@ -67,6 +67,7 @@ class Granite:
         rows = np.empty((len(texts), self.dimension), np.float32)
         for number, text in enumerate(texts):
             vector = self._embed(text)
+            # Of unit length, so that a dot product is the cosine.
             rows[number] = vector / np.linalg.norm(vector)
         return rows
 

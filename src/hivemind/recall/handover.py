@@ -84,6 +84,7 @@ def _summarise_command(step: Observation) -> CommandRun:
 def _list_failures(trace: Iterable[Observation]) -> list[CommandRun]:
     """List the commands that failed when they were last run, except those that only look around, such as ``ls``."""
     commands = [(extract_command(step.command), step) for step in trace if step.command]
+    # Later runs replace earlier ones, so a failure that was fixed is left out.
     last_runs = {command: step for command, step in commands if command and not is_inspection(command)}
     return [_summarise_command(step) for step in last_runs.values() if step.failed][-LAST_OUTPUTS:]
 
@@ -109,6 +110,7 @@ def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
         points = arguments.get("todos") or arguments.get("plan")
         if isinstance(points, list):
             objects = [_parse_object(point) for point in points]
+            # A whole plan replaces the one before.
             plan = {str(index): (_text_of(point), str(point.get("status"))) for index, point in enumerate(objects)}
         elif step.tool == "TaskCreate":
             task = _parse_object(_parse_object(step.output).get("task"))

@@ -92,6 +92,7 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator
             # With as_of, a memory may not have existed yet, or not have been current.
             if memory is None:
                 continue
+            # Only where the question has an answer at all: a tag alone does not make one.
             is_sure = place.is_sure or (is_answered and _is_named(memory, words))
             detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(

@@ -85,6 +85,7 @@ class Quotation:
         """The quotations of the texts in a content."""
         if not self.is_possible_in(content):
             return []
+        # Spaces at both ends, so that words are only found whole.
         normalised_content = f" {' '.join(split_words(content))} "
         return [run for number, text in enumerate(self.texts) for run in _find_runs(number, text, normalised_content)]
 
@@ -142,6 +143,7 @@ def _find_names(text: str) -> Iterator[str]:
     for chunk in CHUNK.findall(text):
         name = chunk.strip(".:!?*_-")
         has_both = any(map(str.isdigit, name)) and any(map(str.isalpha, name))
+        # Letters and digits together hardly ever form an ordinary word, so such a name identifies its text.
         if len(name) >= MIN_NAME_LENGTH and has_both and 2 * sum(map(len, split_words(name))) >= total_letters:
             yield name
 
@@ -161,6 +163,7 @@ def _find_runs(number: int, text: _Text, content: str) -> Iterator[QuotedRun]:
     low, high = len(text.words) - text.min_words, text.min_words
     before, after = text.words[:low], text.words[high:]
     core = f" {' '.join(text.words[low:high])} "
+    # A run cannot be longer than the text, so no more of the content is split.
     reach_back, reach_on = len(" ".join(before)) + 1, len(" ".join(after)) + 1
     start = content.find(core)
     while start >= 0:
@@ -169,6 +172,7 @@ def _find_runs(number: int, text: _Text, content: str) -> Iterator[QuotedRun]:
         matches_after = _count_matching(after, content[end : end + reach_on].split())
         if matches_before + high - low + matches_after >= text.min_words:
             yield QuotedRun(text=number, start=low - matches_before, stop=high + matches_after, of=len(text.words))
+        # One further and not behind it, because occurrences may overlap.
         start = content.find(core, start + 1)
 
 

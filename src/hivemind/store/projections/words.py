@@ -119,6 +119,7 @@ def _cut_passages(life: Sequence[HistoryStep], before: str, after: str) -> list[
     for step, until in zip(changes, ends, strict=True):
         texts = split_passages(step.after.text)
         around = [before, *texts, after]
+        # The current version takes tags and links that were added after its text.
         context = _context(step if until else life[-1])
         pieces += [
             Passage(number, step.event.at, until, text, context, _join_neighbours(around[number], around[number + 2]))
