@@ -39,8 +39,7 @@ class Settings:
 
     model: str = _define("", "Embedding model: empty for the built-in one, else a folder, a URL, or none.")
     brief_tokens: int = _define(
-        1200,
-        "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief.",
+        1200, "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."
     )
     prompt_tokens: int = _define(500, "Maximum number of tokens added to a prompt; 0 adds nothing.")
 
@@ -50,8 +49,7 @@ class Settings:
     )
     agents_may_review: bool = _define(False, "Whether agents may approve, reject, erase and roll back.")
     agents_may_look_everywhere: bool = _define(
-        False,
-        "Whether agents may also read memories of other repositories, when they ask for ``everywhere``.",
+        False, "Whether agents may also read memories of other repositories, when they ask for ``everywhere``."
     )
 
     detectors: str = _define(

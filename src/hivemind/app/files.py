@@ -151,9 +151,9 @@ class Files:
         # A person's verdict stays in force although the line is still in the file.
         kept_out = self._kept_out(points, before)
         new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
-        retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        again = [memory for memory in retracted_memories if memory.id in points and memory.id not in kept_out]
-        missing = [memory for memory in before.values() if memory.id not in points and memory not in retracted_memories]
+        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        again = [memory for memory in retractions if memory.id in points and memory.id not in kept_out]
+        missing = [memory for memory in before.values() if memory.id not in points and memory not in retractions]
         events = self._from_points({memory_id: points[memory_id] for memory_id in new}, factory)
         events += [
             factory.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
@@ -193,10 +193,8 @@ class Files:
         self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
     ) -> dict[MemoryId, ExcludedLine]:
         """Find the points of instruction files that a person rejected, retracted or erased before."""
-        retracted_memories = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decisions = (
-            (memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted_memories
-        )
+        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        decisions = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retractions)
         verdicts = {memory_id: verdict for memory_id, verdict in decisions if verdict}
         # The same line under another heading or in another file is the same line.
         lines = {

@@ -107,10 +107,10 @@ class Neighbourhood:
             if (anchor.path in paths if is_file else anchor.path.startswith(folder))
         ]
         anchors = [anchor for _, anchor in ties]
-        staleness_of_each: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
+        judgements: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
         return tuple(
             LinkedMemory(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
-            for (memory, anchor), staleness in zip_longest(ties, staleness_of_each)
+            for (memory, anchor), staleness in zip_longest(ties, judgements)
         )
 
     def _find_anchored(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
@@ -146,16 +146,14 @@ class Neighbourhood:
         anchors = [anchor for memory in self._find_anchored(query) for anchor in memory.anchors]
         root = self._checkout.index.root
         missing_paths = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
-        staleness_of_each = (
+        judgements = (
             self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in missing_paths])
             if missing_paths
             else ()
         )
         return [
             *dict.fromkeys(
-                staleness.anchor.path
-                for staleness in staleness_of_each
-                if staleness.now and staleness.now.path in paths
+                staleness.anchor.path for staleness in judgements if staleness.now and staleness.now.path in paths
             )
         ]
 

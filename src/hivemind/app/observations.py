@@ -62,7 +62,7 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, tree, erased_texts = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        context, tree, watch = self._context, cache(tree_of), load_erased_watch(self._context.store)
         # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
@@ -70,8 +70,7 @@ class Observations:
             read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [
-                observation_event(context.factory, arrival, tree(arrival.directory).id, erased_texts)
-                for arrival in arrivals
+                observation_event(context.factory, arrival, tree(arrival.directory).id, watch) for arrival in arrivals
             ]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
@@ -111,30 +110,21 @@ class Observations:
         self, page: Sequence[Placed], factory: EventFactory, redact: Callable[[str], str], *, dry_run: bool
     ) -> int:
         """Record new observations, and exit codes that only the transcript has; return the number of new ones."""
-        db, page = (
-            self._context.store.db,
-            [(redact_observation(observation, redact), repo) for observation, repo in page],
-        )
-        known_ids = log.find_known_ids(db, [observation.source_id for observation, _ in page])
-        new = {
-            observation.source_id: (observation, repo)
-            for observation, repo in page
-            if observation.source_id not in known_ids
-        }
+        db, page = self._context.store.db, [(redact_observation(step, redact), repo) for step, repo in page]
+        known_ids = log.find_known_ids(db, [step.source_id for step, _ in page])
+        new = {step.source_id: (step, repo) for step, repo in page if step.source_id not in known_ids}
         if not dry_run:
-            erased_texts = load_erased_watch(self._context.store)
+            watch = load_erased_watch(self._context.store)
             events = [
-                observation_event(factory, intake.make_arrival(observation, redact), repo, erased_texts)
-                for observation, repo in new.values()
+                observation_event(factory, intake.make_arrival(step, redact), repo, watch)
+                for step, repo in new.values()
             ]
             unfinished_ids = sessions.find_without_exit_code(db, known_ids)
             completions = [
-                (observation, repo)
-                for observation, repo in page
-                if observation.source_id in unfinished_ids and observation.exit_code is not None
+                (step, repo) for step, repo in page if step.source_id in unfinished_ids and step.exit_code is not None
             ]
             self._context.store.record(
-                [*events, *(_make_completion(factory, observation, repo) for observation, repo in completions)]
+                [*events, *(_make_completion(factory, step, repo) for step, repo in completions)]
             )
         return len(new)
 
@@ -194,31 +184,27 @@ def observation_event(
     )
 
 
-def _without(observation: ObservationMade, erased_texts: ErasedTextFilter) -> ObservationMade:
-    texts = {name: getattr(observation, name) for name in ("text", "input", "output", "command", "file", "diff")}
+def _without(step: ObservationMade, erased_texts: ErasedTextFilter) -> ObservationMade:
+    texts = {name: getattr(step, name) for name in ("text", "input", "output", "command", "file", "diff")}
     changes: dict[str, Any] = {
-        name: cleaned_text
-        for name, text in texts.items()
-        if (cleaned_text := erased_texts.replace_erased_texts(text)) != text
+        name: clean for name, text in texts.items() if (clean := erased_texts.replace_erased_texts(text)) != text
     }
-    return replace(observation, **changes) if changes else observation
+    return replace(step, **changes) if changes else step
 
 
-def _make_completion(factory: EventFactory, observation: Observation, repo: str) -> Event:
+def _make_completion(factory: EventFactory, step: Observation, repo: str) -> Event:
     """Make the event that adds an exit code to an observation."""
     # Dated now, so that it comes after what it completes, whatever the two clocks say.
     fact = ObservationCompleted(
-        session_id=observation.session_id,
-        observation=EventId(observation.source_id),
-        exit_code=observation.exit_code or 0,
+        session_id=step.session_id, observation=EventId(step.source_id), exit_code=step.exit_code or 0
     )
-    own_id = EventId(derive_id("completed", observation.source_id))
-    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=observation.agent)
+    own_id = EventId(derive_id("completed", step.source_id))
+    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=step.agent)
 
 
-def _unrecordable(observation: Observation, error: Exception) -> SkippedInput:
-    where = f"{observation.agent} session {observation.session_id} at {observation.at}"
-    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(observation)[:MAX_RAW_CHARACTERS])
+def _unrecordable(step: Observation, error: Exception) -> SkippedInput:
+    where = f"{step.agent} session {step.session_id} at {step.at}"
+    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(step)[:MAX_RAW_CHARACTERS])
 
 
 def _too_old_or_too_many(

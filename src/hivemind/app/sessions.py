@@ -228,18 +228,12 @@ class Sessions:
         transcripts = backfill.find_session_transcripts(
             Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
         )
-        observations = (
-            observation
-            for observation in backfill.read_observations(transcripts, came_by_hook)
-            if isinstance(observation, Observation)
+        steps = (
+            step for step in backfill.read_observations(transcripts, came_by_hook) if isinstance(step, Observation)
         )
-        own_observations = (
-            (observation, session.repo) for observation in observations if observation.session_id == session.id
-        )
+        own_steps = ((step, session.repo) for step in steps if step.session_id == session.id)
         unreadable: deque[SkippedInput] = deque()
-        self._observations.record_all(
-            own_observations, replace(factory, redact=str), context.factory.redact, unreadable
-        )
+        self._observations.record_all(own_steps, replace(factory, redact=str), context.factory.redact, unreadable)
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 

@@ -24,13 +24,13 @@ def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]
     """Find memories whose code changed, and how; with ``since``, only by changes after that commit."""
     checkout = context.checkout
     commit = git.resolve_commit(checkout.index.root, since) if since else ""
-    linked_memories = anchored_memories(context)
-    if not linked_memories:
+    candidates = anchored_memories(context)
+    if not candidates:
         return ()
-    staleness_of_each = iter(checkout.judge([anchor for memory in linked_memories for anchor in memory.anchors]))
+    judgements = iter(checkout.judge([anchor for memory in candidates for anchor in memory.anchors]))
     doubts = []
-    for memory in linked_memories:
-        stale = [staleness for staleness in (next(staleness_of_each) for _ in memory.anchors) if staleness.must_verify]
+    for memory in candidates:
+        stale = [staleness for staleness in (next(judgements) for _ in memory.anchors) if staleness.must_verify]
         if commit:
             stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
         if stale:

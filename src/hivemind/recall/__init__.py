@@ -58,10 +58,7 @@ def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge
     matches = nearby.load_hits(db, query, replace(near, files=()))
     # Half of the places at most, so that a file with many memories does not displace the answers.
     linked_hits = [hit for hit in matches if hit.memory.id not in answer_ids][: max(1, query.limit // 2)]
-    sure_hits = (
-        *answers[: query.limit - len(linked_hits)],
-        *sort_hits(judge_staleness(linked_hits, query, judge)),
-    )
+    sure_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))
     sure_ids = {hit.memory.id for hit in sure_hits}
     closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in sure_ids]
     return add_files(replace(recall, hits=(*sure_hits, *closest)[: query.limit]), near)
