@@ -52,7 +52,7 @@ class Settings:
     """Whether agents may also read memories of other repositories, when they ask for ``everywhere``."""
 
     detectors: str = "fixes commands corrections decisions"
-    """Detectors that learn from sessions; exploration and dead_ends are off because they are wrong too often."""
+    """Detectors that learn from sessions; leave one out to switch it off."""
     keep_days: int = 0
     """Days to keep observations; 0 keeps them as long as there is room."""
     keep_megabytes: int = 1000
