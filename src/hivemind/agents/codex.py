@@ -10,8 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_format, jsonc
-from hivemind.agents.base import (
+from hivemind.agents import jsonc
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
+from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.file_changes import read_file
+from hivemind.agents.json_input import (
     Observations,
     decode_lines,
     extract_text,
@@ -20,17 +24,6 @@ from hivemind.agents.base import (
     get_text,
     split_names,
 )
-from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece
-from hivemind.agents.file_changes import read_file
-from hivemind.agents.observations import (
-    StepContext,
-    TranscriptState,
-    observe,
-    observe_call,
-    observe_prompt,
-    observe_reply,
-    observe_start,
-)
 from hivemind.errors import InvalidInput
 from hivemind.model.session import ObservationKind, SkippedInput
 
@@ -38,7 +31,7 @@ NAME = "codex"
 TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
-ANSWERS = claude_format.ANSWERS
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
 """One file per session and per subagent, archived ones included."""
 
@@ -63,8 +56,8 @@ OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
 
 
 # Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
-decode = partial(claude_format.decode, NAME)
-reply = claude_format.reply
+decode = partial(decode_hook, NAME)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -73,9 +66,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
     return (
         Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
-        claude_format.build_hooks(
-            directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS
-        ),
+        build_claude_hooks(directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS),
     )
 
 
@@ -162,12 +153,12 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
             changes = {"session": session, "subagent": subagent, "directory": get_text(payload, "cwd")}
             state.step = replace(state.step, **changes)
             if not subagent:
-                yield observe_start(replace(step, **changes), "startup")
+                yield replace(step, **changes).observe_start()
         case "turn_context":
             directory, model = get_text(payload, "cwd") or step.directory, get_text(payload, "model") or step.model
             state.step = replace(state.step, directory=directory, model=model)
         case "compacted":
-            yield observe(step, ObservationKind.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
+            yield step.observe(ObservationKind.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
         case "event_msg":
             yield from _decode_message(state, step, payload)
         case "response_item":
@@ -179,16 +170,16 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
 def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
     match str(payload.get("type")):
         case "user_message":
-            yield from observe_prompt(step, state.turn, get_text(payload, "message"))
+            yield from step.observe_prompt(state.turn, get_text(payload, "message"))
         case "agent_message":
-            yield from observe_reply(step, state.turn, get_text(payload, "message"))
+            yield from step.observe_reply(state.turn, get_text(payload, "message"))
         case "item_completed":
             yield from _decode_completed_item(state, step, get_object(payload, "item"))
         case "patch_apply_end":
             call_id = str(payload.get("call_id"))
             state.recorded_counts[call_id] = 1
-            yield from observe_call(
-                step, call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
+            yield from step.observe_call(
+                call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
             )
         case other if other not in UNUSED_MESSAGES:
             yield SkippedInput(reason=f"a message of type {other!r}")
@@ -200,22 +191,22 @@ def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict
     state.recorded_counts[call_id] = 1
     match str(item.get("type")):
         case "UserMessage":
-            yield from observe_prompt(step, state.turn, message)
+            yield from step.observe_prompt(state.turn, message)
         case "AgentMessage":
-            yield from observe_reply(step, state.turn, message)
+            yield from step.observe_reply(state.turn, message)
         case "CommandExecution":
             execution = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
-            yield from observe_call(
-                step, call_id, "Bash", {"command": item.get("command")}, execution, is_error=is_error
+            yield from step.observe_call(
+                call_id, "Bash", {"command": item.get("command")}, execution, is_error=is_error
             )
         case "McpToolCall":
             tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result")
-            yield from observe_call(
-                step, call_id, tool, item.get("arguments"), result or item.get("error"), is_error=is_error
+            yield from step.observe_call(
+                call_id, tool, item.get("arguments"), result or item.get("error"), is_error=is_error
             )
         case "FileChange":
             arguments = {"changes": item.get("changes")}
-            yield from observe_call(step, call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
+            yield from step.observe_call(call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
         case _:
             # Nothing was recorded, so the call's response item must be.
             del state.recorded_counts[call_id]
@@ -231,8 +222,8 @@ def _decode_response_item(state: TranscriptState, step: StepContext, payload: di
             call = state.open_calls.pop(call_id, {})
             if call_id not in state.recorded_counts:
                 arguments = call.get("arguments") or call.get("input") or call.get("action")
-                yield from observe_call(
-                    step, call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
+                yield from step.observe_call(
+                    call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
                 )
         case other if other not in UNUSED_ITEMS:
             yield SkippedInput(reason=f"an item of type {other!r}")

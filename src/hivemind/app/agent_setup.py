@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hivemind
 from hivemind import agents
-from hivemind.agents import connection, file_changes, plugin
+from hivemind.agents import connection, file_changes
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
@@ -57,7 +57,9 @@ class Agents:
         """Write a plugin that connects agents into a new directory; return its files."""
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        written = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
+        written = {
+            directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()
+        }
         for path, text in written.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

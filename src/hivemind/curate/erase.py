@@ -239,9 +239,7 @@ def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
 def _load_metadata(store: Store, memory_ids: Iterable[str]) -> set[str]:
     """Load the strings in metadata that these memories ever had, without common words such as a language's name."""
     facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
-    values = {
-        value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)
-    }
+    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
     return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)}
 
 
