@@ -73,7 +73,7 @@ class Erasures:
         return about.erase_mentions(
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
             mentions=chosen,
-            kept=kept,
+            kept_ids=kept,
             reason=checked_reason(reason),
             progress=progress,
         )
