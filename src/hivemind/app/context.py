@@ -88,7 +88,7 @@ class Context:
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
         self.factory = EventFactory(
-            writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ))
+            writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
         )
         self.checkout = Checkout.of(repository, store.db, settings.home)
 

@@ -15,7 +15,7 @@ FILE = "last-error.txt"
 def details(error: BaseException) -> str:
     """The whole story, without secrets."""
     told = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
-    return redact(told + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
+    return redact(told + "".join(traceback.format_exception(error)), known_secrets=collect_secrets(os.environ))
 
 
 def kept(error: BaseException) -> Path | None:

@@ -61,8 +61,8 @@ def learn(
         anchors=anchors,
         said_by_person=said_by_person,
     )
-    if learned.refused:
-        raise ClaimRefused(learned.refused, learned.events)
+    if learned.refusal:
+        raise ClaimRefused(learned.refusal, learned.events)
     context.record(learned.events)
     return learned.memory_id
 
@@ -84,8 +84,8 @@ def propose(
     with context.store.db.transaction():
         for proposal in proposals:
             done = distil.make_proposal(
-                context.store, factory, proposal, owner=context.settings.person, repo=repo, believed=believed,
-                anchors=anchors.get(proposal.memory_id, ()),
+                context.store, factory, proposal, owner=context.settings.person, repo=repo,
+                minimum_confidences=believed, anchors=anchors.get(proposal.memory_id, ()),
             )  # fmt: skip
             if done.events:
                 context.record(done.events)

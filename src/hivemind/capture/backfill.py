@@ -80,9 +80,9 @@ def _read_transcript(transcript: Transcript) -> Iterator[Observation | SkippedIn
         yield SkippedInput(reason=f"a file that cannot be read: {type(error).__name__}: {error}", where=where)
 
 
-def summarise_reason(skipped: SkippedInput) -> str:
+def summarise_reason(unreadable: SkippedInput) -> str:
     """Return why a line was skipped, without the details that differ in every line, so that reasons can be counted."""
-    return skipped.reason.partition(":")[0]
+    return unreadable.reason.partition(":")[0]
 
 
 def cache_redaction(redact: Callable[[str], str]) -> Callable[[str], str]:

@@ -36,21 +36,21 @@ MOST_COPIED = 100
 MARK = "[redacted:"
 
 
-def redact(text: str, known: Collection[str] = ()) -> str:
+def redact(text: str, known_secrets: Collection[str] = ()) -> str:
     """Return the text with each secret replaced by `[redacted:kind]` and without `<private>` passages."""
     text = _remove_private(text)
     for _ in range(PASSES):
-        before, text = text, _redact_once(text, known)
+        before, text = text, _redact_once(text, known_secrets)
         if text == before:
             break
     return text
 
 
-def redact_payload(text: str, known: Collection[str] = ()) -> str:
+def redact_payload(text: str, known_secrets: Collection[str] = ()) -> str:
     """Redact JSON as agents send it: an unclosed `<private>` ends with the string that contains it."""
     if _compile(rules.PRIVATE_TAG).search(text):
         text = _compile(rules.JSON_STRING).sub(lambda string: f'"{_remove_private(string[1])}"', text)
-    return redact(text, known)
+    return redact(text, known_secrets)
 
 
 def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:

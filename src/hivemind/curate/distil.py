@@ -47,12 +47,12 @@ def make_proposal(
     *,
     owner: str,
     repo: str,
-    believed: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+    minimum_confidences: Mapping[str, float] = NO_TRUSTED_DETECTORS,
     anchors: tuple[Anchor, ...] = (),
 ) -> Proposed:
     """Return the events of a proposal: a derived memory of low trust that waits for review, or none if it came before.
 
-    A proposal of a detector in ``believed`` with at least that confidence becomes active, and stays of low trust.
+    A proposal of a detector in ``minimum_confidences`` that is at least so confident becomes active, of low trust.
     """
     fact = _make_fact(proposal, owner)
     if log.find_ids_about(store.db, [fact.memory_id]):
@@ -62,14 +62,14 @@ def make_proposal(
         return Proposed(Fate.REFUSED, [])
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
-    learned = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
+    result = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
     # `learn` returns another id if an existing memory says the same.
-    if learned.memory_id != fact.memory_id:
-        return Proposed(Fate.KNOWN, learned.events)
-    if proposal.confidence < believed.get(proposal.detector, UNREACHABLE):
-        return Proposed(Fate.NEW, learned.events)
+    if result.memory_id != fact.memory_id:
+        return Proposed(Fate.KNOWN, result.events)
+    if proposal.confidence < minimum_confidences.get(proposal.detector, UNREACHABLE):
+        return Proposed(Fate.NEW, result.events)
     approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
-    return Proposed(Fate.NEW, [*learned.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+    return Proposed(Fate.NEW, [*result.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
 
 
 def parse_believed(setting: str) -> dict[str, float]:

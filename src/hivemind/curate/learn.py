@@ -34,7 +34,7 @@ class Learned(NamedTuple):
 
     memory_id: MemoryId
     events: list[Event]
-    refused: str = ""
+    refusal: str = ""
     """Why the claim was refused, if it was; then the events are the record of that."""
 
 
