@@ -16,6 +16,7 @@ TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
+# Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.
 TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
 """One file per session, and one per subagent below it."""
 
@@ -37,6 +38,7 @@ reply = make_reply(ANSWERS)
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, always loaded so that the model need not search for its tools, and the hooks."""
+    # Not a plugin: that needs the `claude` command, renames our tools, and gives SessionEnd 1.5 seconds at most.
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     return (
         ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),

@@ -62,6 +62,7 @@ reply = make_reply(ANSWERS)
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks, which Codex does not run until the user trusts them."""
+    # Not a plugin: the hash of a plugin's hook cannot be computed, so nobody could check whether Codex trusts it.
     directory = target.root / ".codex"
     toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
     return (
@@ -93,6 +94,7 @@ def build_trust_pieces(target: InstallTarget, read: FileReader) -> tuple[Piece, 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
     """Return the hash by which Codex recognises a hook that the user has trusted."""
+    # Codex hashes a hook as it would run it, with its defaults and limits applied.
     timeout = hook.get("timeout", MIN_END_TIMEOUT_SECONDS if event == "SessionEnd" else DEFAULT_TIMEOUT_SECONDS)
     if event == "SessionEnd":
         timeout = min(max(timeout, MIN_END_TIMEOUT_SECONDS), MAX_END_TIMEOUT_SECONDS)
@@ -177,6 +179,7 @@ def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str
             yield from _decode_completed_item(state, step, get_object(payload, "item"))
         case "patch_apply_end":
             call_id = str(payload.get("call_id"))
+            # The call comes again as a response item.
             state.recorded_counts[call_id] = 1
             yield from step.observe_call(
                 call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")

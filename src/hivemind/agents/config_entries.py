@@ -149,6 +149,7 @@ class Hooks(Piece):
         entries = jsonc.get(text, ["hooks", event])
         if not isinstance(entries, list):
             return None
+        # Whatever the path before it: an update can move our program.
         own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
         return next(
             (i for i, entry in enumerate(entries) if own_command.search(json.dumps(entry, ensure_ascii=False))), None

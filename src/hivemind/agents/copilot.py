@@ -89,6 +89,7 @@ reply = make_reply(ANSWERS, lambda _, context: {"additionalContext": context})
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks in their own file."""
+    # Not a plugin: a plugin's server runs in the plugin's directory and cannot know the project.
     server = {"type": "local", **launch.server_entry(tools=["*"])}
     timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {

@@ -42,6 +42,7 @@ EVENTS = {
     "afterFileEdit": "PostToolUse",
     "afterAgentResponse": "Stop",
     "subagentStop": "SubagentStop",
+    # Cursor has no hook after compaction.
     "preCompact": "PostCompact",
     "sessionEnd": "SessionEnd",
 }

@@ -149,6 +149,7 @@ def decode_hook(agent: str, event: str, payload: Payload, at: str) -> Observatio
         model=get_text(payload, "model"),
         subagent=get_text(payload, "agent_id"),
     )
+    # Claude Code identifies a turn by its prompt, Codex by the turn.
     turn, last_message = get_text(payload, "prompt_id", "turn_id"), get_text(payload, "last_assistant_message")
     match name:
         case _ if not session:
@@ -195,6 +196,7 @@ def parse_request(decode_results: Observations, payload: Payload) -> HookRequest
         session = get_text(get_object(payload, "sessionContext"), "rootSessionId") or get_text(payload, *SESSION_FIELDS)
         directory = get_text(payload, *DIRECTORY_FIELDS) or str(next(iter(get_list(payload, "workspaceRoots")), ""))
     prompts = (observation.text for observation in observations if observation.seen is ObservationKind.PROMPT)
+    # A payload can name any directory; only one that exists can be opened.
     return HookRequest(
         session=session,
         directory=Path(directory) if directory and os.path.isdir(directory) else None,

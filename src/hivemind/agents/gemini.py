@@ -62,6 +62,7 @@ reply = make_reply(ANSWERS)
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json; Gemini runs neither in folders the user does not trust."""
+    # Not an extension: settings do the same without the `gemini` command.
     settings = target.root / ".gemini" / "settings.json"
     return (
         ServerEntry(path=settings, value=launch.server_entry()),

@@ -45,6 +45,7 @@ def digest(text: str) -> str:
 def parse_timestamp(stamp: Any, default: str = "") -> str:
     """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
+        # Milliseconds since 1970, as JavaScript counts them.
         if isinstance(stamp, int | float):
             return timestamps.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
         return timestamps.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default

@@ -127,6 +127,7 @@ def read_transcript(path: Path) -> Observations:
 
 def _read_database(path: Path) -> Observations:
     try:
+        # For reading only, because OpenCode may be writing to it.
         database = apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         sessions = list(database.execute("SELECT id, parent_id, directory, time_created FROM session ORDER BY id"))
     except apsw.Error as error:

@@ -18,6 +18,7 @@ ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
 """One file per session, and one per subagent."""
 
+# Run with -p, Qwen Code sends no SessionEnd.
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.

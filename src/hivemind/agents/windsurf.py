@@ -47,6 +47,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "tool_use_id": f"{turn} {digest(json.dumps(info, sort_keys=True))}",
         "tool_name": name.removeprefix("post_"),
         "tool_input": info,
+        # Only MCP calls have a result; commands come without output and exit code.
         "tool_response": info.get("mcp_result"),
     }
     if name == "post_mcp_tool_use":

@@ -89,6 +89,7 @@ def _make_item(door: ItemOrigin, unreadable: SkippedInput, at: str, known_secret
     content = redact_payload(raw, known_secrets)
     content = content[:-MARGIN] if len(unreadable.raw) >= MAX_RAW_CHARACTERS else content
     where, reason = (_clean_note(redact_payload(text, known_secrets)) for text in (unreadable.where, unreadable.reason))
+    # Without the time, so that the same input read twice is one item.
     digest = hashlib.sha256(json.dumps([door, where, raw]).encode()).hexdigest()
     return Item(
         id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=len(unreadable.raw) > LONGEST_CONTENT,

@@ -55,6 +55,7 @@ def learn(
         # The refusal is recorded for this person only, even if the text was meant for the team.
         refusal = factory.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
         return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
+    # An erased text must not come back as the quotation of a source.
     fact = _cut_erased_quotes(store, fact)
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact

@@ -86,6 +86,7 @@ def count_unfinished(directory: Path) -> int:
 
 @contextmanager
 def _open_locked(file: Path, flags: int) -> Iterator[int]:
+    # For the user alone: the plan holds what is to be erased.
     descriptor = os.open(file, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
