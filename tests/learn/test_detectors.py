@@ -37,7 +37,7 @@ def test_a_failure_that_was_mended_is_a_fix_with_its_error_cause_and_file(tmp_pa
 
     assert fix.kind is Kind.FIX
     assert "`pytest -q` failed with: " + ERROR in fix.text
-    assert "Mended in src/auth.py: The token check fails because the clock" in fix.text
+    assert "Fixed in src/auth.py: The token check fails because the clock" in fix.text
     assert fix.links == ("src/auth.py",)
     assert all(one.session_id == "s1" and one.event and one.channel is Channel.DERIVED for one in fix.sources)
     assert fix.sources[0].quote == ERROR

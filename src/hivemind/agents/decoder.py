@@ -73,7 +73,7 @@ class StepContext:
         )
 
     def observe_start(self, source: str = "") -> Observation:
-        """Return the start of a session; a resumed one is told apart by source and time."""
+        """Return the start of a session; a resumed one differs by source and time."""
         is_new = source in ("", "startup", "new")
         own_id = "start" if is_new else f"{source} {self.at}"
         return self.observe(ObservationKind.STARTED, own_id, text="" if is_new else source)

@@ -50,7 +50,7 @@ def find_session_transcripts(home: Path, agent: str, session: str, since: dateti
 
 def read_observations(
     transcripts: Iterable[Transcript],
-    told_by_hooks: Callable[[str], bool],
+    is_recorded_by_hooks: Callable[[str], bool],
     since: str = "",
     progress: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Observation | SkippedInput]:
@@ -63,7 +63,7 @@ def read_observations(
         same_ids = agents.get_agent(transcript.agent).SAME_IDS
         for step in _read_transcript(transcript):
             if isinstance(step, SkippedInput) or (
-                step.at >= since and (same_ids or not told_by_hooks(step.session_id))
+                step.at >= since and (same_ids or not is_recorded_by_hooks(step.session_id))
             ):
                 yield step
         progress(transcript.size)
