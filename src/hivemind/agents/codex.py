@@ -192,6 +192,7 @@ def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict
     call_id, is_error = str(item.get("id")), item.get("status") == "failed"
     message = extract_text([{"text": part.get("text")} for part in get_objects(item, "content")])
     state.recorded_counts[call_id] = 1
+    call: tuple[str, Any, Any] | None = None
     match str(item.get("type")):
         case "UserMessage":
             yield from step.observe_prompt(state.turn, message)
@@ -199,20 +200,17 @@ def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict
             yield from step.observe_reply(state.turn, message)
         case "CommandExecution":
             execution = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
-            yield from step.observe_call(
-                call_id, "Bash", {"command": item.get("command")}, execution, is_error=is_error
-            )
+            call = "Bash", {"command": item.get("command")}, execution
         case "McpToolCall":
-            tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result")
-            yield from step.observe_call(
-                call_id, tool, item.get("arguments"), result or item.get("error"), is_error=is_error
-            )
+            tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result") or item.get("error")
+            call = tool, item.get("arguments"), result
         case "FileChange":
-            arguments = {"changes": item.get("changes")}
-            yield from step.observe_call(call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
+            call = "apply_patch", {"changes": item.get("changes")}, item.get("stdout")
         case _:
             # Nothing was recorded, so the call's response item must be.
             del state.recorded_counts[call_id]
+    if call:
+        yield from step.observe_call(call_id, *call, is_error=is_error)
 
 
 def _decode_response_item(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:

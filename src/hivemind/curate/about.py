@@ -56,10 +56,10 @@ REVIEWING_ROLES = (Role.REVIEWER, Role.ADMIN)
 
 @dataclass(slots=True)
 class LogMentions:
-    """Where a log mentions a name: entries, and for each memory its events with an excerpt."""
+    """Where a log mentions a name: entries, and for each memory its last event with an excerpt."""
 
     entries: list[Mention] = field(default_factory=list)
-    memories: dict[str, list[tuple[Event, str]]] = field(default_factory=dict)
+    memories: dict[str, tuple[Event, str]] = field(default_factory=dict)
     titles: dict[str, Mention] = field(default_factory=dict)
     """Sessions whose title, their first prompt, mentions it."""
 
@@ -131,7 +131,7 @@ def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMenti
         if not excerpt:
             continue
         if hasattr(event.fact, "memory_id") and not isinstance(event.fact, MemoryErased):
-            mentions.memories.setdefault(event.about, []).append((event, excerpt))
+            mentions.memories[event.about] = event, excerpt
             continue
         sort, stays = _classify_entry(event.fact)
         mention = _make_mention(sort, event, excerpt, stays)
@@ -166,10 +166,9 @@ def _make_mention(sort: MentionSort, event: Event, excerpt: str, stays: str) -> 
 
 def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: NamePattern) -> Iterator[Mention]:
     current_memories = {memory.id: memory for memory in memories.get_all(db, log_mentions.memories)}
-    for memory_id, entries in log_mentions.memories.items():
+    for memory_id, (event, excerpt) in log_mentions.memories.items():
         # A memory that was rolled back is no longer listed, but its texts are still in the log.
         memory = current_memories.get(MemoryId(memory_id)) or load_ignoring_rollbacks(db, memory_id)
-        event, excerpt = entries[-1]
         current_excerpt = memory is not None and name.excerpt(memory.text)
         if memory is not None and memory.trace:
             sort = MentionSort.TRACE
