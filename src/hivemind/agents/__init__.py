@@ -57,6 +57,7 @@ def parse_request(name: str, event: str, payload: Mapping[str, Any]) -> HookRequ
 
 
 def _import_module(name: str) -> Any:
+    # Here, because a hook imports this package at every start and mostly needs no agent's module.
     import importlib
 
     return importlib.import_module(f"hivemind.agents.{name}")
