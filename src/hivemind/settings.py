@@ -54,7 +54,7 @@ class Settings:
 
     detectors: str = _define(
         "fixes commands corrections decisions",
-        "Detectors that learn from sessions; exploration and dead_ends are off because they are wrong too often.",
+        "Detectors that learn from sessions; leave one out to switch it off.",
     )
     keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
     keep_megabytes: int = _define(

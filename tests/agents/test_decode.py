@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
-from hivemind.agents.base import strip_injected
+from hivemind.agents.json_input import strip_injected
 from hivemind.agents.tool_calls import hash_blob
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
 from tests.searching import examples

@@ -109,6 +109,16 @@ def test_an_observation_of_what_another_memory_says_stays(mind: Hivemind) -> Non
     assert (is_there(mind, about_the_other), is_there(mind, about_it)) == (True, False)
 
 
+def test_an_observation_that_quotes_the_metadata_is_erased_and_one_with_a_common_word_stays(mind: Hivemind) -> None:
+    memory = mind.remember(TEXT, metadata={"ticket": "ACME-20417-B", "language": "Python"})
+    about_the_ticket, about_the_language = observe(mind, "work on ACME-20417-B"), observe(mind, "work on Python")
+
+    receipt = mind.erase(memory.id)
+
+    assert receipt.is_complete, receipt
+    assert (is_there(mind, about_the_ticket), is_there(mind, about_the_language)) == (False, True)
+
+
 def test_a_text_in_letters_beyond_ascii_is_found_in_every_spelling(mind: Hivemind, home: Path) -> None:
     text = "Die Schlüssel für größere Räume hängen über der Küchentür"
     memory = mind.remember(text)

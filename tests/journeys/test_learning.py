@@ -171,6 +171,23 @@ def test_only_the_detectors_that_are_on_learn(make_repository: Any, tmp_path: Pa
         assert [memory.kind for memory in mind.list()] == [Kind.PROCEDURE]
 
 
+def test_a_settings_file_that_names_a_removed_detector_gets_a_message_and_loses_no_session(
+    make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("api")
+    mended(root, tmp_path / "user").keep()
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HIVEMIND_DETECTORS", "commands dead_ends")
+
+    refusal = run("backfill")
+    monkeypatch.setenv("HIVEMIND_DETECTORS", "commands")
+    learned = run_json("distil", "s1")
+
+    assert refusal.exit_code == 2
+    assert "names 'dead_ends', which is not a detector; run: hivemind config set detectors" in refusal.output
+    assert learned["proposed"] == 1
+
+
 def test_the_commands_tell_what_was_learned(
     make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,10 +149,30 @@ class Hooks(Piece):
         entries = jsonc.get(text, ["hooks", event])
         if not isinstance(entries, list):
             return None
+        # Whatever the path before it: an update can move our program.
         own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
         return next(
             (i for i, entry in enumerate(entries) if own_command.search(json.dumps(entry, ensure_ascii=False))), None
         )
+
+
+def build_claude_hooks(
+    path: Path,
+    agent: str,
+    launch: Launch,
+    events: str,
+    *,
+    units_per_second: int = 1,
+    end_timeout_seconds: int = 5,
+    **group: Any,
+) -> Hooks:
+    """Return hooks that run our command at these events, in the format of Claude Code, which many agents share."""
+    entries = {}
+    for event in events.split():
+        timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
+        command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
+        entries[event] = {**group, "hooks": [command]}
+    return Hooks(path=path, agent=agent, entries=entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

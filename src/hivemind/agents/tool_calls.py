@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hivemind.agents.base import get_text, parse_object, split_names, strip_injected
+from hivemind.agents.json_input import get_text, parse_object, split_names, strip_injected
 
 SHELL_TOOLS = split_names(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "

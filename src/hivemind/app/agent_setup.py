@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hivemind
 from hivemind import agents
-from hivemind.agents import connection, file_changes, plugin
+from hivemind.agents import connection, file_changes
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
@@ -58,7 +58,7 @@ class Agents:
         # Never written over: the directory may be a plugin that a person has changed.
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        files = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
+        files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

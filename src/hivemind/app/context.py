@@ -29,7 +29,7 @@ from hivemind.text.clean import parse_tags as tags_from
 from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
-    from hivemind.curate.learn import Learned
+    from hivemind.curate.learn import LearnResult
     from hivemind.recall.embeddings import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
@@ -97,7 +97,7 @@ class Context:
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
         self.factory = EventFactory(
-            writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ))
+            writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
         )
         # Needs the store, which knows the ids that the repository had before.
         self.checkout = Checkout.of(repository, store.db, settings.home)
@@ -131,12 +131,12 @@ class Context:
         """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
 
-    def record_claim(self, lesson: "Learned") -> MemoryId:
+    def record_claim(self, result: "LearnResult") -> MemoryId:
         """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
-        if lesson.refused:
-            raise ClaimRefused(lesson.refused, lesson.events)
-        self.record(lesson.events)
-        return lesson.memory_id
+        if result.refusal:
+            raise ClaimRefused(result.refusal, result.events)
+        self.record(result.events)
+        return result.memory_id
 
     def new_names(self, trees: Iterable[Repository]) -> list[Event]:
         """Make events for working trees whose ids are new to the log."""

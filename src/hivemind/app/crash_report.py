@@ -16,7 +16,7 @@ def details(error: BaseException) -> str:
     """Format an error with its traceback, without secrets."""
     heading = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
     # A traceback can show a token from the environment or from an address.
-    return redact(heading + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
+    return redact(heading + "".join(traceback.format_exception(error)), known_secrets=collect_secrets(os.environ))
 
 
 def save(error: BaseException) -> Path | None:

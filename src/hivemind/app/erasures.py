@@ -74,7 +74,7 @@ class Erasures:
         return about.erase_mentions(
             *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
             mentions=selection,
-            kept=excluded_ids,
+            kept_ids=excluded_ids,
             reason=checked_reason(reason),
             progress=progress,
         )

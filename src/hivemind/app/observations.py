@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hivemind.agents.observations import redact_observation
+from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import intake, quarantine, spool

@@ -317,8 +317,8 @@ def propose(
     with context.store.db.transaction():
         for proposal in proposals:
             result = distil.make_proposal(
-                context.store, factory, proposal, owner=context.settings.person, repo=repo, believed=trust,
-                anchors=(anchors or {}).get(proposal.memory_id, ()),
+                context.store, factory, proposal, owner=context.settings.person, repo=repo,
+                minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
             )  # fmt: skip
             if result.events:
                 context.record(result.events)

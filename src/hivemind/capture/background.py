@@ -1,6 +1,6 @@
 """Runs a hivemind command in the background.
 
-Standard library only, to keep the hook fast.
+A module of its own, because the hook loads it only when a session ends. Standard library only, to keep the hook fast.
 """
 
 import os

@@ -1,11 +1,11 @@
 """Shortens long texts in their middle: build logs have their errors at the beginning and at the end."""
 
-from __future__ import annotations
+import json
+import re
+from collections.abc import Callable
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from hivemind.formats.untrusted import MAX_DEPTH, parse_json
 
 LONGEST = 64 * 1024
 """Characters kept of one text."""
@@ -42,10 +42,6 @@ def clean_payload(text: str, redact: Callable[[str], str]) -> str:
 
 def close_json(head: str) -> str:
     """Close the open brackets and strings of a cut JSON text; return it unchanged where that gives no valid JSON."""
-    import re
-
-    from hivemind.formats.untrusted import MAX_DEPTH, parse_json
-
     brackets: list[str] = []
     comma = at_comma = end = 0
     in_string = False
@@ -76,10 +72,6 @@ def close_json(head: str) -> str:
 
 def _shorten_json(text: str, longest: int) -> str:
     """Shorten strings and lists of JSON to fit LONGEST_PAYLOAD; return "" if it cannot be parsed or does not fit."""
-    import json
-
-    from hivemind.formats.untrusted import parse_json
-
     if text.count(",") + text.count("[") + text.count("{") > MOST_VALUES:
         return ""
     try:

@@ -24,6 +24,7 @@ REASON = re.compile(
 TRAILER = re.compile(
     r"^[A-Za-z-]+(?:-by|-to|-id|-with|-checkpoint): .*$|^(?:closes|fixes|refs?|see) #\d+.*$", re.I | re.M
 )
+# A number says nothing without its issue tracker.
 LINK = re.compile(r"\s*\((?:[a-z]+ )?#\d+(?:, ?(?:[a-z]+ )?#\d+)*\)|\s*#\d+", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n|\n(?=\s*[-*] )")
 LONGEST, SHORTEST, MOST_FILES = 600, 25, 25

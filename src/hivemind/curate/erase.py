@@ -50,6 +50,7 @@ ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
+UNREADABLE_BACKUP = "cannot be opened and may contain it; delete that file"
 PAGES_IN_USE = "another process is still reading old pages; this is retried when the store is opened next"
 
 
@@ -140,7 +141,8 @@ def follow_team_erasure(
         store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
     )
     reason = "the team erased what it repeated"
-    return [*_make_erasures(store, factory, list(derived_memories.values()), reason), *_drop_entries(factory, entries)]
+    erasures = make_erasures(store, factory, list(derived_memories.values()), store.db, reason)
+    return [*erasures, *drop_entries(factory, entries)]
 
 
 def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
@@ -177,15 +179,14 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
         erased_memories = [
             memory for memory_id in plan.memories if (memory := load_ignoring_rollbacks(store.db, memory_id))
         ]
-        store.record([*_make_erasures(store, factory, erased_memories, plan.reason), *_drop_entries(factory, entries)])
-    places = [
-        ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors")
-    ]
-    places += [
-        ErasedLocation(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}")
-    ]
+        erasures = make_erasures(store, factory, erased_memories, store.db, plan.reason)
+        store.record([*erasures, *drop_entries(factory, entries)])
     remaining = list(_report_remaining(quotations))
-    places += remaining
+    places = [
+        ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors"),
+        ErasedLocation(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}"),
+        *remaining,
+    ]
     if store.directory:
         home = home or store.directory
         # A piece that other memories contain, too, would be found in the store's file even after the erasure.
@@ -239,9 +240,7 @@ def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
 def _load_metadata(store: Store, memory_ids: Iterable[str]) -> set[str]:
     """Load the strings in metadata that these memories ever had, without common words such as a language's name."""
     facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
-    values = {
-        value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(digest_value, str)
-    }
+    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
     return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)}
 
 
@@ -256,24 +255,30 @@ def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quo
     return sources | {entry for entry, question in questions if quotation.matches_question(question)}
 
 
-def _make_erasures(store: Store, factory: EventFactory, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
-    """Make an erasure of each memory, with digests by which its texts are refused from then on."""
-    texts = {form for memory in erased_memories for form in list_text_forms(memory, load_texts(store.db, [memory.id]))}
+def make_erasures(
+    store: Store, factory: EventFactory, erased_memories: Sequence[Memory], source: Database, reason: str = ""
+) -> list[Event]:
+    """Make an erasure of each memory, with digests by which the texts it has in ``source`` are refused from then on."""
+    texts = {memory.id: list_text_forms(memory, load_texts(source, [memory.id])) for memory in erased_memories}
     digests = {
-        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in texts))
+        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in set().union(*texts.values())))
         for scope in {memory.scope for memory in erased_memories}
     }
     return [
-        factory.about(memory, _make_erasure(store, memory, digests[memory.scope], reason)) for memory in erased_memories
+        factory.about(
+            memory,
+            MemoryErased(
+                memory_id=memory.id,
+                values=digests[memory.scope],
+                imprints=compute_imprints(store, memory.scope, texts[memory.id]),
+                reason=reason,
+            ),
+        )
+        for memory in erased_memories
     ]
 
 
-def _make_erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
-    text_imprints = compute_imprints(store, memory.scope, list_text_forms(memory, load_texts(store.db, [memory.id])))
-    return MemoryErased(memory_id=memory.id, values=values, imprints=text_imprints, reason=reason)
-
-
-def _drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:
+def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:
     """Make the event that drops the content of entries; it stays on this machine, also for memories of a team."""
     fact = ObservationsDropped(bodies=tuple(entries), reason="repeated what was erased")
     return [factory.event(fact, Scope.USER, "")] if entries else []
@@ -336,27 +341,33 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
         yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
 
 
+def list_backups(store: Store) -> list[Path]:
+    """List the backups beside a store."""
+    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
+
+
+def name_backup(file: Path) -> str:
+    """Return how a receipt names a backup."""
+    return f"{BACKUP_FOLDER}/{file.name}"
+
+
 def _clean_backups(
     store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
-    assert store.directory is not None
-    files = sorted((store.directory / BACKUP_FOLDER).glob("*.db"))
+    files = list_backups(store)
     history = [event for memory_id in plan.memories if files for event in log.read_events_about(store.db, memory_id)]
     events = [event for event in history if isinstance(event.fact, MemoryErased)]
     for file in files:
-        name = f"{BACKUP_FOLDER}/{file.name}"
+        name = name_backup(file)
         try:
             with backup.open_backup(file) as copy:
                 yield from _clean_copy(copy, factory, plan, quotation, events, name)
-            if residue.contains_bytes(file, _encode(pieces)) and not _is_in_log(file, pieces):
-                yield ErasedLocation(
-                    name=name, state="remains", detail="some of its pages still contain it; delete that file"
-                )
+            if residue.contains_any(file, pieces) and not _is_in_log(file, pieces):
+                detail = "some of its pages still contain it; delete that file"
+                yield ErasedLocation(name=name, state="remains", detail=detail)
         except (StoreError, *integrity.DAMAGE_ERRORS):
-            yield ErasedLocation(
-                name=name, state="pending", detail="cannot be opened and may contain it; delete that file"
-            )
+            yield ErasedLocation(name=name, state="pending", detail=UNREADABLE_BACKUP)
 
 
 def _clean_copy(
@@ -366,7 +377,7 @@ def _clean_copy(
     entries = log.filter_with_content(copy, {*plan.entries, *quotations.entries})
     is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
-        backup.record(copy, [*events, *_drop_entries(factory, entries)])
+        backup.record(copy, [*events, *drop_entries(factory, entries)])
     remaining = [place.name for place in _report_remaining(quotations)]
     if remaining:
         yield ErasedLocation(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
@@ -391,17 +402,14 @@ def _check_files(
     store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
     if not is_folded:
         yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
-    elif any(residue.contains_bytes(file, _encode(pieces)) for file in store_files) and not log.contains_any(
-        store.db, pieces
-    ):
+    elif any(residue.contains_any(file, pieces) for file in store_files) and not log.contains_any(store.db, pieces):
         detail = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
         yield ErasedLocation(name="files", state="remains", detail=detail)
     elif is_reported:
         yield ErasedLocation(name="files", state="remains", detail=f"{FILE} contains what is listed above")
     else:
         yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
-    copies = (store.directory / BACKUP_FOLDER).glob("*.db")
-    for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *copies]):
+    for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *list_backups(store)]):
         yield ErasedLocation(name=str(file.relative_to(home)), state="remains", detail=_advise(file, home))
 
 
@@ -413,10 +421,6 @@ def _advise(file: Path, home: Path) -> str:
     if file.name.startswith(FILE):
         return "another store contains it; erase it there: hivemind --store NAME erase ID"
     return "quotes the erased text; edit or delete that file"
-
-
-def _encode(pieces: Iterable[str]) -> list[bytes]:
-    return [piece.encode("utf-8", "replace") for piece in pieces]
 
 
 def _list_outside(erased_memories: list[Memory]) -> Iterator[ErasedLocation]:

@@ -32,7 +32,7 @@ BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A bullet or paragraph of a file, and where it stands."""
+    """A bullet or paragraph of a file, with its lines."""
 
     file: str
     lines: str

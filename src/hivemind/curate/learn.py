@@ -29,12 +29,12 @@ MOST_DERIVED_SOURCES = 20
 """More sources from detectors add nothing to a memory that has so many."""
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """The memory that says what a claim says, and the events that make it so."""
 
     memory_id: MemoryId
     events: list[Event]
-    refused: str = ""
+    refusal: str = ""
     """Why the claim was refused, if it was; then the events are the record of that."""
 
 
@@ -49,12 +49,13 @@ def learn(
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
-) -> Learned:
+) -> LearnResult:
     """Return the events of a claim and its consequences; the caller records them."""
     if rule := why_refused(store, fact.text, repo, said_by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.
         refusal = factory.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
-        return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
+        return LearnResult(fact.memory_id, [refusal], f"a memory was refused: {rule}")
+    # An erased text must not come back as the quotation of a source.
     fact = _cut_erased_quotes(store, fact)
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact
@@ -66,13 +67,13 @@ def learn(
         # Repeating a memory does not mean that its code was checked again, so existing anchors stay.
         anchor_events = () if verdict.same.anchors else _anchor(factory, verdict.same.id, anchors, event)
         repetition = _corroborate(factory, verdict.same, fact, event.channel)
-        return Learned(verdict.same.id, [*repetition, *anchor_events, *_annotate(factory, verdict.same, event)])
+        return LearnResult(verdict.same.id, [*repetition, *anchor_events, *_annotate(factory, verdict.same, event)])
     events = [event, *_anchor(factory, fact.memory_id, anchors, event)]
     events += [factory.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
     is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
         events += _dispute(factory, event, conflict, is_mutual=not is_proposal)
-    return Learned(fact.memory_id, events)
+    return LearnResult(fact.memory_id, events)
 
 
 def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:

@@ -16,6 +16,7 @@ def plan_rollback(store: Store, selection: Selection) -> list[MemoryChange]:
     changes = []
     for memory_id, selected_ids in log.select_events(store.db, selection):
         events = log.read_events_about(store.db, memory_id)
+        # Events that an earlier rollback undid are not undone twice.
         undone_ids = tuple(event_id for event_id in selected_ids if event_id not in find_rolled_back(events))
         if undone_ids:
             before, after = fold_memory(events), fold_memory(event for event in events if event.id not in undone_ids)

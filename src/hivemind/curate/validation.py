@@ -68,6 +68,7 @@ def parse_claim(item: object, place: int, root: str = "") -> Claim:
             raise InvalidInput(f"items[{place}][{key!r}]: {error}") from None
     if "text" not in fields:
         raise InvalidInput(f"items[{place}] has no 'content'; add the text of the memory")
+    # An absolute path would mean nothing on another machine.
     file, memory_type = _make_relative(fields.pop("file_path", ""), root), fields.pop(MEMORY_TYPE, "")
     timestamp, metadata = fields.pop("timestamp", ""), dict(fields.pop("metadata", {}))
     return Claim(

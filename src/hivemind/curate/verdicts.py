@@ -38,6 +38,7 @@ def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, *,
 
 def retract(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Retract a memory and settle its disputes; if a person retracts it, its value is refused from then on."""
+    # Only a person's word keeps a value out.
     by_person = factory.writer.channel is Channel.PERSON
     tombstone = digest_value(memory.text, store.key_for(memory.scope)) if by_person else ""
     return _withdraw(store, factory, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))

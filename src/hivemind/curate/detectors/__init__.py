@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hivemind.curate.detectors.commands import commands
 from hivemind.curate.detectors.corrections import corrections
-from hivemind.curate.detectors.dead_ends import dead_ends
 from hivemind.curate.detectors.decisions import decisions
-from hivemind.curate.detectors.exploration import exploration
 from hivemind.curate.detectors.fixes import fixes
 from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
@@ -22,8 +20,6 @@ DETECTORS: dict[str, Detector] = {
     "commands": commands,
     "corrections": corrections,
     "decisions": decisions,
-    "exploration": exploration,
-    "dead_ends": dead_ends,
 }
 VERSION = 1
 """Increase it when detectors find more; sessions are then read again."""
@@ -31,10 +27,12 @@ VERSION = 1
 
 def select_detectors(names: Iterable[str]) -> list[Detector]:
     """Return the detectors with these names, or raise InvalidInput for an unknown one."""
-    unknown = [name for name in names if name not in DETECTORS]
-    if unknown:
-        raise InvalidInput(f"{unknown[0]!r} is not a detector; choose from {', '.join(DETECTORS)}")
-    return [DETECTORS[name] for name in names]
+    selection = list(names)
+    if unknown := [name for name in selection if name not in DETECTORS]:
+        # A settings file can outlive a detector: "exploration" and "dead_ends" were detectors once.
+        remedy = f"run: hivemind config set detectors '{' '.join(DETECTORS)}'"
+        raise InvalidInput(f"the setting detectors names {unknown[0]!r}, which is not a detector; {remedy}")
+    return [DETECTORS[name] for name in selection]
 
 
 def run_detectors(view: SessionView, detectors: Iterable[Detector]) -> Iterator[Proposal]:

@@ -16,7 +16,7 @@ RUNNER = re.compile(
 # The first match decides, so `lint --fix` must come before `lint`.
 PURPOSES = {
     "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
-    "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
+    "fixes style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
     "checks style": re.compile(
         r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b|\b(?:fmt|format)\S*check"
     ),

@@ -58,6 +58,7 @@ SHORTEST, LONGEST, LONGEST_PROMPT = 18, 300, 1200
 def corrections(view: SessionView) -> Iterator[Proposal]:
     """Propose each sentence in which a person said how they want things done."""
     for step in view.steps:
+        # The prompt of a subagent was written by the agent, not by a person.
         if (
             step.seen is not ObservationKind.PROMPT
             or step.subagent

@@ -24,6 +24,7 @@ MESSAGE = re.compile(
     r"|\"(?P<double>(?:[^\"\\]|\\.)+)\"|'(?P<single>[^']+)')",
     re.DOTALL,
 )
+# Added by tools; a reason in them would not be the author's.
 TRAILERS = re.compile(
     r"^.*(?:Co-Authored-By|Generated with|Claude-Session|Entire-\w+).*$", re.MULTILINE | re.IGNORECASE
 )

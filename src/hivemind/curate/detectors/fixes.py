@@ -81,7 +81,7 @@ def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Ite
     cause = _find_explanation(view, failure, edits)
     if not files or len(files) > MOST_FILES or not error or not cause or UNFINISHED_EDIT.search(error):
         return
-    text = f"`{first_line(failure.command, LONGEST)}` failed with: {error}\nMended in {', '.join(files)}: {cause}"
+    text = f"`{first_line(failure.command, LONGEST)}` failed with: {error}\nFixed in {', '.join(files)}: {cause}"
     yield Proposal(
         detector="fixes",
         kind=Kind.FIX,

@@ -1,18 +1,16 @@
-"""The interface of an agent's module, and helpers for reading its JSON.
+"""Read fields, texts and files of JSON that other programs wrote.
 
-Payloads and transcripts come from other programs and change with their versions, so every helper takes any value and
-returns an empty one where the expected type is missing.
+Payloads and transcripts change with every version of an agent, so each function here takes any value and returns an
+empty one where the expected type is missing.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from hivemind.agents.config_entries import InstallTarget, Launch, Piece
 from hivemind.formats import timestamps
 from hivemind.formats.untrusted import (
     BYTE_ORDER_MARK,
@@ -25,41 +23,13 @@ from hivemind.formats.untrusted import (
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 
 Observations = Iterator[Observation | SkippedInput]
-"""Observations in order, and a ``Skipped`` for what could not be read. Known but unneeded events yield neither."""
+"""Observations in order, and a ``SkippedInput`` for what could not be read. Known but unneeded events yield neither."""
 
 Payload = Mapping[str, Any]
 
 MAX_FILE_BYTES = 64 << 20
 """A transcript that is one JSON document must fit in memory; longer ones are skipped."""
 SPACE = re.compile(r"\s*")
-
-
-class Agent(Protocol):
-    """One coding agent: a module of this package, returned by ``agents.of``."""
-
-    NAME: str
-    TITLE: str
-    HOMES: tuple[str, ...]
-    """Paths below the user's home; at least one exists if the agent is installed."""
-    SAME_IDS: bool
-    """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
-    or every step would be recorded twice."""
-    ANSWERS: dict[str, str]
-    """The events at which the agent accepts context, with its kind: ``brief`` or ``recall``."""
-    TRANSCRIPTS: tuple[str, ...]
-    """Glob patterns of its transcript files below the user's home."""
-
-    def decode(self, event: str, payload: Payload, at: str) -> Observations:
-        """Read the observations of a hook payload."""
-
-    def reply(self, event: str, context: str) -> str:
-        """Return what the hook must print to give the model this context; empty if the event takes none."""
-
-    def build_pieces(self, target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
-        """Return every change to configuration files that connects the agent."""
-
-    def read_transcript(self, path: Path) -> Observations:
-        """Read the observations of a transcript, in order, one line at a time."""
 
 
 def split_names(text: str) -> frozenset[str]:
@@ -75,6 +45,7 @@ def digest(text: str) -> str:
 def parse_timestamp(stamp: Any, default: str = "") -> str:
     """Return an agent's timestamp, milliseconds or ISO text, in the log's format; the default if it is neither."""
     try:
+        # Milliseconds since 1970, as JavaScript counts them.
         if isinstance(stamp, int | float):
             return timestamps.format_timestamp(datetime.fromtimestamp(stamp / 1000, UTC))
         return timestamps.format_timestamp(datetime.fromisoformat(stamp)) if stamp else default
@@ -201,16 +172,6 @@ def _skip(line: Line, reason: str) -> SkippedInput:
     # A character takes at most four bytes in UTF-8.
     raw = line.content[: 4 * MAX_RAW_CHARACTERS].decode("utf-8", "replace")
     return SkippedInput(reason=reason, where=f"line {line.number}", raw=raw[:MAX_RAW_CHARACTERS])
-
-
-def make_reply(answers: Mapping[str, str], format_context: Callable[[str, str], Any]) -> Callable[[str, str], str]:
-    """Return a ``reply`` function that prints non-empty context as JSON at the events in ``answers``."""
-    return lambda event, context: json.dumps(format_context(event, context)) if context and event in answers else ""
-
-
-def skip_transcript(path: Path) -> Observations:
-    """Be the ``read_transcript`` of agents whose transcripts are encrypted or not supported."""
-    yield SkippedInput(reason="transcripts of this agent are not read")
 
 
 INJECTED_TAGS = (
