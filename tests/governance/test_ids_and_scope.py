@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from hivemind import Hivemind, Scope
 from hivemind.capture import spool
-from hivemind.entrypoints.mcp import Counter
+from hivemind.entrypoints.mcp import ToolServer
 from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import Links, Warm, door
@@ -240,12 +240,12 @@ def test_what_contradicts_a_memory_of_mine_elsewhere_is_not_told_here(two: Two, 
 
 
 def call(tool: str, **arguments: Any) -> str:
-    counter = Counter(None)
+    server = ToolServer(None)
     try:
         given = {"name": tool, "arguments": arguments}
-        return str(counter.call(given, Caller(client="claude-code"))["content"][0]["text"])
+        return str(server.call(given, Caller(client="claude-code"))["content"][0]["text"])
     finally:
-        counter.close()
+        server.close()
 
 
 def test_no_tool_of_the_server_reaches_another_repository(two: Two, open_mind: Open, tally: Tally) -> None:
