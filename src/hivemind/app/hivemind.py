@@ -57,7 +57,7 @@ class Hivemind(Mind):
 
             Observations(context).take_in_spool()
         if context.store.membership:
-            self.team.let_lease_lapse()
+            self.team.expire_lease()
 
     @cached_property
     def agents(self) -> "Agents":
