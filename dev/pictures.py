@@ -20,7 +20,7 @@ from rich.text import Text
 from dev.demo import fill
 from dev.tutorial import Terminal
 from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 COLUMNS = 88
@@ -68,11 +68,11 @@ def terminal(root: Path, home: Path) -> None:
 
 def viewer(demo: SimpleNamespace) -> None:
     """Pages of the viewer, as a browser shows them."""
-    links, warm = Links(), Warm(demo.opened)
+    links, pool = LoginLinks(), MindPool(demo.opened)
     with socket.create_server(("127.0.0.1", 0)) as listening, sync_playwright() as started:
         port = listening.getsockname()[1]
-        entry = door(port, install_token(demo.home), links, "ada", warm)
-        server = uvicorn.Server(uvicorn.Config(build(entry), log_level="critical", lifespan="off"))
+        site = make_site(port, load_key(demo.home), links, "ada", pool)
+        server = uvicorn.Server(uvicorn.Config(build(site), log_level="critical", lifespan="off"))
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         serving.start()
         while not server.started:
@@ -88,7 +88,7 @@ def viewer(demo: SimpleNamespace) -> None:
         browser.close()
         server.should_exit = True
         serving.join(10)
-    warm.close()
+    pool.close()
 
 
 if __name__ == "__main__":

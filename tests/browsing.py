@@ -14,7 +14,7 @@ WIDTHS = (400, 1000, 1600)
 PATIENCE_MS = 20_000
 """A shared machine is slow at random; a page is not broken for that."""
 EXPECTED = ("status of 404", "status of 403", "status of 401")
-"""A page that says "nothing here" or "not like this" is announced in the console too."""
+"""Error pages are reported in the console too."""
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -69,13 +69,13 @@ def approval_settles_all() -> list[Change]:
 
 def cursor_skips() -> list[Change]:
     """A page sends the reader to the end of the log instead of its own."""
-    real = exchange.pull
+    real = exchange.Exchange.pull
 
     def pull(*values: Any) -> LogPage:
         page = real(*values)
         return dataclasses.replace(page, cursor=page.end if page.entries else page.cursor)
 
-    return [(exchange, "pull", pull)]
+    return [(exchange.Exchange, "pull", pull)]
 
 
 def acknowledged_before_applied() -> list[Change]:
@@ -101,7 +101,7 @@ def private_leaks_past_the_database() -> list[Change]:
     def append(db: Database, device: str, events: Any) -> Any:
         return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
 
-    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: "")]
+    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, others, entry: "")]
 
 
 def private_ids_leak() -> list[Change]:

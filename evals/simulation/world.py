@@ -223,7 +223,7 @@ class World:
 
     def _open(self, machine: Machine) -> None:
         """Do what the program does at each start."""
-        if machine.mind.team.let_lease_lapse():
+        if machine.mind.team.expire_lease():
             self.counts["leases over"] += 1
             machine.has_lapsed = True
         member = sync_state.read_membership(machine.store.db)

@@ -215,12 +215,12 @@ frames = st.fixed_dictionaries(
 @QUICK
 @given(lines=st.lists(frames.map(json.dumps) | values.map(json.dumps) | st.text(max_size=60), max_size=4))
 def test_frames_of_the_server(lines: list[str]) -> None:
-    counter = mcp.Counter(None)
+    server = mcp.ToolServer(None)
     requests = io.BytesIO("\n".join(line.replace("\n", " ") for line in lines).encode("utf-8", "replace") + b"\n")
     replies = io.BytesIO()
 
-    protocol.serve(counter.server(), requests, replies)
-    counter.close()
+    protocol.serve(server.describe(), requests, replies)
+    server.close()
 
     for reply in replies.getvalue().splitlines():
         assert json.loads(reply)

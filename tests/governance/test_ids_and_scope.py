@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 
 from hivemind import Hivemind, Scope
 from hivemind.capture import spool
-from hivemind.entrypoints.mcp import Counter
+from hivemind.entrypoints.mcp import ToolServer
 from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import Links, Warm, door
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, make_site
 from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
 from hivemind.model.memory import Memory, Status, Writer
 from hivemind.settings import Settings
@@ -240,12 +240,12 @@ def test_what_contradicts_a_memory_of_mine_elsewhere_is_not_told_here(two: Two, 
 
 
 def call(tool: str, **arguments: Any) -> str:
-    counter = Counter(None)
+    server = ToolServer(None)
     try:
         given = {"name": tool, "arguments": arguments}
-        return str(counter.call(given, Caller(client="claude-code"))["content"][0]["text"])
+        return str(server.call(given, Caller(client="claude-code"))["content"][0]["text"])
     finally:
-        counter.close()
+        server.close()
 
 
 def test_no_tool_of_the_server_reaches_another_repository(two: Two, open_mind: Open, tally: Tally) -> None:
@@ -348,9 +348,9 @@ def test_an_agent_on_the_command_line_does_not_cross(two: Two, monkeypatch: pyte
 
 
 def test_pages_of_the_viewer_show_another_repository_only_when_asked(two: Two, home: Path) -> None:
-    links, settings = Links(), Settings(home=home, person="ada")
-    warm = Warm(lambda: Hivemind.open(directory=two.b, settings=settings, writer=PERSON))
-    browser = TestClient(build(door(8000, b"token", links, "ada", warm)), base_url="http://127.0.0.1:8000")
+    links, settings = LoginLinks(), Settings(home=home, person="ada")
+    pool = MindPool(lambda: Hivemind.open(directory=two.b, settings=settings, writer=PERSON))
+    browser = TestClient(build(make_site(8000, b"token", links, "ada", pool)), base_url="http://127.0.0.1:8000")
     browser.post("/login", data={"code": links.new()}, headers={"origin": "http://127.0.0.1:8000"})
 
     elsewhere, unknown = browser.get(f"/memory/{two.memory.id}"), browser.get(f"/memory/{UNKNOWN}")
@@ -358,7 +358,7 @@ def test_pages_of_the_viewer_show_another_repository_only_when_asked(two: Two, h
     session = browser.get("/session/session-of-a")
     session_across = browser.get("/session/session-of-a?everywhere=1")
     listed, listed_across = browser.get("/log"), browser.get("/log?everywhere=1")
-    warm.close()
+    pool.close()
 
     assert (elsewhere.status_code, unknown.status_code) == (404, 404)
     assert elsewhere.text.replace(two.memory.id, "ID") == unknown.text.replace(UNKNOWN, "ID")

@@ -161,7 +161,7 @@ def test_a_member_sees_how_the_team_stands_and_leaves_it(served: Served, team: s
     assert [one["person"] for one in synced["devices"]] == ["alice"]
     assert "key" not in synced["membership"]
     assert (after["membership"], after["hub"]) == (None, "")
-    assert "no hub to exchange with" in alice("sync", codes=(2,))
+    assert "not logged in to a hub" in alice("sync", codes=(2,))
 
 
 def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, person: Person) -> None:

@@ -13,7 +13,7 @@ from hivemind import Hivemind, Kind, Scope
 from hivemind.app.context import Context
 from hivemind.curate import erase
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
-from hivemind.hub import exchange
+from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
@@ -39,6 +39,11 @@ from tests.postgres import new_team
 
 REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Opened = Callable[..., Hivemind]
+
+
+def exchange_with(team: Store, member: TeamMember) -> Exchange:
+    """The hub's side of a sync with a member."""
+    return Exchange(store=team, member=member, now=NOW)
 
 
 def unread(team: Store) -> list[Device]:
@@ -319,14 +324,14 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
 
     for entries in (theirs, private):
         with pytest.raises(Refused):
-            exchange.push(team, bob._context.store.chain, entries, writer("bob"), NOW)
+            exchange_with(team, writer("bob")).push(bob._context.store.chain, entries)
     with pytest.raises(Refused, match="another member"):
-        exchange.hello(team, team.chain, writer("bob"))
-    assert exchange.push(team, alice._context.store.chain, theirs, writer("alice"), NOW).has == 1
+        exchange_with(team, writer("bob")).hello(team.chain)
+    assert exchange_with(team, writer("alice")).push(alice._context.store.chain, theirs).has == 1
     with pytest.raises(Refused, match="another member"):
-        exchange.push(team, alice._context.store.chain, theirs, writer("bob"), NOW)
+        exchange_with(team, writer("bob")).push(alice._context.store.chain, theirs)
     with pytest.raises(Refused, match="may read"):
-        exchange.push(team, alice._context.store.chain, theirs, TeamMember(person="alice", role=Role.READER), NOW)
+        exchange_with(team, TeamMember(person="alice", role=Role.READER)).push(alice._context.store.chain, theirs)
 
 
 def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Opened) -> None:
@@ -336,9 +341,9 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
     store = alice._context.store
     chain, entries = store.chain, sync_state.read_chain(store.db, store.chain, 0, 10)
 
-    after_a_gap = exchange.push(team, chain, entries[2:], writer("alice"), NOW)
-    first = exchange.push(team, chain, entries[:2], writer("alice"), NOW)
-    all_again = exchange.push(team, chain, entries, writer("alice"), NOW)
+    after_a_gap = exchange_with(team, writer("alice")).push(chain, entries[2:])
+    first = exchange_with(team, writer("alice")).push(chain, entries[:2])
+    all_again = exchange_with(team, writer("alice")).push(chain, entries)
 
     assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
     with pytest.raises(OutOfOrder) as told:
@@ -357,7 +362,7 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
         replace(entry, header=entry.header._replace(prev_hash="1" * 64)),
     ):
         with pytest.raises(Refused):
-            exchange.push(team, alice._context.store.chain, [changed], writer("alice"), NOW)
+            exchange_with(team, writer("alice")).push(alice._context.store.chain, [changed])
     wrongs: tuple[dict[str, object], ...] = (
         {"header": [], "salt": "", "content": None},
         pack_entry(entry) | {"content": "[]"},
@@ -427,7 +432,7 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     before = bob.browse.search_caveat()
 
     clock.now += timedelta(days=61)
-    assert bob.team.let_lease_lapse()
+    assert bob.team.expire_lease()
 
     assert texts(bob) == [unsent.text, private.text]
     assert residue(tmp_path / "bob", b"xylophone42") == []
@@ -436,7 +441,7 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     assert bob.maintenance.audit() == ()
     bob.team.sync(Line(team, writer("bob")))
     assert len(texts(bob)) == 4
-    assert (bob.maintenance.audit(), bob.team.let_lease_lapse()) == ((), False)
+    assert (bob.maintenance.audit(), bob.team.expire_lease()) == ((), False)
 
 
 def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Opened) -> None:
@@ -510,7 +515,7 @@ def test_publishing_redacts_again_and_says_what_stays_here(device: Opened) -> No
     assert published.withheld == (
         "secrets in the text",
         "sessions it was learned in",
-        "words of others it quotes",
+        "quotes from sources",
     )
 
 

@@ -117,7 +117,7 @@ def test_an_agent_links_by_the_same_names_and_hears_what_did_not_fit(shop: Path,
 
     assert [memory.about for memory in mind.list() if memory.text == JWT] == [(LINK,)]
     assert "no unique match" not in tied
-    assert lost.startswith("Kept as ")
+    assert lost.startswith("Stored as ")
     assert "no unique match for 'total': it fits 2 places" in lost
 
 

@@ -103,7 +103,7 @@ def test_what_one_agent_remembers_another_recalls(place: Path) -> None:
         nothing, failed = codex.call("recall", query="kangaroo breeding")
         about, _ = codex.call("context", files=["db/staging.py"])
 
-    assert kept.startswith("Kept as ")
+    assert kept.startswith("Stored as ")
     assert "heron" in found
     assert "agent claude-code" in found
     assert "No confident match. Closest" in nothing
@@ -166,7 +166,7 @@ def test_only_a_person_decides_unless_the_settings_let_agents(client: Client, op
 def test_a_memory_is_forgotten_and_explained(client: Client) -> None:
     client.shake_hands()
     kept, _ = client.call("remember", text="Tests need a running redis", kind="procedure")
-    own_id = kept.removeprefix("Kept as ").rstrip(".")
+    own_id = kept.removeprefix("Stored as ").rstrip(".")
 
     explained, _ = client.call("explain", id=own_id)
     before, _ = client.call("recall", query="tests running redis")
@@ -176,7 +176,7 @@ def test_a_memory_is_forgotten_and_explained(client: Client) -> None:
     assert "Tests need a running redis" in explained
     assert "source: agent" in explained
     assert "redis" in before
-    assert after == "Nothing is known about that."
+    assert after == "No memory matches."
 
 
 def test_an_agent_cannot_take_back_what_a_person_said(client: Client, open_mind: Open) -> None:

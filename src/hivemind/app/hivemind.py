@@ -65,7 +65,7 @@ class Hivemind(Mind):
             Observations(context).take_in_spool()
         # A device that has not synced for too long must not show what the team may have erased meanwhile.
         if context.store.membership:
-            self.team.let_lease_lapse()
+            self.team.expire_lease()
 
 
 def _has_spool(home: Path) -> bool:

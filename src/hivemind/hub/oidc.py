@@ -49,6 +49,7 @@ class Issuer:
         until = format_timestamp(datetime.fromtimestamp(claims["exp"], UTC))
         return AdmittedMember(team=team, member=member, token=person, until=until) if team else None
 
+    # Kept between requests, because it caches the provider's keys.
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
         return jwt.PyJWKClient(self._configuration["jwks_uri"], timeout=TIMEOUT_SECONDS)

@@ -97,6 +97,7 @@ class HubStore(Store):
     def __init__(self, hub: Hub, team: str, member: TeamMember | None = None) -> None:
         self._hub = hub
         self.member = member
+        # A stack, because the connection must also go back to the pool when opening fails halfway.
         self._resources = ExitStack()
         try:
             db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
@@ -138,7 +139,7 @@ class HubStore(Store):
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
             *(
                 ErasedLocation(
-                    name=f"device of {device.person}", state="pending", detail=f"last heard of {device.last_seen_at}"
+                    name=f"device of {device.person}", state="pending", detail=f"last sync {device.last_seen_at}"
                 )
                 for device in sync_state.list_devices(self.db)
                 if device.erasures

@@ -1,4 +1,4 @@
-"""How the viewer is reached, and one visit to one page: who asks, what they may do, which memory opens for them."""
+"""A site of pages (one machine or a team's hub), its visitors and their rights, and one request for a page."""
 
 import hashlib
 import hmac
@@ -22,141 +22,144 @@ Form = dict[str, str]
 
 
 class Right(StrEnum):
-    """What a visitor may do beyond looking."""
+    """What a visitor may do besides reading."""
 
     WRITE = "write"
-    """Revise, tag, verify, take back."""
+    """Edit, tag, verify, forget."""
     REVIEW = "review"
     """Approve, reject, restore, roll back."""
     ERASE = "erase"
     SHARE = "share"
-    """Give the team a copy."""
+    """Publish a copy to the team."""
     FILES = "files"
-    """What only a working machine has: write files of the repository, look at its code, at sessions and agents."""
+    """Use what only a machine with a working tree has: its code and files, sessions and agents."""
     ADMIT = "admit"
-    """Say who else comes in; on a hub."""
+    """Manage the tokens of a hub."""
 
 
-BEYOND = {
+NOT_ON_A_HUB = {
     Right.FILES: "this is on each member's own machine; 'hivemind ui' shows it there",
-    Right.SHARE: "this is the team's already",
+    Right.SHARE: "this memory belongs to the team already",
 }
-"""What a hub has not to give, whoever asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Who is asking."""
+    """The person whose browser sends a request."""
 
     name: str
     key: str
-    """What this browser proved who it is with; form tokens hang on it."""
+    """The secret in the browser's cookie; form tokens are derived from it."""
     may: frozenset[Right] = frozenset(Right) - {Right.ADMIT}
     is_member: bool = False
-    """Whether this is a hub, and they one of its team."""
+    """Whether they are a member of a team and this is its hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Door:
-    """What differs between one person's machine and a team's hub."""
+class Site:
+    """What differs between the pages of a person's machine and those of a team's hub."""
 
     origins: frozenset[str]
-    """The exact addresses it answers under, such as ``http://127.0.0.1:4711``."""
+    """The exact origins it answers under, such as ``http://127.0.0.1:4711``."""
     secret: bytes
-    """Keys the form tokens."""
+    """The key of the form tokens."""
     open_mind: Callable[[Request], AbstractContextManager[Mind]]
-    visitor: Callable[[Request], Visitor | None]
-    stranger: Callable[[Request], Response]
-    """What somebody sees who is not known."""
+    find_visitor: Callable[[Request], Visitor | None]
+    answer_stranger: Callable[[Request], Response]
+    """Answers a request without a visitor."""
     login_page: str
-    """The template that asks who it is."""
+    """The template of the login page."""
     login: Callable[[Request, Form], Response]
-    """Take what somebody proves who they are with; an error if it proves nothing."""
     logout: Callable[[Request], Response]
-    note_refusal: Callable[[Request, str], None] = lambda request, why: None
-    """Leave a record of having said no to somebody who is known."""
+    record_refusal: Callable[[Request, str], None] = lambda request, reason: None
+    """Records that a visitor was refused something."""
 
-    def form_token(self, visitor: Visitor) -> str:
-        """What a form must carry to be this visitor's own."""
+    def make_form_token(self, visitor: Visitor) -> str:
+        """Return the token that proves that a form comes from one of this visitor's pages."""
         return hmac.digest(self.secret, f"form {visitor.key}".encode(), hashlib.sha256).hex()
 
 
-def is_same(given: str, ours: str) -> bool:
-    """Whether a secret was given right, in a time that does not tell how far it was right."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), ours.encode())
+def is_same_secret(text: str, secret: str) -> bool:
+    """Compare in constant time, so that response times tell nothing about the secret."""
+    return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """A request on its way to being a page."""
+class PageRequest:
+    """A visitor's request for a page, with the memory it is answered from."""
 
-    request: Request
+    http: Request
     mind: Mind
     visitor: Visitor
     token: str
-    """What the forms on the page carry."""
+    """The token for the forms on the page."""
     form: Form
 
     @property
     def machine(self) -> Hivemind:
         """The memory on a person's own machine, for what a hub cannot do."""
         if not isinstance(self.mind, Hivemind):
-            raise Refused(BEYOND[Right.FILES])
+            raise Refused(NOT_ON_A_HUB[Right.FILES])
         return self.mind
 
     @property
-    def asked(self) -> Mapping[str, str]:
-        """What the address asks for."""
-        return self.request.query_params
+    def query(self) -> Mapping[str, str]:
+        """The query parameters."""
+        return self.http.query_params
 
     @property
     def everywhere(self) -> bool:
-        """Whether the person asked to look into other repositories too."""
-        return bool(self.asked.get("everywhere") or self.form.get("everywhere"))
+        """Whether other repositories are included."""
+        return bool(self.query.get("everywhere") or self.form.get("everywhere"))
 
-    def memory_address(self, memory: Memory) -> str:
-        """The page of a memory; for one of another repository it says so."""
-        return f"/memory/{memory.id}" + self._across(memory.repo)
+    def memory_url(self, memory: Memory) -> str:
+        """Return the URL of a memory's page."""
+        return f"/memory/{memory.id}" + self._everywhere_query(memory.repo)
 
-    def session_address(self, session: Session) -> str:
-        """The page of a session; for one of another repository it says so."""
-        return f"/session/{session.id}" + self._across(session.repo)
+    def session_url(self, session: Session) -> str:
+        """Return the URL of a session's page."""
+        return f"/session/{session.id}" + self._everywhere_query(session.repo)
 
-    def _across(self, repo: str) -> str:
+    def _everywhere_query(self, repo: str) -> str:
         return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""
 
-    def named(self, part: str) -> str:
-        """A part of the address."""
-        return str(self.request.path_params[part])
+    def path_value(self, name: str) -> str:
+        """Return a part of the path."""
+        return str(self.http.path_params[name])
 
-    def number(self, name: str) -> int:
-        """A whole number that the address asks for; 0 if it is none, or none that could be meant."""
-        written = self.asked.get(name, "")
-        return int(written) if written.isdecimal() and len(written) < 16 else 0
+    def query_number(self, name: str) -> int:
+        """Return a query parameter as a whole number; 0 if it is none or too large for the database."""
+        text = self.query.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 16 else 0
 
-    def must(self, right: Right) -> None:
-        """Go on only with that right."""
+    def require(self, right: Right) -> None:
+        """Refuse the request unless the visitor has a right."""
         if right not in self.visitor.may:
-            raise Refused(BEYOND.get(right, f"you may look here, but not {right}; ask an admin of your team"))
+            raise Refused(
+                NOT_ON_A_HUB.get(right, f"your role does not include the right to {right}; ask an admin of your team")
+            )
 
-    def page(self, template: str, status: int = 200, **values: Any) -> Response:
-        """A template as an answer."""
-        known: dict[str, Any] = {
+    def render(self, template: str, **values: Any) -> Response:
+        """Return a page."""
+        common: dict[str, Any] = {
             "visitor": self.visitor,
             "token": self.token,
             "mind": self.mind,
-            "asked": self.asked,
+            "asked": self.query,
             "Right": Right,
+            "memory_url": self.memory_url,
+            "session_url": self.session_url,
+            "path": self.http.url.path,
+            "across": self.everywhere,
         }
-        known |= {"memory_address": self.memory_address, "session_address": self.session_address}
-        where = {"path": self.request.url.path, "status": status, "across": self.everywhere}
-        return HTMLResponse(ENVIRONMENT.get_template(template).render(**known, **where, **values), status)
+        return HTMLResponse(ENVIRONMENT.get_template(template).render(**common, **values))
 
-    def go(self, path: str, **said: str) -> Response:
-        """To another page, with what was done; a path that leads elsewhere leads home."""
-        inside = path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
-        told = urlencode({name: value for name, value in said.items() if value})
-        return RedirectResponse(f"{inside}{'&' if '?' in inside else '?'}{told}" if told else inside, 303)
+    def redirect(self, path: str, **parameters: str) -> Response:
+        """Redirect to another page of this site, with query parameters that are not empty."""
+        # Browsers read // and /\ as the start of another host.
+        local_path = path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
+        query = urlencode({name: value for name, value in parameters.items() if value})
+        return RedirectResponse(f"{local_path}{'&' if '?' in local_path else '?'}{query}" if query else local_path, 303)
 
 
-Page = Callable[[Visit], Response]
+Page = Callable[[PageRequest], Response]

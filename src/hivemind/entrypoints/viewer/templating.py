@@ -1,5 +1,6 @@
-"""How things look: the templates, what they say about times, places and differences, and small charts: no script,
-no style, a sentence for whoever cannot see them.
+"""The templates and their filters: times, repositories, diffs, and small charts.
+
+A chart is an SVG without script or style, as the content policy demands, with a sentence for screen readers.
 """
 
 import difflib
@@ -13,83 +14,71 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from hivemind.errors import (
-    HivemindError,
-    InvalidInput,
-    NotFound,
-    RateLimited,
-    Refused,
-    StoreError,
-    Unauthenticated,
-    Unavailable,
-)
+from hivemind.entrypoints.guard import get_status
+from hivemind.errors import HivemindError
 from hivemind.formats.timestamps import format_date, format_minute, parse_timestamp
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Status
-from hivemind.model.scope import Scope
-from hivemind.text.clean import first_line, neutralise
+from hivemind.model.scope import Scope, label_other_repository
+from hivemind.text.clean import first_line, neutralise, plural
 
-LARGEST_WORD_DIFF = 8_000
-"""Characters; longer texts are compared line by line."""
-WIDTH, HEIGHT, GAP = 300, 64, 2
-"""Of a chart."""
+MAX_WORD_DIFF_CHARACTERS = 8_000
+"""Longer texts are compared line by line: comparing words takes quadratic time."""
+CHART_WIDTH, CHART_HEIGHT, BAR_GAP = 300, 64, 2
 WORDS, LINES = re.compile(r"\s+|\w+|[^\w\s]"), re.compile(r"[^\n]*\n|[^\n]+")
-STATUS: dict[type[HivemindError], int] = {
-    InvalidInput: 400, NotFound: 404, Unauthenticated: 401, RateLimited: 429, Refused: 403, StoreError: 503,
-    Unavailable: 503,
-    HivemindError: 500,
-}  # fmt: skip
 TITLES = {
-    400: "That does not make sense",
-    401: "Who is it?",
-    403: "Not like this",
-    404: "Nothing here",
-    405: "Not like this",
-    413: "Too much",
-    421: "Not our address",
-    429: "Too quick",
-    503: "Not now",
+    401: "Sign in",
+    403: "Forbidden",
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Too large",
+    421: "Wrong address",
+    422: "Invalid request",
+    429: "Too many requests",
+    503: "Unavailable",
 }
 
 
-def refused(status: int, why: str) -> HTMLResponse:
-    """A page that says what went wrong and what to do."""
-    title = TITLES.get(status, "Something broke")
-    page = ENVIRONMENT.get_template("error.html").render(title=title, why=why, status=status, visitor=None)
+def render_refusal(status: int, reason: str) -> HTMLResponse:
+    """Return a page that says what went wrong and what to do."""
+    title = TITLES.get(status, "Unexpected error")
+    page = ENVIRONMENT.get_template("error.html").render(title=title, why=reason, status=status, visitor=None)
     return HTMLResponse(page, status)
 
 
-def told(error: HivemindError) -> HTMLResponse:
-    """The page for an error of ours."""
-    return refused(next(status for kind, status in STATUS.items() if isinstance(error, kind)), str(error))
+def render_error(error: HivemindError) -> HTMLResponse:
+    """Return the page of an error."""
+    return render_refusal(get_status(error), str(error))
 
 
-def _said(value: Any) -> Any:
-    """Whatever a template prints: nothing hidden or obeyed in it, and never markup unless a template made it."""
+def _neutralise(value: Any) -> Any:
+    """Return what a template may print: text without control characters, or markup that a template made."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else neutralise(value)
 
 
-def ago(stored: str, now: datetime | None = None) -> str:
-    """A moment as people speak of it."""
-    if not stored:
+def format_age(timestamp: str, now: datetime | None = None) -> str:
+    """Return how long ago a time was, or its date if that is long ago."""
+    if not timestamp:
         return ""
-    seconds = ((now or datetime.now(UTC)) - parse_timestamp(stored)).total_seconds()
-    for size, name in ((86_400 * 45, ""), (86_400, "d"), (3_600, "h"), (60, "min")):
+    seconds = ((now or datetime.now(UTC)) - parse_timestamp(timestamp)).total_seconds()
+    for size, unit in ((86_400 * 45, ""), (86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
-            return f"{int(seconds // size)} {name} ago" if name else format_date(stored)
-    return "just now" if seconds > -60 else format_minute(stored)
+            return f"{int(seconds // size)} {unit} ago" if unit else format_date(timestamp)
+    # Clocks of other devices may be a little ahead.
+    return "just now" if seconds > -60 else format_minute(timestamp)
 
 
-def place(repo: str) -> str:
-    """A repository by the end of its name."""
+def name_repository(repo: str) -> str:
+    """Return the last part of a repository's name."""
     kind, _, name = repo.partition(":")
     return name[:8] if kind == "commit" else name.rstrip("/").rsplit("/", 1)[-1] or "everywhere"
 
 
-def changed(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Two wordings as one text: what stayed, what went, what came."""
-    cut = (WORDS if max(len(before), len(after)) <= LARGEST_WORD_DIFF else LINES).findall
-    old, new = cut(before), cut(after)
+def diff_words(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of two texts in order, each with "same", "went" or "came"."""
+    tokenise = (WORDS if max(len(before), len(after)) <= MAX_WORD_DIFF_CHARACTERS else LINES).findall
+    old, new = tokenise(before), tokenise(after)
+    # With autojunk, frequent words of a long text would all count as changed.
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             yield "same", "".join(old[a:b])
@@ -100,88 +89,75 @@ def changed(before: str, after: str) -> Iterator[tuple[str, str]]:
             yield "came", "".join(new[c:d])
 
 
-def unified(before: str, after: str) -> list[tuple[str, str]]:
-    """Two states of code as a patch: each line with what became of it."""
-    return patch("\n".join(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)))
+def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
+    """Return the unified diff of two texts as lines with their kinds."""
+    return classify_patch("\n".join(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)))
 
 
-def patch(diff: str) -> list[tuple[str, str]]:
-    """A patch by its lines, without the names of its files."""
+def classify_patch(diff: str) -> list[tuple[str, str]]:
+    """Return the lines of a patch with their kinds, without the file names."""
     kinds = {"+": "came", "-": "went", "@": "where"}
     return [(kinds.get(line[:1], "same"), line) for line in diff.splitlines() if not line.startswith(("+++", "---"))]
 
 
-def excerpt(text: str, lines: int = 14) -> tuple[str, int]:
-    """The beginning and the end of what was printed, and how many lines lie between."""
-    every = text.splitlines()
-    if len(every) <= lines:
+def excerpt(text: str, max_lines: int = 14) -> tuple[str, int]:
+    """Return the first and last lines of a text, and how many were left out between them."""
+    lines = text.splitlines()
+    if len(lines) <= max_lines:
         return text, 0
-    left = len(every) - lines
-    return "\n".join([*every[: lines // 2], f"… {left} lines …", *every[-(lines - lines // 2) :]]), left
+    omitted_count = len(lines) - max_lines
+    head, tail = lines[: max_lines // 2], lines[-(max_lines - max_lines // 2) :]
+    return "\n".join([*head, f"… {omitted_count} lines …", *tail]), omitted_count
 
 
-def bars(points: Sequence[tuple[str, float]], said: str, unit: str = "") -> Markup:
-    """A bar for each day."""
-    most = max((value for _, value in points), default=0) or 1
-    step = WIDTH / max(len(points), 1)
-    drawn = []
-    for place, (name, value) in enumerate(points):
-        tall = max(round(HEIGHT * value / most, 1), 1.5 if value else 0)
-        drawn.append(_bar(place * step, HEIGHT - tall, step - GAP, tall, "bar", f"{name}: {_number(value)} {unit}"))
-    return _chart("".join(drawn), said)
-
-
-def stack(points: Sequence[tuple[str, Sequence[tuple[str, float]]]], said: str) -> Markup:
-    """A column for each day, of parts that each have a class."""
-    most = max((sum(value for _, value in parts) for _, parts in points), default=0) or 1
-    step = WIDTH / max(len(points), 1)
-    drawn = []
-    for place, (name, parts) in enumerate(points):
-        bottom = float(HEIGHT)
+def draw_chart(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]], label: str, unit: str = "") -> Markup:
+    """Return a chart with one column per day; each of its parts has a CSS class and a value."""
+    most = max((sum(value for _, value in parts) for _, parts in columns), default=0) or 1
+    step = CHART_WIDTH / max(len(columns), 1)
+    rectangles = []
+    for position, (day, parts) in enumerate(columns):
+        bottom = float(CHART_HEIGHT)
         for kind, value in parts:
-            tall = HEIGHT * value / most
-            bottom -= tall
+            # A small value must still be visible.
+            height = max(CHART_HEIGHT * value / most, 1.5 if value else 0)
+            bottom -= height
             if value:
-                drawn.append(_bar(place * step, bottom, step - GAP / 2, tall, kind, f"{name}: {value:,} {kind}"))
-    return _chart("".join(drawn), said)
-
-
-def _bar(left: float, top: float, wide: float, tall: float, kind: str, title: str) -> str:
-    place = f'x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{tall:.1f}"'
-    return f'<rect class="{escape(kind)}" {place}><title>{escape(title.strip())}</title></rect>'
-
-
-def _chart(drawn: str, said: str) -> Markup:
+                title = f"{day}: {_format_number(value)} {unit or kind}"
+                rectangles.append(
+                    f'<rect class="{escape(kind)}" x="{position * step:.1f}" y="{bottom:.1f}"'
+                    f' width="{step - BAR_GAP:.1f}" height="{height:.1f}"><title>{escape(title)}</title></rect>'
+                )
     return Markup(  # every text in it went through escape
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img"'
-        f' aria-label="{escape(said)}"><line class="ground" x1="0" x2="{WIDTH}" y1="{HEIGHT}" y2="{HEIGHT}"/>'
-        f"{drawn}</svg>"
+        f'<svg class="chart" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}" preserveAspectRatio="none" role="img"'
+        f' aria-label="{escape(label)}"><line class="ground" x1="0" x2="{CHART_WIDTH}" y1="{CHART_HEIGHT}"'
+        f' y2="{CHART_HEIGHT}"/>{"".join(rectangles)}</svg>'
     )
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _environment() -> Environment:
+def _make_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("hivemind.entrypoints.viewer"),
         autoescape=True,
-        finalize=_said,
+        finalize=_neutralise,
+        # A misspelt name fails instead of printing nothing.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "ago": ago, "day": format_date, "minute": format_minute, "short": shorten_id, "place": place,
-        "first_line": first_line,
-        "patch": patch, "excerpt": excerpt,
+        "ago": format_age, "day": format_date, "minute": format_minute, "short": shorten_id, "place": name_repository,
+        "first_line": first_line, "patch": classify_patch, "excerpt": excerpt, "plural": plural,
     }  # fmt: skip
     environment.globals |= {
-        "changed": changed, "unified": unified, "query": urlencode, "bars": bars, "stack": stack,
-        "KINDS": [*Kind], "SCOPES": [*Scope], "STATUSES": [one for one in Status if one is not Status.ERASED],
+        "diff_words": diff_words, "diff_lines": diff_lines, "query": urlencode, "chart": draw_chart,
+        "label_other_repository": label_other_repository,
+        "KINDS": [*Kind], "SCOPES": [*Scope], "STATUSES": [status for status in Status if status != Status.ERASED],
     }  # fmt: skip
     return environment
 
 
-ENVIRONMENT = _environment()
+ENVIRONMENT = _make_environment()

@@ -123,7 +123,10 @@ def create(name: str, role: str, is_agent: bool, days: int, database: str, team:
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
     asked = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    there, by_http = lambda mind: mind.issue(**asked), lambda hub: hub.request("POST", "/v1/tokens", asked)["token"]
+    there, by_http = (
+        lambda mind: mind.tokens.issue(**asked),
+        lambda hub: hub.request("POST", "/v1/tokens", asked)["token"],
+    )
     made = _as_admin(database, team, there, by_http)
     tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
 
@@ -137,7 +140,7 @@ def list_(database: str, team: str) -> None:
     hivemind hub token list
     """
     found = to_plain(
-        _as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.request("GET", "/v1/tokens"))
+        _as_admin(database, team, lambda mind: mind.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
         [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), format_date(one["expires_at"]),
@@ -156,7 +159,7 @@ def revoke(token: str, database: str, team: str) -> None:
     \b
     hivemind hub token revoke alice
     """
-    there, by_http = lambda mind: mind.revoke(token), lambda hub: hub.request("DELETE", f"/v1/tokens/{token}")
+    there, by_http = lambda mind: mind.tokens.revoke(token), lambda hub: hub.request("DELETE", f"/v1/tokens/{token}")
     gone = to_plain(_as_admin(database, team, there, by_http))
     tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
 
@@ -173,7 +176,7 @@ def rotate(token: str, days: int, database: str, team: str) -> None:
     """
     made = _as_admin(
         database, team,
-        lambda mind: mind.rotate(token, days),
+        lambda mind: mind.tokens.rotate(token, days),
         lambda hub: hub.request("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
     tell({"token": made}, f"The new token, shown only now:\n\n    {made}\n")
