@@ -12,7 +12,7 @@ from hivemind.evaluation.harness import Run, run_all
 from hivemind.evaluation.report import rows
 from hivemind.evaluation.scripted_agent import AgentTools, parse_notes, work
 from hivemind.evaluation.tasks import TASKS
-from tests.doors import run
+from tests.command_line import run
 
 
 def run_task(task: str, *conditions: str) -> dict[str, Run]:

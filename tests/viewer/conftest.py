@@ -18,7 +18,9 @@ from dev.demo import fill
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import Door, build
 from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-from tests.browsing import watched
+from tests.browser import browser, open_page
+
+__all__ = ["browser"]
 
 
 @dataclass
@@ -118,5 +120,5 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
 @pytest.fixture
 def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
     """A page of a known browser."""
-    with watched(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
+    with open_page(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
         yield page
