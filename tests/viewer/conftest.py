@@ -53,8 +53,8 @@ class Viewer:
 
     def mind(self) -> Hivemind:
         """The same memory, as its person opens it."""
-        opened: Hivemind = self.demo.opened()
-        return opened
+        mind: Hivemind = self.demo.open_mind()
+        return mind
 
     def end(self) -> int:
         """How long the log is."""
@@ -104,7 +104,7 @@ def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     demo = fill(tmp_path_factory.mktemp("viewer") / "demo")
-    links, warm = Links(), Warm(demo.opened)
+    links, warm = Links(), Warm(demo.open_mind)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         entry = door(port, install_token(demo.home), links, "ada", warm)

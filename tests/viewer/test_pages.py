@@ -33,7 +33,7 @@ def press(page: Page, key: str) -> None:
 
 
 def addresses(viewer: Viewer) -> dict[str, str]:
-    made = {name: memory.id for name, memory in viewer.demo.made.items()}
+    made = {name: memory.id for name, memory in viewer.demo.memories.items()}
     return {
         "today": "/",
         "search": "/search?q=how+are+prices+rounded&kind=requirement",
