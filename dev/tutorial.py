@@ -5,6 +5,7 @@ python dev/tutorial.py --check   fail if a command fails or prints something els
 """
 
 import difflib
+import hashlib
 import os
 import pty
 import re
@@ -18,7 +19,8 @@ TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INSTALLS = "pipx install hivemind-memory\n"
 """Tried elsewhere, with the wheel; nothing is fetched here."""
-ID = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8}\b")
+UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-\w+")
+ID = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8}\b(?!-[0-9a-f]{4}-)")
 
 
 class Terminal:
@@ -56,20 +58,25 @@ class Terminal:
 
 def alike(text: str) -> str:
     """Without what differs from run to run."""
-    text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "DATE", ID.sub("ID", text))
-    text = re.sub(r"\bID(-[0-9a-f]{4}){3}-\w+|\b[0-9a-f]{9,}\b|\d+\.\d (?=s|MB)", "…", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "DATE", UUID.sub("UUID", text))
+    text = re.sub(r"\b[0-9a-f]{9,}\b|\d+\.\d (?=s|MB)", "…", text)
     return "\n".join(re.sub(r"\s+", " ", line).strip() for line in text.splitlines()).strip()
 
 
 def told_anew(page: str, terminal: Terminal) -> str:
     """The page with what its commands print now; what is alike stays as it is."""
-    seen = ""
+    seen, ids = "", dict[str, str]()
+
+    def rename_id(match: re.Match[str]) -> str:
+        """Replace a random id by one that follows from its place, so that the page agrees with itself in every run."""
+        return ids.setdefault(match[0], hashlib.sha256(str(len(ids)).encode()).hexdigest()[:8])
 
     def tell(block: re.Match[str]) -> str:
         nonlocal seen
         language, text = block.groups()
         if language == "text":
-            return block[0] if alike(seen) == alike(text) else f"```text\n{seen}```"
+            output = ID.sub(rename_id, seen)
+            return block[0] if alike(output) == alike(text) else f"```text\n{output}```"
         if text != INSTALLS:
             named = ID.search(seen)
             seen = terminal.run(re.sub(r"\bID\b", named[0] if named else "ID", text))

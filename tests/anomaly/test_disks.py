@@ -16,8 +16,8 @@ from hivemind.errors import StoreError
 from hivemind.store import FILE, Store, integrity, reserve
 from tests.anomaly.disks import Fault, failing, renames_fail
 from tests.anomaly.stores import opened
+from tests.command_line import residue
 from tests.conftest import Tally
-from tests.doors import residue
 
 MARK = "zanzibar-7719"
 EVERY = int(os.environ.get("HIVEMIND_EVERY_FAULT", "9"))
@@ -117,7 +117,7 @@ def in_a_mount(script: str, tmp_path: Path, mount: str) -> subprocess.CompletedP
 FULL = f"""
 from hivemind import Hivemind
 from hivemind.errors import StoreFull
-from tests.doors import residue, run
+from tests.command_line import residue, run
 
 def fill():
     with (home / "filler").open("ab", buffering=0) as filler:
@@ -167,7 +167,7 @@ def test_on_a_full_disk_erasing_still_works(tmp_path: Path, home: Path, tally: T
 
 
 READ_ONLY = """
-from tests.doors import run
+from tests.command_line import run
 for command in (["recall", "deploys"], ["remember", "one more"], ["doctor"], ["backup"], ["repair"]):
     done = run(*command)
     print(command[0] + ":", done.exit_code, done.output.replace(chr(10), " "), type(done.exception).__name__)

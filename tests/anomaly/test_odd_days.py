@@ -12,8 +12,8 @@ from hivemind.capture import spool
 from hivemind.errors import StoreTooNew
 from hivemind.model.memory import Status
 from hivemind.store import Store, integrity
+from tests.command_line import run
 from tests.conftest import Clock, Open, Tally
-from tests.doors import run
 
 NEWER = """
 from hivemind.store import projector

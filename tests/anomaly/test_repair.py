@@ -12,8 +12,8 @@ from hivemind import Hivemind
 from hivemind.errors import StoreError
 from hivemind.store import FILE, Store
 from tests.anomaly.flips import measured
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
-from tests.doors import residue, run, run_json
 
 FLIPS = int(os.environ.get("HIVEMIND_FLIPS", "40"))
 MARK = "zanzibar-7719"

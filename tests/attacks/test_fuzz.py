@@ -21,7 +21,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.session import Observation, SkippedInput
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 EVENTS = (
     "SessionStart",

@@ -12,8 +12,8 @@ import pytest
 from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.text.clean import UNSAFE_CHARACTERS, neutralise
+from tests.command_line import run
 from tests.conftest import Tally
-from tests.doors import run
 
 OBEYED_BY_TERMINALS = {
     "clear screen": "\x1b[2J\x1b[H fine",

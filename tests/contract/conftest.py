@@ -14,7 +14,10 @@ from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import PERSON, Clock
+from tests.hub_fixtures import empty_database, hub, hub_address, postgres_folder
 from tests.postgres import new_team
+
+__all__ = ["empty_database", "hub", "hub_address", "postgres_folder"]
 
 HERE = "remote:git.example/acme/api"
 

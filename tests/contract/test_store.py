@@ -35,9 +35,9 @@ from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
+from tests.hypothesis_profile import examples
 from tests.postgres import new_team
 from tests.property.test_log import histories
-from tests.searching import examples
 
 TEAM = Scope.TEAM
 ELSEWHERE = "remote:git.example/acme/web"

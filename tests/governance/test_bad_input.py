@@ -24,8 +24,8 @@ from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.attacks.test_bent_shapes import every_way
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
-from tests.doors import residue, run, run_json
 from tests.mcp.client import connected
 
 SECRET = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0SaQwEr"

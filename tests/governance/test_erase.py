@@ -23,8 +23,8 @@ from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.session import ObservationKind
 from hivemind.text.quotation import Quotation
+from tests.command_line import residue, run, run_json
 from tests.conftest import Clock, Open, Tally
-from tests.doors import residue, run, run_json
 from tests.governance.quoted import escaped_twice, left
 
 TRIALS = int(os.environ.get("HIVEMIND_ERASURES", "40"))

@@ -17,8 +17,8 @@ from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.text.names import NamePattern
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally
-from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer
 
 Make = Callable[..., Path]

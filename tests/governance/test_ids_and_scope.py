@@ -19,8 +19,8 @@ from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, make_site
 from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
 from hivemind.model.memory import Memory, Status, Writer
 from hivemind.settings import Settings
+from tests.command_line import run
 from tests.conftest import AGENT, PERSON, Clock, Open, Tally
-from tests.doors import run
 
 SECRET = "The staging password rotates on Sundays"
 UNKNOWN = "0" * 32

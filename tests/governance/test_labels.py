@@ -18,10 +18,11 @@ from hivemind.store import Store
 from hivemind.text.clean import first_line
 from hivemind.text.fence import CONTINUATION_PREFIX, format_field, format_label, quote_text, wrap_in_fence
 from tests.attacks.test_smuggling import on_a_terminal, without_our_colours
+from tests.command_line import run
 from tests.conftest import Clock, Open, Tally, git
-from tests.doors import run
 from tests.hub.hubs import Line, writer
 from tests.hub.test_poisoning import device
+from tests.hypothesis_profile import examples
 
 Doors = dict[str, Callable[[], str]]
 
@@ -86,6 +87,7 @@ def test_no_line_of_a_text_looks_like_ours(end: str, name: str, tally: Tally) ->
 
 
 @given(st.text(), st.text(alphabet="[]·<>/ hivemnd-ory\n\r\u2028\u200b\x85\v"))
+@examples(100)
 def test_only_the_first_line_stands_without_a_bar(one: str, other: str) -> None:
     for text in (one, other, one + other):
         _, *later = LINE_END.split(quote_text(text))

@@ -18,8 +18,8 @@ from hivemind.model.scope import Repository
 from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally, git
-from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer
 from tests.learn.sessions import Told
 

@@ -32,8 +32,8 @@ from hivemind.model.team import Device, LogPage, Role, TeamMember
 from hivemind.model.wire import pack_entry, unpack_entry
 from hivemind.settings import Settings
 from hivemind.store import Store, log, sync_state
+from tests.command_line import residue
 from tests.conftest import Clock
-from tests.doors import residue
 from tests.hub.hubs import NOW, Line, reviewer, writer
 from tests.postgres import new_team
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from hivemind.entrypoints.http import application
 from hivemind.entrypoints.viewer.guard import POLICY
 from hivemind.model.team import Role
-from tests.browsing import looked_at, watched
+from tests.browser import audit_page, open_page
 from tests.hub.serving import Served
 
 pytestmark = pytest.mark.xdist_group("viewer")
@@ -28,7 +28,7 @@ def visiting(browser: Browser, served: Served, team: str) -> Iterator[Visiting]:
     with ExitStack() as open_pages:
 
         def log_in(name: str, role: Role) -> Page:
-            page = open_pages.enter_context(watched(browser, served.url, {}))
+            page = open_pages.enter_context(open_page(browser, served.url, {}))
             page.goto("/review")
             page.get_by_label("Token").fill(served.token(team, role, name))
             page.get_by_role("button", name="Sign in").click()
@@ -256,7 +256,7 @@ def test_a_page_of_the_hub_keeps_nobody_out_and_fits_every_width(
     where = {"today": "/", "search": "/search?q=deploys", "memory": f"/memory/{memory}"}.get(name, f"/{name}")
     page.goto(where)
 
-    found, wide = looked_at(page, f"hub-{name}")
+    found, wide = audit_page(page, f"hub-{name}")
 
     assert found == []
     assert wide == []

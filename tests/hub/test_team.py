@@ -7,7 +7,7 @@ import pytest
 
 from hivemind.entrypoints import hook
 from hivemind.model.team import Role
-from tests.doors import residue
+from tests.command_line import residue
 from tests.hub.people import Person
 from tests.hub.serving import Served
 

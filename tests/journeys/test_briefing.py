@@ -8,8 +8,8 @@ from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.model.scope import Scope
 from hivemind.recall.budget import count_tokens
+from tests.command_line import run, run_json
 from tests.conftest import AGENT, Open, git
-from tests.doors import run, run_json
 
 
 def without_receipt(text: str) -> str:

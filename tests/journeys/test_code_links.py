@@ -18,10 +18,10 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
+from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
-from tests.doors import run, run_json
-from tests.service import SERVICE
+from tests.sample_service import SERVICE
 
 Make = Callable[..., Path]
 

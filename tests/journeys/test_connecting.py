@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.capture import spool
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import hivemind
 from evals.clients import trial
 from evals.clients.agents import CLIENTS
 from hivemind.entrypoints import hook as hook_file
+from tests.command_line import run, run_json
 from tests.conftest import git
-from tests.doors import run, run_json
 from tests.journeys.test_hook import hook
 
 Make = Callable[..., Path]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 Make = Callable[..., Path]
 
@@ -304,7 +304,7 @@ def test_invalid_bytes_on_standard_input_are_refused() -> None:
 
 
 def test_secrets_are_gone_before_anything_is_written(home: Path) -> None:
-    from tests.doors import residue
+    from tests.command_line import residue
 
     secret = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0Sa" + "QwEr"
 

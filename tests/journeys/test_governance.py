@@ -14,8 +14,8 @@ from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Recall
 from hivemind.model.review import ReviewReason, Selection
 from hivemind.model.session import ObservationKind
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open
-from tests.doors import residue, run, run_json
 
 Make = Callable[..., Path]
 

@@ -11,8 +11,8 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.entrypoints import hook as hook_file
 from hivemind.model.memory import Kind
+from tests.command_line import residue, run_json
 from tests.conftest import AGENT, Open
-from tests.doors import residue, run_json
 
 
 def hook(payload: str | bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:

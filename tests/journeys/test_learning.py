@@ -10,8 +10,8 @@ from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Status, Trust
 from hivemind.model.review import Selection
 from hivemind.settings import Settings
+from tests.command_line import run, run_json
 from tests.conftest import PERSON, Clock, Open
-from tests.doors import run, run_json
 from tests.learn.sessions import START, Told, told
 
 WHY = "The token check fails because the clock of the test is in another time zone."

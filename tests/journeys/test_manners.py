@@ -23,7 +23,7 @@ from hivemind import Hivemind
 from hivemind.entrypoints.cli import CHAPTERS, hivemind
 from hivemind.entrypoints.cli.framework import EXIT_CODES
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
-from tests.doors import residue, run, run_json
+from tests.command_line import residue, run, run_json
 
 COMMAND = [sys.executable, "-m", "hivemind"]
 

@@ -11,8 +11,8 @@ from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Status, Writer
 from hivemind.model.metadata import MetadataValue
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open
-from tests.doors import residue, run, run_json
 
 AUTH = "Class for managing user authentication."
 

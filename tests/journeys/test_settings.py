@@ -8,7 +8,7 @@ import pytest
 
 from hivemind.errors import InvalidInput
 from hivemind.settings import FILE_ONLY, Settings, read_meanings
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 HOSTILE = "recall_limit = 77\nagents_may_review = true\n"
 

@@ -11,8 +11,8 @@ from hivemind.capture import spool
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Channel, Kind, Status, Trust
 from hivemind.model.review import Selection
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, git
-from tests.doors import residue, run, run_json
 
 T = "2026-03-01T10:00:0{}.000Z"
 

@@ -14,8 +14,8 @@ from hivemind.errors import NotFound
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
 from hivemind.settings import Settings
+from tests.command_line import residue, run, run_json
 from tests.conftest import PERSON, Clock, Open
-from tests.doors import residue, run, run_json
 from tests.learn.sessions import Told, told
 
 

@@ -13,8 +13,8 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
+from tests.command_line import run_json
 from tests.conftest import Open
-from tests.doors import run_json
 from tests.mcp.client import MODERN, Client, connected
 
 

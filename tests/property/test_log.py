@@ -49,7 +49,7 @@ from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from hivemind.store import Store, log, sync_state
 from hivemind.store.projector import OWNERS
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 memory_ids = st.sampled_from([MemoryId(letter * 32) for letter in "abc"])
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)

@@ -18,7 +18,9 @@ from dev.demo import fill
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import Site, build
 from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
-from tests.browsing import watched
+from tests.browser import browser, open_page
+
+__all__ = ["browser"]
 
 
 @dataclass
@@ -51,8 +53,8 @@ class Viewer:
 
     def mind(self) -> Hivemind:
         """The same memory, as its person opens it."""
-        opened: Hivemind = self.demo.opened()
-        return opened
+        mind: Hivemind = self.demo.open_mind()
+        return mind
 
     def end(self) -> int:
         """How long the log is."""
@@ -102,7 +104,7 @@ def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     demo = fill(tmp_path_factory.mktemp("viewer") / "demo")
-    links, pool = LoginLinks(), MindPool(demo.opened)
+    links, pool = LoginLinks(), MindPool(demo.open_mind)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         site = make_site(port, load_key(demo.home), links, "ada", pool)
@@ -118,5 +120,5 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
 @pytest.fixture
 def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
     """A page of a known browser."""
-    with watched(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
+    with open_page(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
         yield page

@@ -28,7 +28,9 @@ def real(viewer: Viewer, path: str) -> str:
     session = "/session/5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa"
     if path.startswith("/session/"):
         return session
-    memory = next(iter(viewer.demo.made.values())).id if path.endswith(("promote", "publish")) else viewer.demo.hostile
+    memory = (
+        next(iter(viewer.demo.memories.values())).id if path.endswith(("promote", "publish")) else viewer.demo.hostile
+    )
     filled = path.replace("{id}", memory).replace("{act}", "approve")
     return "/file?path=harbour/settings.py" if path == "/file" else filled
 

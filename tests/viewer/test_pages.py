@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from hivemind.entrypoints.viewer.pages import sessions
 from hivemind.model.memory import Memory
-from tests.browsing import SHOTS, barriers, looked_at
+from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
 
 pytestmark = pytest.mark.xdist_group("viewer")
@@ -34,7 +34,7 @@ def press(page: Page, key: str) -> None:
 
 
 def addresses(viewer: Viewer) -> dict[str, str]:
-    made = {name: memory.id for name, memory in viewer.demo.made.items()}
+    made = {name: memory.id for name, memory in viewer.demo.memories.items()}
     return {
         "today": "/",
         "search": "/search?q=how+are+prices+rounded&kind=requirement",
@@ -63,7 +63,7 @@ NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review",
 def test_a_page_keeps_nobody_out_and_fits_every_width_in_both_themes(page: Page, viewer: Viewer, name: str) -> None:
     page.goto(addresses(viewer)[name])
 
-    found, wide = looked_at(page, name)
+    found, wide = audit_page(page, name)
 
     assert found == []
     assert wide == []
@@ -73,7 +73,7 @@ def test_axe_would_notice_a_barrier(page: Page) -> None:
     page.goto("/")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
 
-    assert any(one.startswith("button-name") for one in barriers(page))
+    assert any(one.startswith("button-name") for one in find_violations(page))
 
 
 def test_a_hostile_memory_is_text_everywhere(page: Page, viewer: Viewer) -> None:

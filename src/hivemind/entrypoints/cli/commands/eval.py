@@ -8,9 +8,9 @@ import click
 
 from hivemind import __version__
 from hivemind.entrypoints.cli.output import note, tell_rows
-from hivemind.entrypoints.eval import report, running
-from hivemind.entrypoints.eval.tasks import TASKS
 from hivemind.errors import InvalidInput
+from hivemind.evaluation import harness, report
+from hivemind.evaluation.tasks import TASKS
 
 chapter = click.Group()
 
@@ -20,7 +20,7 @@ chapter = click.Group()
 @click.option("--tasks", default=",".join(TASKS), metavar="A,B", show_default=True, help="Which tasks.")
 @click.option(
     "--conditions", default="none,file,hivemind", metavar="A,B", show_default=True,
-    help=f"What the agent has: {', '.join(running.CONDITIONS)}.",
+    help=f"What the agent has: {', '.join(harness.CONDITIONS)}.",
 )  # fmt: skip
 @click.option(
     "--out",
@@ -37,9 +37,9 @@ def command(agent: str, tasks: str, conditions: str, out: Path | None) -> None:
     hivemind eval --out report
     hivemind eval --conditions none,hivemind --agent "claude -p {prompt} --permission-mode acceptEdits"
     """
-    wanted, given = _known(tasks, TASKS), _known(conditions, running.CONDITIONS)
-    about = {"agent": agent or "scripted", "version": __version__, "machine": running.machine()}
-    runs = running.run_all(wanted, given, agent, lambda run: note(f"{run.task}, {run.condition}: {run.seconds:.1f} s"))
+    wanted, given = _known(tasks, TASKS), _known(conditions, harness.CONDITIONS)
+    about = {"agent": agent or "scripted", "version": __version__, "machine": harness.describe_machine()}
+    runs = harness.run_all(wanted, given, agent, lambda run: note(f"{run.task}, {run.condition}: {run.seconds:.1f} s"))
     held = report.as_json(runs, about)
     if out:
         out.mkdir(parents=True, exist_ok=True)

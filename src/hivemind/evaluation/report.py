@@ -1,16 +1,16 @@
-"""What came out: JSON to compute with, and one page to look at that loads nothing from anywhere."""
+"""Report runs as JSON, as rows of a table, and as one HTML page that loads nothing."""
 
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hivemind.entrypoints.eval.running import Run, totals
-from hivemind.entrypoints.eval.tasks import TASKS
+from hivemind.evaluation.harness import WITHOUT_HIVEMIND, Run, totals
+from hivemind.evaluation.tasks import TASKS
 
 CHARTS = {
     "success": "tasks done right",
-    "tokens_in": "tokens the agent had to read",
+    "tokens_in": "tokens read by the agent",
     "reads": "files read",
     "searches": "searches made",
     "stale_mistakes": "mistakes from stale memory",
@@ -27,12 +27,12 @@ text{font:12px system-ui,sans-serif;fill:#222}rect{fill:#5b7fa6}.no{color:#a33}.
 
 
 def as_json(runs: Sequence[Run], about: Mapping[str, str]) -> dict[str, Any]:
-    """Everything, for machines."""
+    """Return all runs and their totals as plain values."""
     return {**about, "totals": totals(runs), "runs": [asdict(run) for run in runs]}
 
 
 def rows(runs: Sequence[Run]) -> list[list[str]]:
-    """A line for each run and one for each condition in all."""
+    """Return a row for each run, then one with the totals of each condition."""
     lines = [
         [
             run.task, run.condition, "yes" if run.success else "no", f"{len(run.reads)} ({run.repeated_reads})",
@@ -41,10 +41,10 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         for run in runs
     ]  # fmt: skip
     for name, sums in totals(runs).items():
-        read, searched = (f"{sums[one]} ({sums[f'repeated_{one}']})" for one in ("reads", "searches"))
+        reads, searches = (f"{sums[key]} ({sums[f'repeated_{key}']})" for key in ("reads", "searches"))
         costs = (f"{sums['tokens_in']:,}", f"{sums['seconds']:.1f}")
         harm = f"{sums['harm']} harmed" if sums["harm"] else ""
-        lines.append(["in all", name, f"{sums['success']}/{sums['tasks']}", read, searched, *costs, harm])
+        lines.append(["total", name, f"{sums['success']}/{sums['tasks']}", reads, searches, *costs, harm])
     return lines
 
 
@@ -52,28 +52,31 @@ COLUMNS = ("task", "condition", "done right", "reads (again)", "searches (again)
 
 
 def page(runs: Sequence[Run], about: Mapping[str, str]) -> str:
-    """The page."""
+    """Render the page."""
     sums = totals(runs)
-    charts = "".join(_chart(title, {name: one[key] for name, one in sums.items()}) for key, title in CHARTS.items())
-    said = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in about.items())
+    charts = "".join(
+        _chart(title, {name: figures[key] for name, figures in sums.items()}) for key, title in CHARTS.items()
+    )
+    facts = "".join(f"<li>{html.escape(name)}: {html.escape(value)}</li>" for name, value in about.items())
     tasks = "".join(f"<li><b>{task.name}</b>: {html.escape(task.title)}</li>" for task in TASKS.values())
     head = "".join(f"<th>{html.escape(column)}</th>" for column in COLUMNS)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows(runs))
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
         f"<title>Does memory help an agent?</title><style>{STYLE}</style><h1>Does memory help an agent?</h1>"
-        f"<ul>{said}</ul><h2>In all</h2>{charts}<h2>The tasks</h2><ul>{tasks}</ul>"
-        f"<h2>Each run</h2><table><tr>{head}</tr>{body}</table></html>\n"
+        f"<ul>{facts}</ul><h2>Totals</h2>{charts}<h2>Tasks</h2><ul>{tasks}</ul>"
+        f"<h2>Runs</h2><table><tr>{head}</tr>{body}</table></html>\n"
     )
 
 
 def _chart(title: str, values: Mapping[str, float]) -> str:
-    most = max(*values.values(), 1)
+    # At least 1, so that a chart of zeros has no bars.
+    maximum = max(*values.values(), 1)
     bars = "".join(
-        f'<text x="0" y="{24 * place + 16}">{html.escape(name)}</text>'
-        f'<rect x="110" y="{24 * place + 3}" width="{240 * value / most:.0f}" height="17"/>'
-        f'<text x="{116 + 240 * value / most:.0f}" y="{24 * place + 16}">{value:,}</text>'
-        for place, (name, value) in enumerate(values.items())
+        f'<text x="0" y="{24 * row + 16}">{html.escape(name)}</text>'
+        f'<rect x="110" y="{24 * row + 3}" width="{240 * value / maximum:.0f}" height="17"/>'
+        f'<text x="{116 + 240 * value / maximum:.0f}" y="{24 * row + 16}">{value:,}</text>'
+        for row, (name, value) in enumerate(values.items())
     )
     height = 24 * len(values)
     return (
@@ -83,16 +86,16 @@ def _chart(title: str, values: Mapping[str, float]) -> str:
 
 
 def _cell(text: str) -> str:
-    shade = f' class="{text}"' if text in ("yes", "no") else ""
-    return f"<td{shade}>{html.escape(text)}</td>"
+    attribute = f' class="{text}"' if text in ("yes", "no") else ""
+    return f"<td{attribute}>{html.escape(text)}</td>"
 
 
 def _remarks(run: Run) -> str:
-    said = {
-        "nothing was shown": run.condition not in ("none", "file") and not run.told,
+    remarks = {
+        "nothing was shown": run.condition not in WITHOUT_HIVEMIND and not run.told,
         "harm": run.harm,
         "acted on stale memory": run.stale_mistake,
         "shown without receipt": run.receipts is False,
         "erased value came back": run.deletion_honoured is False,
     }
-    return ", ".join(what for what, is_so in said.items() if is_so)
+    return ", ".join(what for what, is_so in remarks.items() if is_so)

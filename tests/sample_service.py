@@ -1,4 +1,4 @@
-"""A small service whose code the tests change in every way."""
+"""The code of a small service, which tests change and then check links to it."""
 
 SERVICE = '''
 """Who may come in."""

@@ -1,4 +1,4 @@
-"""Notes as tests compare them: by their words, without a store."""
+"""Compare two notes without a store."""
 
 from hivemind.text.contradiction import Conflict, find_statement_conflict
 from hivemind.text.normalise import normalise
@@ -6,7 +6,7 @@ from hivemind.text.statements import parse_statements
 
 
 def find_conflict(newer: str, older: str) -> Conflict | None:
-    """The conflict between two notes; none if they can both hold or say the same."""
+    """Return the conflict between two notes; None if both can be true."""
     if normalise(newer) == normalise(older):
         return None
     return find_statement_conflict(parse_statements(newer), parse_statements(older))

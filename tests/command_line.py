@@ -1,4 +1,4 @@
-"""Ways to ask the same thing: from Python and from the command line."""
+"""Run commands in this process, and look for bytes in files."""
 
 import json
 from pathlib import Path
@@ -15,12 +15,12 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> click.testing.Resu
 
 
 def run_json(*arguments: str) -> Any:
-    """What a command says with ``--json``."""
-    done = run(*arguments, "--json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    """Run a command with ``--json`` and return its values."""
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
 
 
 def residue(directory: Path, needle: bytes) -> list[str]:
-    """The files below a directory that hold these bytes."""
+    """Return the names of the files below a directory that contain these bytes."""
     return [file.name for file in directory.rglob("*") if file.is_file() and needle in file.read_bytes()]
