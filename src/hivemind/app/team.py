@@ -71,7 +71,7 @@ class Team:
         """Exchange what is new with the hub; it may break off anywhere and be done again."""
         transport = transport or self.hub
         if transport is None:
-            raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
+            raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
         done = sync.synchronise(
             self._context.store, transport, now=self._context.now, progress=progress,
             follow=partial(
