@@ -103,7 +103,7 @@ def test_an_entry_that_is_gone_leaves_a_gap_on_record(mind: Hivemind, home: Path
     done = run("repair")
 
     assert "log" in found
-    assert "Lost: 1 entries" in done.output
+    assert "Lost: 1 entry" in done.output
     assert texts() == {"Deploys run from main", "Tests run without a network"}
     assert unwell() == []
     assert "entries.lost" in run("log").output
@@ -129,7 +129,7 @@ def test_a_header_that_was_changed_is_not_believed(mind: Hivemind, home: Path) -
 
     done = run("repair")
 
-    assert "Lost: 1 entries" in done.output
+    assert "Lost: 1 entry" in done.output
     assert texts() == {"Tests run without a network"}
 
 

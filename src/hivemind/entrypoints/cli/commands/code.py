@@ -77,7 +77,7 @@ def list_stale(since: str) -> None:
 @click.argument("target")
 @limit_option(10, "Maximum number of memories.")
 @click.option("--why", is_flag=True, help="Explain the ranking.")
-def related(target: str, limit: int, why: bool) -> None:
+def find_related(target: str, limit: int, why: bool) -> None:
     """Find memories, files and callers related to code or to a task.
 
     TARGET is a file, a folder, a module, a symbol, or the task in words.

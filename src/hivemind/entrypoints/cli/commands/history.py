@@ -66,9 +66,9 @@ def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], *
     print_memory(explanation.memory, is_elsewhere=is_elsewhere)
     if code:
         print_heading("Code")
-    for anchored in code:
-        _print_code_change(anchored)
-    if any(anchored.staleness.must_verify for anchored in code):
+    for anchor in code:
+        _print_code_change(anchor)
+    if any(anchor.staleness.must_verify for anchor in code):
         note(describe_choices(shorten_id(explanation.memory.id)))
     print_heading("History")
     print_history(explanation.history)
@@ -233,8 +233,8 @@ def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, eve
         if memory
         else mind.history.receipts(session, limit=limit, everywhere=everywhere)
     )
-    shown = mind.browse.get_all({receipt.memory_id for receipt in receipts}, everywhere=everywhere)
-    texts = {memory.id: first_line(memory.text, 60) for memory in shown}
+    memories = mind.browse.get_all({receipt.memory_id for receipt in receipts}, everywhere=everywhere)
+    texts = {memory.id: first_line(memory.text, 60) for memory in memories}
     rows = [
         [format_minute(r.at), r.actor, shorten_id(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why]
         for r in receipts

@@ -96,10 +96,10 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
     columns = ["who", "session", *TOKEN_COUNTS.values()]
     total = sum(session.unasked_tokens + session.asked_tokens for session in sessions)
     again = sum(session.told_before for session in sessions)
-    spared = sum(session.not_looked_up for session in sessions)
+    reused = sum(session.not_looked_up for session in sessions)
     after = (
         f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
-        f" found (again), {spared:,} of them given unasked and not looked up in memory again (spared)"
+        f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
     )
     emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
@@ -179,9 +179,9 @@ def restore_backup(file: str, yes: bool) -> None:
     confirm(f"Replace the store with {file}?", yes=yes)
     with progress("Restoring"):
         result = recovery.restore_backup(file, store_name())
-    carried = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
+    exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
     before = f"\nThe store as it was before: {result.before}" if result.before else ""
-    emit(result, f"Restored {plural(result.entries, 'log entry')}{carried}.{before}")
+    emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
     if result.warning:
         warn(result.warning)
 

@@ -302,8 +302,8 @@ def erase(
             texts = "\n".join(quote(target.text, "") for target in targets)
             confirm(f"{texts}\nErase this for good?", yes=yes)
             with progress("Erasing"):
-                others = [target.id for target in targets[1:]]
-                receipt = mind.erase(targets[0].id, also=others, reason=reason, everywhere=everywhere)
+                other_ids = [target.id for target in targets[1:]]
+                receipt = mind.erase(targets[0].id, also=other_ids, reason=reason, everywhere=everywhere)
             if any(target.scope is Scope.TEAM for target in targets):
                 receipt = mind.team.carry(receipt)
     _show_receipt(receipt)
@@ -346,10 +346,9 @@ def _show_mentions(mentions: Mentions) -> None:
         if len(group) > MAX_MENTIONS_SHOWN:
             note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
     staying = len(mentions.found) - len(mentions.erasable)
-    kept = f" {staying:,} stay, because they are not yours or must be kept on record." if staying else ""
-    note(
-        f"All repositories of this store were searched. {plural(len(mentions.erasable), 'entry')} can be erased.{kept}"
-    )
+    remark = f" {staying:,} stay, because they are not yours or must be kept on record." if staying else ""
+    count = plural(len(mentions.erasable), "entry")
+    note(f"All repositories of this store were searched. {count} can be erased.{remark}")
 
 
 def _format_excerpt(mention: Mention) -> str:

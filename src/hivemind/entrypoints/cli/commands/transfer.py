@@ -73,7 +73,7 @@ def _summarise(report: BackfillReport | FileSyncReport) -> str:
     if report.commits:
         return f"{plural(report.commits, 'commit')}: {plural(report.learned, 'new proposal')}"
     if not report.transcripts:
-        return "nothing: no transcripts of agents on this machine, no commits here"
+        return "nothing: none were found"
     return (
         f"{plural(report.transcripts, 'transcript')}: {plural(report.sessions, 'session')} with"
         f" {plural(report.observations, 'observation')}, {report.new:,} new"
@@ -161,8 +161,8 @@ def import_memories(file: BinaryIO, approve: bool) -> None:
     for line in report.unreadable[:MAX_LINES_SHOWN]:
         warn(line)
     if report.unreadable:
-        hidden = len(report.unreadable) - MAX_LINES_SHOWN
-        more = f", {hidden:,} more than shown" if hidden > 0 else ""
+        rest_count = len(report.unreadable) - MAX_LINES_SHOWN
+        more = f", {rest_count:,} more than shown" if rest_count > 0 else ""
         warn(f"{plural(len(report.unreadable), 'line')} could not be read{more}. Inspect: hivemind quarantine")
     if report.refused:
         note(f"{report.refused:,} left out, because they were rejected or erased here.")
