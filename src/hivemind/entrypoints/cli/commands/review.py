@@ -347,8 +347,8 @@ def _show_mentions(mentions: Mentions) -> None:
             note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
     staying = len(mentions.found) - len(mentions.erasable)
     remark = f" {staying:,} stay, because they are not yours or must be kept on record." if staying else ""
-    count = plural(len(mentions.erasable), "entry")
-    note(f"All repositories of this store were searched. {count} can be erased.{remark}")
+    entries = plural(len(mentions.erasable), "entry")
+    note(f"All repositories of this store were searched. {entries} can be erased.{remark}")
 
 
 def _format_excerpt(mention: Mention) -> str:
