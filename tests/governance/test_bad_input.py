@@ -111,7 +111,7 @@ def test_a_line_that_cannot_be_read_costs_no_other_and_is_set_aside(home: Path, 
 def test_a_line_that_is_merely_odd_is_taken_in(home: Path, what: str) -> None:
     leave(home, good(1), READABLE[what], good(2))
 
-    assert run_json("stats")["observations"] == 3
+    assert run_json("status", "--counts")["observations"] == 3
     assert good_ones() == 2
     assert quarantine.count_items(home) == 0
 
@@ -121,7 +121,7 @@ def test_a_hook_takes_anything_and_ends_well(home: Path, what: str) -> None:
     done = hook((UNREADABLE | READABLE)[what].encode("utf-8", "surrogatepass"))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert run_json("stats")["observations"] == (what in READABLE)
+    assert run_json("status", "--counts")["observations"] == (what in READABLE)
     assert quarantine.count_items(home) == (what in UNREADABLE)
 
 
@@ -155,7 +155,7 @@ def test_a_secret_at_the_place_where_a_payload_is_cut_goes_with_the_cut(home: Pa
 
     assert residue(home, SECRET[:5].encode()) == []
     assert residue(home, b"y y y") == ["spool"]
-    assert run_json("stats")["observations"] == 1
+    assert run_json("status", "--counts")["observations"] == 1
 
 
 def bent_payloads() -> Iterator[tuple[str, str, str]]:
@@ -181,13 +181,13 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
         ("doctor",): 1,
         ("brief",): 0,
         ("list",): 0,
-        ("sessions", "--everywhere"): 0,
+        ("session", "list", "--everywhere"): 0,
         ("session", "show", "ours", "--everywhere"): 0,
         ("erase", doomed, "--yes"): 0,
         ("status",): 0,
-        ("distil",): 0,
+        ("learn",): 0,
         ("export",): 0,
-        ("rebuild",): 0,
+        ("repair", "--rebuild"): 0,
         ("quarantine", "list"): 0,
     }
 
@@ -306,7 +306,7 @@ def test_an_import_takes_the_good_lines_and_names_the_bad_one(
     assert done.returncode == 1
     assert "Imported 2 memories" in done.stdout
     assert "line 2 is not an exported memory" in done.stderr
-    assert "1 line could not be read; kept in the quarantine: hivemind quarantine" in done.stderr
+    assert "1 line could not be read. Inspect: hivemind quarantine" in done.stderr
     assert (item.door, item.where) == (ItemOrigin.IMPORT, f"{file}, line 2")
     assert residue(tmp_path / "other", SECRET.encode()) == []
 

@@ -277,7 +277,7 @@ def test_the_command_line_shows_a_list_first_and_erases_when_told(store: dict[st
 
     assert "nothing mentions it any more" in done.stdout
     assert [one["id"] for one in run_json("list")] == [store["kept"]]
-    assert "Nothing in this store names zabro_nordic" in run("erase", "--about", "zabro_nordic").stderr
+    assert "Nothing in this store contains 'zabro_nordic'" in run("erase", "--about", "zabro_nordic").stderr
 
 
 def test_a_script_says_whether_it_looks_or_erases(store: dict[str, str]) -> None:

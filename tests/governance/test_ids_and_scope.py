@@ -289,9 +289,9 @@ def test_a_tool_of_the_server_reaches_what_is_here(two: Two, monkeypatch: pytest
 
 
 COMMANDS = (
-    "show", "explain", "history", "log", "diff", "verify", "retract", "approve", "reject", "restore",
-    "tag ID x", "revise ID other", "dispute ID ID", "erase ID --yes", "promote ID --yes", "publish",
-    "link ID README.md", "list --before", "remember other --replaces",
+    "show", "explain", "log", "log ID --audit", "log ID --receipts", "log ID --diff", "verify", "forget", "approve",
+    "reject", "restore", "edit ID --tags x", "edit ID other", "review dispute ID ID", "erase ID --yes",
+    "review promote ID --yes", "team publish", "code link ID README.md", "list --before", "remember other --replaces",
 )  # fmt: skip
 
 
@@ -313,7 +313,9 @@ def test_a_command_says_the_same_of_an_id_elsewhere_and_of_none(
     tally("commands × ids of another repository, answered as unknown", 1, 1)
 
 
-@pytest.mark.parametrize("written", ["show", "explain", "history", "log", "verify", "tag ID x", "retract"])
+@pytest.mark.parametrize(
+    "written", ["show", "explain", "log", "log ID --audit", "verify", "edit ID --tags x", "forget"]
+)
 def test_a_person_crosses_on_the_command_line_and_is_told_so(two: Two, written: str) -> None:
     command = written if "ID" in written else f"{written} ID"
 
@@ -323,9 +325,9 @@ def test_a_person_crosses_on_the_command_line_and_is_told_so(two: Two, written: 
     assert "from another repository: a" in done.output
 
 
-@pytest.mark.parametrize("written", ["session show", "session resume", "session replay", "sessions"])
+@pytest.mark.parametrize("written", ["session show", "session resume", "session replay", "session list"])
 def test_a_session_elsewhere_is_labelled(two: Two, written: str) -> None:
-    named = [] if written == "sessions" else ["session-of-a"]
+    named = [] if written == "session list" else ["session-of-a"]
 
     here = run(*written.split(), *named)
     across = run(*written.split(), *named, "--everywhere")

@@ -175,18 +175,18 @@ def commands(mind: Hivemind) -> Doors:
     one, other = (memory.id for memory in mind.list(limit=2))
     told = {
         "recall": ("recall", "zebra note", "--limit", "50"),
-        "related": ("related", "zebra note"),
+        "related": ("code", "related", "zebra note"),
         "brief": ("brief",),
         "list": ("list", "--limit", "100"),
         "show": ("show", one),
         "explain": ("explain", one),
-        "history": ("history", one),
-        "diff": ("diff", one, other),
+        "history": ("log", one),
+        "diff": ("log", one, other, "--diff"),
         "review": ("review", "--list"),
         "log": ("log", "--limit", "200"),
-        "receipts": ("receipts",),
+        "receipts": ("log", "--receipts"),
         "status": ("status",),
-        "sessions": ("sessions",),
+        "sessions": ("session", "list"),
         "session show": ("session", "show", "s1"),
         "session replay": ("session", "replay", "s1"),
         "session resume": ("session", "resume", "s1"),
@@ -234,7 +234,7 @@ def test_a_terminal_shows_no_forged_line(forger: Hivemind, monkeypatch: pytest.M
     padded = "Zebra".ljust(74, "\xa0") + "\xa0" + FORGERIES["label"].replace(" ", "\xa0")
     one = forger.remember(f"{padded}\n{FORGERIES['particulars']}").id
     asked = (["recall", "zebra note", "--limit", "50"], ["show", one], ["explain", one], ["session", "show", "s1"],
-             ["session", "replay", "s1"], ["receipts"], ["list"])  # fmt: skip
+             ["session", "replay", "s1"], ["log", "--receipts"], ["list"])  # fmt: skip
 
     said = {" ".join(arguments): without_our_colours(on_a_terminal(*arguments)) for arguments in asked}
 

@@ -298,10 +298,10 @@ def test_the_command_line_says_which_lines_stay_out(make_repository: Make, monke
     root = make_repository("api")
     monkeypatch.chdir(root)
     (root / "AGENTS.md").write_text(f"- {VALUE}\n")
-    run("sync-files")
+    run("import", "rules")
     run("reject", run_json("list")[0]["id"])
 
-    done = run("sync-files")
+    done = run("import", "rules")
 
     assert "0 new" in done.stdout
     assert "AGENTS.md:1 was rejected earlier and stays out: Invoices of customer Zabrowski" in done.stderr

@@ -93,7 +93,7 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     assert (lost.exit_code, found.exit_code) == (0, 0)
     assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
     assert f"nearest: {LINK}" in lost.stderr
-    assert "The memory is kept; tie it to code with 'hivemind link " in lost.stderr
+    assert "The memory is kept; tie it to code with 'hivemind code link " in lost.stderr
     assert found.stderr == ""
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
 
@@ -418,9 +418,9 @@ def test_verifying_what_is_gone_lets_go_of_it(asked: Hivemind, shop: Path) -> No
 def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_ones(asked: Hivemind, shop: Path) -> None:
     memory = recalled(asked)[1].memory.id
 
-    added = run_json("link", memory, f"{PATH}::find_record")
-    replaced = run_json("link", memory, "shop/till.py:3", "--instead")
-    unknown = run("link", memory, f"{PATH}::find_recrod")
+    added = run_json("code", "link", memory, f"{PATH}::find_record")
+    replaced = run_json("code", "link", memory, "shop/till.py:3", "--instead")
+    unknown = run("code", "link", memory, f"{PATH}::find_recrod")
 
     assert [one["qualified"] for one in added["anchors"]] == ["authenticate_user", "find_record"]
     assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
@@ -448,20 +448,24 @@ def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, sh
 
 def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:
     asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
-    clean = run("stale")
+    clean = run("code", "stale")
     rewrite(shop)
     first = commit(shop)
     swap(shop, "def find_record(user)", "def find_record(user, table)")
     second = commit(shop)
 
-    every, later, after = run("stale"), run("stale", "--since", first), run("stale", "--since", second)
+    every, later, after = (
+        run("code", "stale"),
+        run("code", "stale", "--since", first),
+        run("code", "stale", "--since", second),
+    )
 
     assert (clean.exit_code, clean.stdout) == (0, "")
     assert (every.exit_code, len(every.stdout.splitlines())) == (1, 2)
     assert (later.exit_code, len(later.stdout.splitlines())) == (1, 1)
     assert "signature changed: (user) → (user, table)" in later.stdout
     assert (after.exit_code, after.stdout) == (0, "")
-    assert run("stale", "--since", "nowhere").exit_code == 2
+    assert run("code", "stale", "--since", "nowhere").exit_code == 2
 
 
 def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -> None:
@@ -623,7 +627,7 @@ def test_files_and_sessions_never_take_the_room_of_memories(asked: Hivemind) -> 
 def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:
     rewrite(shop)
 
-    said = run("related", PATH)
+    said = run("code", "related", PATH)
 
     assert (said.exit_code, JWT in said.stdout) == (0, True)
     assert "verify before acting" in said.stdout
@@ -633,8 +637,8 @@ def test_a_memory_is_related_to_the_file_its_code_moved_to(asked: Hivemind, shop
     (shop / PATH).rename(shop / "auth/door.py")
     commit(shop)
 
-    moved = run("related", "auth/door.py").stdout
-    elsewhere = run("related", "shop/report.py").stdout
+    moved = run("code", "related", "auth/door.py").stdout
+    elsewhere = run("code", "related", "shop/report.py").stdout
 
     assert JWT in moved
     assert JWT not in elsewhere
@@ -656,21 +660,21 @@ def test_what_was_verified_is_followed_through_a_rename_and_a_move_at_once(asked
 
 @pytest.mark.usefixtures("shop")
 def test_what_we_see_in_the_code_can_be_looked_at() -> None:
-    seen = run_json("symbols", PATH)
-    indexed = run_json("index")
-    again = run("index")
+    seen = run_json("code", "symbols", PATH)
+    indexed = run_json("code", "index")
+    again = run("code", "index")
 
     assert [one["qualified"] for one in seen] == ["", "authenticate_user", "find_record"]
     assert (indexed["files"], indexed["symbols"]) == (4, 5)
     assert again.stdout.endswith("0 files had changed.\n")
-    assert run("symbols", "nowhere.py").exit_code == 3
-    assert run("symbols", "/etc/passwd").exit_code == 3
+    assert run("code", "symbols", "nowhere.py").exit_code == 3
+    assert run("code", "symbols", "/etc/passwd").exit_code == 3
 
 
 def test_the_doctor_says_whether_the_tree_can_be_followed(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("index")
+    run("code", "index")
 
     [here] = [one for one in run_json("doctor") if one["what"] == "code"]
     monkeypatch.chdir(tmp_path)

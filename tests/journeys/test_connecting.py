@@ -98,7 +98,7 @@ def test_what_is_installed_runs_by_absolute_path(user: Path, tmp_path: Path) -> 
     assert Path(shlex.split(hook)[0]).is_absolute()
     assert Path(server["command"]).is_absolute()
     assert (hooked.returncode, hooked.stderr) == (0, "")
-    assert run_json("stats")["sessions"] == 1
+    assert run_json("status", "--counts")["sessions"] == 1
     assert '"remember"' in served.stdout
 
 

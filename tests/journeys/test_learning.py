@@ -195,10 +195,10 @@ def test_the_commands_tell_what_was_learned(
     mended(root, tmp_path / "user").keep()
     monkeypatch.chdir(root)
 
-    taken = run("backfill")
-    distilled = run_json("distil", "s1")
-    pruned = run("prune", "--dry-run")
+    taken = run("import", "transcripts")
+    distilled = run_json("learn", "s1")
+    pruned = run("session", "prune", "--dry-run")
 
     assert "3 new proposals" in taken.output
     assert distilled["known"] == 3
-    assert "Would let go of 0 observations" in pruned.output
+    assert "Would delete 0 observations" in pruned.output

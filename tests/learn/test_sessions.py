@@ -102,11 +102,11 @@ def test_a_replay_steps_through_prompts_calls_edits_and_results(
 ) -> None:
     worked.keep()
     monkeypatch.chdir(tmp_path)
-    run("backfill")
+    run("import", "transcripts")
 
     shown = run("session", "replay", "s1").output
     steps = [json.loads(line) for line in run("session", "replay", "--json").output.splitlines()]
-    listed = run_json("sessions")
+    listed = run_json("session", "list")
 
     places = [shown.index(part) for part in ("Add a parser", "+def parse(): ...", "$ pytest -q", "1 failed", "leap")]
     assert places == sorted(places)

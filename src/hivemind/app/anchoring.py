@@ -66,7 +66,7 @@ class AnchoredCheckout:
         if count > 1:
             return f"no unique match for {link!r}: it fits {count} places; name one, such as {nearest}"
         hint = f"nearest: {nearest}" if nearest else "write it like auth/service.py::login"
-        unseen = "" if self.index.is_built else "; after 'hivemind index' every name is known"
+        unseen = "" if self.index.is_built else "; after 'hivemind code index' every name is known"
         return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
     def watch(self, stop: Event, on_change: Callable[[int], None]) -> None:

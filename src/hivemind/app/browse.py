@@ -87,9 +87,8 @@ class Browse:
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
         waiting = vectors.count_missing(self._context.store.db)
-        return (
-            f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
-        )
+        remedy = "compute their vectors with 'hivemind config model catch-up'"
+        return f"{waiting:,} passages were searched by words alone; {remedy}" if waiting else ""
 
     def sharing_note(self, memory: Memory) -> str:
         """Explain where a new memory goes; empty if it just stays here."""

@@ -161,7 +161,7 @@ class Checkout:
         try:
             return tuple(
                 f"{self.code.mismatch(link)}. The memory is kept; tie it to code with"
-                f" 'hivemind link {shorten_id(memory.id)} PATH::SYMBOL'"
+                f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
                 if not self.code.anchors_of_link(link)
             )

@@ -138,7 +138,7 @@ class Code:
             files, symbols = self._checkout.index.count_files_and_symbols()
             trouble, remedy = self._checkout.code.watch_trouble()
         except HivemindError as error:
-            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")
+            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
         counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"

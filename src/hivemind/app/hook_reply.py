@@ -26,7 +26,7 @@ def answer(agent: str, event: str, payload: str) -> str:
         if event in agents.ONCE_PER_SESSION_EVENTS:
             brief_marker.mark_briefed(data_directory(os.environ), request.session)
         if mind.sessions.waits_to_learn():
-            background.start("distil")
+            background.start("learn")
         if mind.team.hub:
             background.start("sync")
         return agent_module.reply(event, mind.brief().text)

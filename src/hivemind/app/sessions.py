@@ -244,7 +244,7 @@ class Sessions:
             return sessions.get(db, session, sight)
         newest = sessions.list_sessions(db, sight, limit=1)
         if not newest:
-            raise NotFound("no session was seen in this repository; 'hivemind backfill' takes in the past")
+            raise NotFound("no sessions in this repository yet; import past ones with 'hivemind import transcripts'")
         return newest[0]
 
     def _active(self) -> set[str]:

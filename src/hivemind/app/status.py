@@ -57,18 +57,18 @@ def _stale(context: Context) -> list[Memory]:
 
 def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> Iterator[NextStep]:
     if unconnected_names:
-        yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected_names)}")
+        yield NextStep(command="hivemind install", why=f"connect {', '.join(unconnected_names)}")
     elif not standing.connected:
-        yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
+        yield NextStep(command="hivemind install AGENT", why="connect an agent, such as claude-code")
     if not standing.last_session:
-        yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
+        yield NextStep(command="hivemind import", why="list transcripts and commits to learn from")
     if standing.waiting:
-        yield NextStep(command="hivemind review", why="decide, one by one")
+        yield NextStep(command="hivemind review", why="approve or reject what waits")
     if standing.doubted:
-        yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
+        yield NextStep(command="hivemind code stale", why="list memories whose code changed")
     if standing.quarantined:
-        yield NextStep(command="hivemind quarantine", why="what could not be read, and why")
+        yield NextStep(command="hivemind quarantine", why="look at input that could not be read")
     if standing.memories:
-        yield NextStep(command='hivemind recall "…"', why="ask")
+        yield NextStep(command='hivemind recall "…"', why="search memories")
     else:
-        yield NextStep(command='hivemind remember "…"', why="keep something worth knowing next time")
+        yield NextStep(command='hivemind remember "…"', why="store a first memory")

@@ -86,7 +86,7 @@ class Team:
         """Push and pull what is new; an interrupted sync can be repeated."""
         transport = transport or self.hub
         if transport is None:
-            raise InvalidInput("not logged in to a hub; 'hivemind login URL --token …' joins a team")
+            raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
         result = sync.synchronise(
             self._store, transport, now=self._context.now, progress=progress,
             # Erasures of others must also reach copies and quotes in this person's own memories.

@@ -49,7 +49,7 @@ MAX_COMMIT_FILES = 40
 """Larger commits are ignored: they say nothing about any two of their files."""
 
 MAX_AUTOMATIC_FILES = 500
-"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind index`."""
+"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind code index`."""
 
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""

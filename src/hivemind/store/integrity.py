@@ -72,12 +72,12 @@ def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
         REPAIR_COMMANDS,
     )
     if isinstance(db, Sqlite) and store.directory:
-        yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind rebuild")
-        yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind rebuild")
+        yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind repair")
+        yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind repair")
         # It copies the whole store and derives it again, which takes as long as a rebuild.
         if not quick:
             compare_tables = partial(_find_table_damage, db, store.directory)
-            yield _check("tables", compare_tables, "match the log", "hivemind rebuild")
+            yield _check("tables", compare_tables, "match the log", "hivemind repair")
 
 
 def find_damage(db: Sqlite) -> list[str]:

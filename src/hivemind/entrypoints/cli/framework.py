@@ -1,4 +1,4 @@
-"""What every command has in common, said once: JSON, quiet, colour, suggestions, calm errors and exit codes."""
+"""What all commands share: the common options, suggestions, one-line errors and exit codes."""
 
 import os
 import re
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hivemind.entrypoints.cli.suggestions import describe_unknown_command
 from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
 from hivemind.text.clean import neutralise
 
@@ -18,23 +19,21 @@ EXIT_CODES: dict[type[HivemindError], int] = {
     StoreError: 5,
     Unavailable: 6,
 }
-NO, UNFORESEEN, INTERRUPTED, READER_LEFT = 1, 70, 130, 141
+CHECK_FAILED, UNEXPECTED_ERROR, INTERRUPTED, PIPE_CLOSED = 1, 70, 130, 141
 OTHER_CODES = {
     0: "Done.",
-    NO: "No: a check failed, something is stale, or you declined.",
-    UNFORESEEN: "Unexpected error; the message says where the details are.",
+    CHECK_FAILED: "No: a check failed, something is stale, or you declined.",
+    UNEXPECTED_ERROR: "Unexpected error; the message says where the details are.",
     INTERRUPTED: "Interrupted by Ctrl-C.",
-    READER_LEFT: "The reader of our output closed the pipe.",
+    PIPE_CLOSED: "The reader of our output closed the pipe.",
 }
-"""What a script can tell from how a command ended, beside the errors; as shells number them where they do."""
+"""Exit codes beside those of the errors; 130 and 141 as shells number signals, 70 as sysexits.h numbers a bug."""
+SUMMARY_END = re.compile(r"[.;](?:\s|$)")
+"""Where the summary of a command ends, which a list of commands shows."""
 
 
-CLAUSE = re.compile(r"[.;:](?:\s|$)|(?<=\?)\s|, (?:and|or|so|from|as|on|until) ")
-"""A list of commands says no more than the beginning of what each of them says."""
-
-
-class Failed(click.ClickException):
-    """An error as a person sees it: one calm line, and an exit code."""
+class CommandError(click.ClickException):
+    """An error as a person sees it: one line, and an exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -45,52 +44,64 @@ class Failed(click.ClickException):
         click.echo(f"hivemind: {neutralise(self.message)}", err=True)
 
 
-class OneOf(click.Choice[str]):
-    """A choice that suggests what was meant."""
+class SuggestingChoice(click.Choice[str]):
+    """A choice that suggests the value with a similar spelling."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is wrong and what would be right."""
+        """The error message, with a suggestion."""
         return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), self.choices)
 
 
-class Family(click.Group):
-    """Commands under one name, which suggest what was meant."""
+class UnknownCommand(click.UsageError):
+    """There is no such command; the message says what to type instead."""
+
+
+class CommandGroup(click.Group):
+    """Commands under one name, which suggest a command for a word that is none."""
+
+    noun = "command"
+    """What may stand in the place of a command, for the error message."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, but a mistyped name gets a suggestion."""
+        """Find the command as click does; an unknown one gets a suggestion."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = did_you_mean(args[0], self.list_commands(ctx)) or f" See '{ctx.command_path} --help'."
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx) from error
+            raise UnknownCommand(describe_unknown_command(self, ctx, args[0], self.noun), ctx) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands, each with the beginning of what it says."""
-        self.write_chapter(ctx, formatter, "Commands", self.list_commands(ctx))
+        """Write the commands with their summaries."""
+        self.write_section(ctx, formatter, "Commands", self.list_commands(ctx))
 
-    def write_chapter(
+    def write_section(
         self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: Sequence[str]
     ) -> None:
-        """Some of the commands under a title; every chapter aligns with the longest name there is."""
+        """Write some of the commands under a title; all sections align with the longest name of the group."""
         width = max(map(len, self.list_commands(ctx)))
+        commands = {name: self.get_command(ctx, name) for name in names}
         with formatter.section(title):
-            known = [(f"{name:<{width}}", self.get_command(ctx, name)) for name in names]
-            formatter.write_dl([(name, CLAUSE.split(one.help or "")[0]) for name, one in known if one])
+            formatter.write_dl(
+                [
+                    (f"{name:<{width}}", SUMMARY_END.split(command.help or "")[0])
+                    for name, command in commands.items()
+                    if command
+                ]
+            )
 
 
 def wants(name: str) -> bool:
-    """Whether the person said --json, --quiet or --debug, before the command or after it."""
+    """Whether --json, --quiet or --debug was given, before the command or after it."""
     ctx = click.get_current_context(silent=True)
     return bool(ctx and ctx.meta.get(name))
 
 
 def store_name() -> str | None:
-    """The store that was named before the command, if one was."""
-    named: str | None = click.get_current_context().find_root().obj
-    return named
+    """The value of ``--store``."""
+    name: str | None = click.get_current_context().find_root().obj
+    return name
 
 
-def _said(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _set_common_option(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and param.name == "no_color":
         ctx.color = False
     elif value and param.name:
@@ -99,12 +110,12 @@ def _said(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 def _option(*names: str, meaning: str, hidden: bool = False) -> click.Option:
     return click.Option(
-        names, is_flag=True, is_eager=True, expose_value=False, callback=_said, help=meaning, hidden=hidden
+        names, is_flag=True, is_eager=True, expose_value=False, callback=_set_common_option, help=meaning, hidden=hidden
     )
 
 
-def common(*, hidden: bool) -> list[click.Parameter]:
-    """The options that stand behind every command and before it; the rarer ones are listed only before it."""
+def common_options(*, hidden: bool) -> list[click.Parameter]:
+    """The options that every command takes, before its name and after it; after it, the rarer ones are not listed."""
     return [
         _option("--json", meaning="Print JSON."),
         _option("-q", "--quiet", meaning="Print only results: no confirmations, notes or progress."),
@@ -113,55 +124,55 @@ def common(*, hidden: bool) -> list[click.Parameter]:
     ]
 
 
-def taught(command: click.Command, path: str) -> click.Command:
-    """The command, and those below it, with what all commands can; one without an example gets the plain one."""
-    is_run = not isinstance(command, click.Group) or command.invoke_without_command
-    if is_run and "\b" not in (command.help or ""):
+def with_common_options(command: click.Command, path: str) -> click.Command:
+    """The command and its subcommands with the common options; one without an example gets its bare name as one."""
+    is_runnable = not isinstance(command, click.Group) or command.invoke_without_command
+    if is_runnable and "\b" not in (command.help or ""):
         command.help = f"{command.help}\n\n\b\n{path}"
     for param in command.params:
         if isinstance(param.type, click.Choice):
-            param.type = OneOf(param.type.choices)
-    command.params += common(hidden=True)
-    for name, below in getattr(command, "commands", {}).items():
-        taught(below, f"{path} {name}")
+            param.type = SuggestingChoice(param.type.choices)
+    command.params += common_options(hidden=True)
+    for name, subcommand in getattr(command, "commands", {}).items():
+        with_common_options(subcommand, f"{path} {name}")
     return command
 
 
-def colour_wanted() -> bool | None:
-    """Whether the environment asks for colours, asks for none, or leaves it to where we print."""
+def read_colour_wish() -> bool | None:
+    """Whether the environment asks for colours or for none; None leaves it to the kind of output."""
     if os.environ.get("NO_COLOR"):
         return False
     return True if os.environ.get("FORCE_COLOR") else None
 
 
-def calmly(ctx: click.Context, work: Callable[[], Any]) -> Any:
-    """Do it; whatever goes wrong becomes one line and an exit code."""
+def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
+    """Do some work; an error becomes one line and an exit code."""
     try:
         try:
             return work()
         finally:
-            # A reader who left is noticed here and not when Python ends, where it could not be kept quiet.
+            # A closed pipe is noticed here; when Python ends, it would print a message of its own.
             sys.stdout.flush()
     except HivemindError as error:
-        raise Failed(_message(error), exit_code(error)) from error
+        raise CommandError(_describe(error), exit_code(error)) from error
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        ctx.exit(READER_LEFT)
+        ctx.exit(PIPE_CLOSED)
     except click.Abort as error:
-        raise Failed("stopped; nothing more was done", NO) from error
+        raise CommandError("stopped; nothing more was done", CHECK_FAILED) from error
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else ctx.command_path
-        hint = "" if "--help" in error.format_message() else f" See '{where} --help'."
-        raise Failed(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
+        hint = "" if isinstance(error, UnknownCommand) else f" See '{where} --help'."
+        raise CommandError(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
     except (click.ClickException, click.exceptions.Exit):
         raise
-    except Exception as error:
-        raise Failed(_unforeseen(ctx, error), UNFORESEEN) from error
+    except Exception as error:  # a person gets a line, not a stack trace
+        raise CommandError(_describe_unexpected(ctx, error), UNEXPECTED_ERROR) from error
 
 
-def _message(error: HivemindError) -> str:
-    """What an error says; an agent gets the texts that it lists in a fence."""
-    # Whatever raised it has loaded the app already; what only prints help must not.
+def _describe(error: HivemindError) -> str:
+    """The text of an error; memories quoted in it are fenced for an agent."""
+    # Imported here: whatever raised it has loaded the app already, and printing help should not (100 ms).
     from hivemind.app.callers import agent_calls
     from hivemind.text.fence import format_error_for_agent
 
@@ -169,11 +180,12 @@ def _message(error: HivemindError) -> str:
 
 
 def exit_code(error: HivemindError) -> int:
-    """The exit code for an error, by its nearest kind."""
+    """The exit code for an error, by its class."""
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
-def _unforeseen(ctx: click.Context, error: Exception) -> str:
+def _describe_unexpected(ctx: click.Context, error: Exception) -> str:
+    # Imported here for the same reason as in _describe.
     from hivemind.app import crash_report
 
     if ctx.meta.get("debug"):

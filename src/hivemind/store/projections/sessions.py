@@ -145,7 +145,7 @@ def get(db: Database, prefix: str, sight: Visibility) -> Session:
     if len(exact) > 1:
         raise AmbiguousId(prefix, [f"{session.id}  {first_line(session.task, 60)}" for session in exact])
     if not exact:
-        raise NotFound(f"there is no session {prefix!r} here; 'hivemind sessions' shows what there is")
+        raise NotFound(f"there is no session {prefix!r} here; 'hivemind session list' shows what there is")
     return exact[0]
 
 

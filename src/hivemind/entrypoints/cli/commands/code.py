@@ -1,4 +1,4 @@
-"""Memories and the code they are about."""
+"""``hivemind code``: memories and the code they are about."""
 
 import signal
 import sys
@@ -7,26 +7,32 @@ from threading import Event
 import click
 
 from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
+from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import (
-    answer,
-    fenced_for_agent,
-    heading,
+    describe_choices,
+    emit,
+    emit_rows,
+    fence_for_agent,
     note,
-    origin,
+    print_heading,
+    print_recall,
+    print_table,
     progress,
-    still_true,
-    table,
-    tell,
-    tell_rows,
+    summarise,
 )
 from hivemind.model.ids import shorten_id
 from hivemind.model.reports import RelatedContext
 from hivemind.text.clean import first_line, plural
 
-chapter = click.Group()
+commands = click.Group()
 
 
-@chapter.command("link")
+@commands.group("code", cls=CommandGroup)
+def code() -> None:
+    """Link memories to code, find stale ones, search by file or symbol."""
+
+
+@code.command("link")
 @own_memory_argument
 @click.argument("links", nargs=-1, required=True, metavar="CODE...")
 @click.option("--instead", is_flag=True, help="Replace its current links.")
@@ -36,115 +42,120 @@ def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
     CODE is a path, PATH::SYMBOL, PATH:LINES, or a name as the language writes it, such as module.function.
 
     \b
-    hivemind link 3f9a2c1e auth/service.py::authenticate_user
-    hivemind link 3f9a2c1e auth.service.authenticate_user
-    hivemind link 3f9a2c1e auth/service.py:40-62 --instead
+    hivemind code link 3f9a2c1e auth/service.py::authenticate_user
+    hivemind code link 3f9a2c1e auth.service.authenticate_user
+    hivemind code link 3f9a2c1e auth/service.py:40-62 --instead
     """
     with open_mind() as mind:
-        known = mind.code.link(memory, links, instead=instead)
-    tell(known, f"Linked {origin(known)}\n  {', '.join(known.about)}")
+        updated = mind.code.link(memory, links, instead=instead)
+    emit(updated, f"Linked {summarise(updated)}\n  {', '.join(updated.about)}")
 
 
-@chapter.command("stale")
-@click.option("--since", default="", metavar="REF", help="Only what was put in doubt after this commit.")
-def stale(since: str) -> None:
+@code.command("stale")
+@click.option("--since", default="", metavar="REF", help="Only what became stale after this commit.")
+def list_stale(since: str) -> None:
     """List memories whose code changed, and how.
 
-    The exit code is 1 if there is anything.
+    The exit code is 1 if there are any.
 
     \b
-    hivemind stale --since origin/main
+    hivemind code stale --since origin/main
     """
-    with open_mind() as mind, progress("Looking at the code"):
-        doubts = mind.code.stale(since=since)
+    with open_mind() as mind, progress("Reading the code"):
+        stale_memories = mind.code.stale(since=since)
     rows = [
-        [shorten_id(doubt.memory.id), one.anchor.label, one.text, first_line(doubt.memory.text, 60)]
-        for doubt in doubts
-        for one in doubt.became
+        [shorten_id(stale.memory.id), staleness.anchor.label, staleness.text, first_line(stale.memory.text, 60)]
+        for stale in stale_memories
+        for staleness in stale.became
     ]
-    columns = ["id", "about", "what became of it", "text"]
-    tell_rows(doubts, columns, rows, after=still_true("ID"), nothing="Nothing is in doubt.")
-    sys.exit(1 if doubts else 0)
+    columns = ["id", "about", "change", "text"]
+    emit_rows(stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.")
+    sys.exit(1 if stale_memories else 0)
 
 
-@chapter.command("related")
+@code.command("related")
 @click.argument("target")
 @limit_option(10, "Maximum number of memories.")
 @click.option("--why", is_flag=True, help="Explain the ranking.")
-def related(target: str, limit: int, why: bool) -> None:
-    """Find memories, files and callers related to a file, folder, module, symbol or task.
+def find_related(target: str, limit: int, why: bool) -> None:
+    """Find memories, files and callers related to code or to a task.
+
+    TARGET is a file, a folder, a module, a symbol, or the task in words.
 
     \b
-    hivemind related auth
-    hivemind related auth/service.py
-    hivemind related auth.service.authenticate_user
-    hivemind related "add a second factor to the login"
+    hivemind code related auth
+    hivemind code related auth/service.py
+    hivemind code related auth.service.authenticate_user
+    hivemind code related "add a second factor to the login"
     """
-    with open_mind() as mind, progress("Looking at the code") as advance:
-        found = mind.code.find_related(target, limit=limit, progress=advance)
-    tell(found, lambda: _related(found, why=why), is_fenced=True)
+    with open_mind() as mind, progress("Reading the code") as advance:
+        context = mind.code.find_related(target, limit=limit, progress=advance)
+    emit(context, lambda: _print_related(context, why=why), is_fenced=True)
 
 
-def _related(found: RelatedContext, *, why: bool) -> None:
-    answer(found.recall, why=why)
-    with fenced_for_agent():
-        _callers(found)
+def _print_related(context: RelatedContext, *, why: bool) -> None:
+    print_recall(context.recall, why=why)
+    with fence_for_agent():
+        _print_callers(context)
 
 
-def _callers(found: RelatedContext) -> None:
-    callers = found.callers
+def _print_callers(context: RelatedContext) -> None:
+    callers = context.callers
     if callers and (callers.symbols or callers.unresolved):
-        heading("Callers")
-        table(["who", "line"], [[one.label, str(one.line)] for one in callers.symbols])
+        print_heading("Callers")
+        print_table(["caller", "line"], [[symbol.label, str(symbol.line)] for symbol in callers.symbols])
         if callers.unresolved:
-            click.echo(f"{callers.unresolved} more use the name without importing the file")
+            click.echo(f"and {plural(callers.unresolved, 'use')} of the name without an import of the file")
 
 
-@chapter.command("symbols")
+@code.command("symbols")
 @click.argument("path")
-def symbols(path: str) -> None:
-    """List the symbols of a file that memories can be linked to.
+def list_symbols(path: str) -> None:
+    """List the symbols of a file that memories can be updated to.
 
     \b
-    hivemind symbols src/auth/service.py
+    hivemind code symbols src/auth/service.py
     """
     with open_mind() as mind:
-        found = mind.code.symbols(path)
-    rows = [[f"{one.line}-{one.end_line}", one.kind, one.qualified or one.path, one.signature] for one in found]
-    tell_rows(found, ["lines", "kind", "symbol", "signature"], rows)
+        symbols = mind.code.symbols(path)
+    rows = [
+        [f"{symbol.line}-{symbol.end_line}", symbol.kind, symbol.qualified or symbol.path, symbol.signature]
+        for symbol in symbols
+    ]
+    emit_rows(symbols, ["lines", "kind", "symbol", "signature"], rows)
 
 
-@chapter.command("index")
+@code.command("index")
 def index() -> None:
     """Index the working tree, so that names and moved code are found.
 
-    A small tree is looked at when that is needed. What is kept of it can be deleted at any time.
+    A small tree is indexed when that is needed. The index is a cache and can be deleted at any time.
     """
-    with open_mind() as mind, progress("Looking at the code") as advance:
-        done = mind.code.index(advance)
-    known = f"{plural(done.symbols, 'symbol')} in {plural(done.files, 'file')}"
-    tell(done, f"{known}; {plural(done.changed, 'file')} had changed.")
+    with open_mind() as mind, progress("Reading the code") as advance:
+        report = mind.code.index(advance)
+    total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
+    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.")
 
 
-@chapter.command("watch")
+@code.command("watch")
 def watch() -> None:
     """Keep the index up to date while files change, until interrupted.
 
-    Nothing is wrong without this; answers about code come a little sooner.
+    This is optional; it makes answers about code come a little sooner.
 
     \b
-    hivemind watch &
+    hivemind code watch &
     """
     stop = Event()
-    signs: list[int] = []
+    signals: list[int] = []
 
-    def end(sign: int, _: object) -> None:
-        signs.append(sign)
+    def end(number: int, _: object) -> None:
+        signals.append(number)
         stop.set()
 
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, end)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     with open_mind() as mind:
-        note(f"Following {mind.repository.root}. Stop with Ctrl-C.")
+        note(f"Watching {mind.repository.root}. Stop with Ctrl-C.")
         mind.code.watch(stop, lambda changed: note(f"{plural(changed, 'file')} changed") if changed else None)
-    sys.exit(128 + signs[0])
+    sys.exit(128 + signals[0])  # as shells number it

@@ -1,252 +1,135 @@
-"""Settings, copies, and a store that stays well."""
+"""``hivemind status``, ``doctor``, ``backup``, ``repair`` and ``quarantine``: the state of the store."""
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
 
-from hivemind.app import configuration, quarantine, recovery
-from hivemind.entrypoints.cli.arguments import (
-    dry_run_option,
-    everywhere_option,
-    make_sure,
-    open_mind,
-    yes_option,
-)
-from hivemind.entrypoints.cli.framework import Family, store_name
+from hivemind.app import quarantine, recovery
+from hivemind.entrypoints.cli.arguments import confirm, open_mind, yes_option
+from hivemind.entrypoints.cli.framework import CommandGroup, store_name
 from hivemind.entrypoints.cli.output import (
-    heading,
-    indented,
-    label,
-    note,
+    emit,
+    emit_rows,
+    indent,
+    print_field,
+    print_heading,
+    print_text,
     progress,
-    say,
-    tell,
-    tell_rows,
     warn,
 )
+from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import format_minute
-from hivemind.formats.untrusted import read_text_lines
-from hivemind.model.reports import ModelState
-from hivemind.settings import Setting
-from hivemind.text.clean import neutralise, plural
+from hivemind.model.ids import shorten_id
+from hivemind.model.recall import Spent
+from hivemind.model.reports import Stats, StatusReport
+from hivemind.text.clean import first_line, neutralise, plural
 
-LINES_NAMED = 10
-
-chapter = click.Group()
-
-
-def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    fitting = [one for one in configuration.list_all() if one.name.startswith(incomplete)]
-    return [CompletionItem(one.name, help=one.meaning) for one in fitting]
+commands = click.Group()
+TOKEN_COUNTS = {
+    **{name: name for name in ("briefs", "prompts", "recalls")},
+    "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
+}  # fmt: skip
+"""The counts that fit 80 columns, and their titles; JSON has the rest."""
 
 
-name_argument = click.argument("name", shell_complete=_names)
-
-
-@chapter.group("config", cls=Family, invoke_without_command=True)
-@click.pass_context
-def config(ctx: click.Context) -> None:
-    """Show and change settings. Without a command, list them.
-
-    The environment counts before the file, the file before the default. Nothing is read from a repository.
+@commands.command("status")
+@click.option("--counts", is_flag=True, help="Count memories, sessions and log entries in the whole store instead.")
+@click.option("--tokens", is_flag=True, help="Show the tokens that memory cost each session instead.")
+def status(counts: bool, tokens: bool) -> None:
+    """Show memories, agents and pending reviews, and what to do next.
 
     \b
-    hivemind config
-    hivemind config set recall_limit 8
-    HIVEMIND_RECALL_LIMIT=8 hivemind recall "how do we deploy?"
+    hivemind
+    hivemind status --json
+    hivemind status --counts
+    hivemind status --tokens
     """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
+    if counts and tokens:
+        raise InvalidInput("--counts and --tokens exclude each other; choose one")
+    with open_mind() as mind, progress("Reading the store"):
+        if counts:
+            _emit_counts(mind.maintenance.stats())
+        elif tokens:
+            _emit_tokens(mind.history.tokens_spent())
+        else:
+            report = mind.maintenance.status()
+            emit(report, lambda: _print_status(report))
 
 
-@config.command("list")
-def list_() -> None:
-    """List every setting with its value, its source and its meaning."""
-    found = configuration.list_all()
-    rows = [[one.name, _written(one.value), one.origin, one.meaning] for one in found]
-    change = "Change one: hivemind config set NAME VALUE"
-    tell_rows(found, ["setting", "value", "from", "meaning"], rows, after=change, seen=lambda: _listed(found))
+def _print_status(report: StatusReport) -> None:
+    counts = " · ".join(f"{count:,} {status}" for status, count in report.memories)
+    elsewhere = f"{report.elsewhere:,} in other repositories" if report.elsewhere else ""
+    print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
+    print_field("repository", report.repository)
+    print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
+    print_field("agents", ", ".join(report.connected) or "none connected")
+    if last := report.last_session:
+        print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
+    print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
+    print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
+    if report.quarantined:
+        print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
+    print_heading("Next")
+    for step in report.next:
+        print_text(f"  {step.command:<30}{step.why}")
 
 
-def _listed(found: Sequence[Setting]) -> None:
-    for one in found:
-        origin = "" if one.origin == "default" else f"  (from the {one.origin})"
-        said = neutralise(f"{one.name} = {json.dumps(one.value, ensure_ascii=False)}")
-        click.echo(click.style(said, bold=True) + origin)
-        say(indented(one.meaning.replace("``", "'")))
+def _emit_counts(stats: Stats) -> None:
+    rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
+    total = sum(count for *_, count in stats.memories)
+    summary = (
+        f"{plural(total, 'memory')} · {plural(stats.sessions, 'session')}"
+        f" with {plural(stats.observations, 'observation')} · {plural(stats.events, 'log entry')}"
+        f" · {stats.bytes / 1e6:.1f} MB"
+    )
+    emit_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, if_empty=summary)
 
 
-@config.command("get")
-@name_argument
-def get(name: str) -> None:
-    """Print the value of a setting.
-
-    \b
-    hivemind config get recall_limit
-    """
-    found = configuration.get(name)
-    tell(found, lambda: say(_written(found.value)))
-
-
-@config.command("set")
-@name_argument
-@click.argument("value")
-def set_(name: str, value: str) -> None:
-    """Change a setting.
-
-    \b
-    hivemind config set person "Ada Lovelace"
-    """
-    found = configuration.change(name, value)
-    tell(found, f"{name} is set to {value}.")
-    if found.origin == "environment":
-        warn(f"{found.variable} in the environment says {_written(found.value)}, and counts before the file")
+def _emit_tokens(sessions: Sequence[Spent]) -> None:
+    rows = [
+        [session.actor, shorten_id(session.session_id), *(f"{getattr(session, count):,}" for count in TOKEN_COUNTS)]
+        for session in sessions
+    ]
+    columns = ["who", "session", *TOKEN_COUNTS.values()]
+    total = sum(session.unasked_tokens + session.asked_tokens for session in sessions)
+    again = sum(session.told_before for session in sessions)
+    reused = sum(session.not_looked_up for session in sessions)
+    after = (
+        f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
+        f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
+    )
+    emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
 
-@config.command("unset")
-@name_argument
-def unset(name: str) -> None:
-    """Reset a setting to its default.
-
-    \b
-    hivemind config unset recall_limit
-    """
-    configuration.unset(name)
-    tell({"unset": name}, f"{name} is no longer set in {configuration.file()}.")
-
-
-@config.command("path")
-def config_path() -> None:
-    """Print the path of the settings file.
-
-    \b
-    $EDITOR "$(hivemind config path)"
-    """
-    file = configuration.file()
-    tell({"path": str(file), "exists": file.exists()}, lambda: say(str(file)))
-    if not file.exists():
-        note("It does not exist yet; 'hivemind config set' makes it.")
-
-
-def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-@chapter.command("doctor")
+@commands.command("doctor")
 @click.option("--quick", is_flag=True, help="Skip the slow comparison of all tables with the log.")
 def doctor(quick: bool) -> None:
-    """Check the installation, and say what to do about problems.
+    """Check the installation and the store; say how to fix problems.
 
     The exit code is 1 if something is wrong.
     """
-    with progress("Looking"):
+    with progress("Checking"):
         findings = recovery.doctor(store_name(), quick=quick)
     rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
-    tell_rows(findings, ["", "what", "found", "remedy"], rows)
+    emit_rows(findings, ["", "check", "result", "what to do"], rows)
     sys.exit(0 if all(finding.is_well for finding in findings) else 1)
 
 
-@chapter.group("quarantine", cls=Family, invoke_without_command=True)
-@click.pass_context
-def quarantine_(ctx: click.Context) -> None:
-    """Inspect, retry or discard input that could not be read. Without a command, list it.
-
-    Items come from hooks, transcripts and imports. No agent is ever shown them.
-
-    \b
-    hivemind quarantine
-    hivemind quarantine show 3f9a
-    hivemind quarantine retry
-    hivemind quarantine discard --all
-    """
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(quarantine_list)
-
-
-item_ids = click.argument("ids", metavar="[ID]...", nargs=-1)
-
-
-@quarantine_.command("list")
-def quarantine_list() -> None:
-    """List the items: when each was set aside, where it came from, and why it could not be read."""
-    found = quarantine.items()
-    listed = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in found]
-    rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in found]
-    tell_rows(
-        listed, ["id", "since", "from", "where", "why"], rows,
-        nothing="Empty: everything that came in could be read.", after="Look at one: hivemind quarantine show ID",
-    )  # fmt: skip
-
-
-@quarantine_.command("show")
-@click.argument("id")
-def quarantine_show(id: str) -> None:
-    """Print an item, without secrets and without control characters.
-
-    \b
-    hivemind quarantine show 3f9a
-    """
-    item = quarantine.show(id)
-    tell(replace(item, content=neutralise(item.content)), lambda: _item(item))
-
-
-def _item(item: quarantine.Item) -> None:
-    label("id", item.id)
-    label("since", format_minute(item.at))
-    label("from", f"{item.door}: {item.where}")
-    label("why", item.reason)
-    heading("What it says" + (", the beginning" if item.is_cut else ""))
-    say(indented(item.content))
-
-
-@quarantine_.command("discard")
-@item_ids
-@click.option("--all", "everything", is_flag=True, help="All of them.")
-def quarantine_discard(ids: tuple[str, ...], everything: bool) -> None:
-    """Delete items.
-
-    \b
-    hivemind quarantine discard 3f9a
-    hivemind quarantine discard --all
-    """
-    count = quarantine.discard(ids, everything=everything)
-    tell({"discarded": count}, f"Discarded {plural(count, 'item')}.")
-
-
-@quarantine_.command("retry")
-@item_ids
-def quarantine_retry(ids: tuple[str, ...]) -> None:
-    """Read items from hooks again, for example after an upgrade; what still cannot be read stays.
-
-    \b
-    hivemind quarantine retry
-    hivemind quarantine retry 3f9a
-    """
-    again = {item.id for item in quarantine.retry(ids)}
-    with open_mind():
-        back = again & {item.id for item in quarantine.items()}
-    done = {"read": len(again) - len(back), "still_unreadable": len(back)}
-    tell(done, f"Read {plural(done['read'], 'item')}; {len(back):,} still cannot be read.")
-
-
-class FileOrCommand(Family):
-    """What names no subcommand is the file to write; nothing at all is a copy beside the store."""
+class BackupGroup(CommandGroup):
+    """Takes the file to write in the place of a command; without either, writes a copy beside the store."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, with ``create`` where nothing else is asked."""
+        """Parse as click does, with ``create`` where no command is given."""
         first = next((word for word in args if not word.startswith("-")), "")
         if first not in self.commands and not {"-h", "--help"} & set(args):
             args = ["create", *args]
         return super().parse_args(ctx, args)
 
 
-@chapter.group("backup", cls=FileOrCommand)
+@commands.group("backup", cls=BackupGroup)
 def backup() -> None:
     """Back up the store while it is in use, and restore a backup.
 
@@ -260,220 +143,153 @@ def backup() -> None:
 
 @backup.command("create")
 @click.argument("file", required=False, default="")
-def create(file: str) -> None:
+def create_backup(file: str) -> None:
     """Write a backup and check it.
 
     \b
     hivemind backup create /mnt/usb/memory.db
     """
     with open_mind() as mind, progress("Copying"):
-        made = mind.maintenance.backup(file)
-    tell(made, f"Backed up {made.entries:,} entries to {made.file}")
+        copy = mind.maintenance.backup(file)
+    emit(copy, f"Backed up {plural(copy.entries, 'log entry')} to {copy.file}")
 
 
 @backup.command("list")
-def listed() -> None:
+def list_backups() -> None:
     """List the backups beside the store."""
     with open_mind() as mind:
-        found = mind.maintenance.backups()
-    rows = [[Path(one.file).name, f"{one.entries:,} entries" if one.entries else "unreadable"] for one in found]
-    tell_rows(found, ["file", "holds"], rows, nothing="No backup yet; 'hivemind backup' makes one.")
+        backups = mind.maintenance.backups()
+    rows = [
+        [Path(copy.file).name, plural(copy.entries, "log entry") if copy.entries else "unreadable"] for copy in backups
+    ]
+    emit_rows(backups, ["file", "content"], rows, if_empty="No backups yet. Make one: hivemind backup")
 
 
 @backup.command("restore")
 @click.argument("file")
 @yes_option
-def restore(file: str, yes: bool) -> None:
+def restore_backup(file: str, yes: bool) -> None:
     """Restore a backup, by its path or its name in the list.
 
-    What was erased or rejected since stays out. What stands now is kept as a backup, so that this can be undone.
+    What was erased or rejected since stays out. The current store is kept as a backup, so that this can be undone.
 
     \b
     hivemind backup restore /mnt/usb/memory.db
     """
-    make_sure(f"Replace everything by what {file} holds?", yes=yes)
+    confirm(f"Replace the store with {file}?", yes=yes)
     with progress("Restoring"):
-        done = recovery.restore_backup(file, store_name())
-    kept = f"; {done.kept_out:,} erasures and rejections were carried over" if done.kept_out else ""
-    before = f"\nWhat stood here before: {done.before}" if done.before else ""
-    tell(done, f"Restored {done.entries:,} entries{kept}.{before}")
-    if done.warning:
-        warn(done.warning)
+        result = recovery.restore_backup(file, store_name())
+    exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
+    before = f"\nThe store as it was before: {result.before}" if result.before else ""
+    emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
+    if result.warning:
+        warn(result.warning)
 
 
-@chapter.command("repair")
-def repair() -> None:
+@commands.command("repair")
+@click.option("--rebuild", is_flag=True, help="Rebuild all tables from the log, even if they are in order.")
+def repair(rebuild: bool) -> None:
     """Repair a damaged store from what can still be read.
 
-    What is derived is derived again. If the log itself is damaged, every entry that verifies is saved, the damaged
-    file is kept, and what was lost is told and recorded. The exit code is 1 if something was lost.
+    Tables are rebuilt from the log. If the log itself is damaged, every entry that verifies is saved, the damaged file
+    is kept, and what was lost is reported and recorded. The exit code is 1 if something was lost.
     """
-    with progress("Repairing"):
-        done = recovery.repair(store_name())
-    if not done.before:
-        tell(done, f"All {done.entries:,} entries are there, and the tables say what the log says.")
+    if rebuild:
+        with open_mind() as mind, progress("Rebuilding") as advance:
+            mind.maintenance.rebuild(advance)
+        emit({"rebuilt": True}, "Rebuilt all tables from the log.")
         return
-    tell(done, f"Saved {done.entries:,} entries. The damaged file is kept: {done.before}")
-    if done.lost or done.without_content:
-        lost = f"Lost: {done.lost:,} entries, and the content of {done.without_content:,} others."
-        warn(f"{lost} An older backup may hold them: hivemind backup list")
+    with progress("Repairing"):
+        result = recovery.repair(store_name())
+    if not result.before:
+        emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
+        return
+    emit(result, f"Saved {plural(result.entries, 'entry')}. The damaged file is kept: {result.before}")
+    if result.lost or result.without_content:
+        losses = f"{plural(result.lost, 'entry')}, and the content of {result.without_content:,} others"
+        warn(f"Lost: {losses}. An older backup may have them: hivemind backup list")
         sys.exit(1)
 
 
-@chapter.command("rebuild")
-def rebuild() -> None:
-    """Rebuild all tables from the log. No answer changes."""
-    with open_mind() as mind, progress("Rebuilding") as advance:
-        mind.maintenance.rebuild(advance)
-    tell({"rebuilt": True}, "Rebuilt.")
-
-
-@chapter.command("prune")
-@dry_run_option
-def prune(dry_run: bool) -> None:
-    """Delete observations beyond the settings keep_days and keep_megabytes; sources of memories stay.
-
-    \b
-    hivemind prune --dry-run
-    """
-    with open_mind() as mind:
-        done = mind.sessions.prune(dry_run=dry_run)
-    went = f"{plural(done.observations, 'observation')}, {done.bytes / 1e6:.1f} MB"
-    tell(done, f"{'Would let' if dry_run else 'Let'} go of {went}.")
-
-
-@chapter.command("export")
-@click.argument("file", type=click.File("wb"), default="-")
-@click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file a memory.")
-@click.option("--session", default="", help="Only what was learned in this session.")
-@click.option("--owner", default="", help="Only what belongs to this person.")
-@everywhere_option
-def export(file: BinaryIO, markdown: Path | None, **chosen: Any) -> None:
-    """Export memories as lines of JSON, or as a folder of Markdown files.
-
-    \b
-    hivemind export memories.jsonl
-    hivemind export --markdown docs/memory
-    """
-    with open_mind() as mind:
-        if markdown:
-            place = str(markdown)
-            count = sum(_page(markdown / name, content) for name, content in mind.files.export_pages(**chosen))
-        else:
-            place = getattr(file, "name", "-")
-            lines = mind.files.export_lines(**chosen)
-            count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
-    if place not in ("-", "<stdout>"):
-        note(f"Wrote {plural(count, 'memory')} to {place}.")
-
-
-def _page(file: Path, content: str) -> bool:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return bool(file.write_text(content))
-
-
-@chapter.command("import")
-@click.argument("file", type=click.File("rb"), default="-")
-@click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
-def import_(file: BinaryIO, approve: bool) -> None:
-    """Import memories that 'hivemind export' wrote.
-
-    A line that cannot be read costs no other: it is named, kept in the quarantine, and the exit code is 1. Where no
-    line can be read, nothing is taken in.
-
-    \b
-    hivemind import memories.jsonl
-    hivemind import --approve < memories.jsonl
-    """
-    with open_mind() as mind, progress("Importing"):
-        done = mind.files.import_lines(read_text_lines(file), approve=approve, name=getattr(file, "name", ""))
-    tell(done, f"Imported {plural(done.new, 'memory')}; {done.known:,} known already.")
-    for line in done.unreadable[:LINES_NAMED]:
-        warn(line)
-    if done.unreadable:
-        more = f", {len(done.unreadable) - LINES_NAMED:,} more" if len(done.unreadable) > LINES_NAMED else ""
-        count = plural(len(done.unreadable), "line")
-        warn(f"{count} could not be read{more}; kept in the quarantine: hivemind quarantine")
-    if done.refused:
-        note(f"{done.refused:,} stayed out: their values were rejected or erased here.")
-    if done.new and not approve:
-        note("They are proposals until a person approves them: hivemind review.")
-        note(f"Undo: hivemind rollback --batch {done.batch}")
-    sys.exit(1 if done.unreadable else 0)
-
-
-@chapter.group("model", cls=Family, invoke_without_command=True)
+@commands.group("quarantine", cls=CommandGroup, invoke_without_command=True)
 @click.pass_context
-def model(ctx: click.Context) -> None:
-    """Show the embedding model and how many passages have vectors.
+def quarantine_group(ctx: click.Context) -> None:
+    """Inspect, retry or discard unreadable input. Without a command, list it.
+
+    Items come from hooks, transcripts and imports. No agent is ever shown them.
 
     \b
-    hivemind model
-    hivemind model use /models/all-minilm       a folder with model.onnx and tokenizer.json
-    hivemind model use https://host/v1#name     an OpenAI-compatible endpoint
-    hivemind model use built-in
+    hivemind quarantine
+    hivemind quarantine show 3f9a
+    hivemind quarantine retry
+    hivemind quarantine discard --all
     """
     if ctx.invoked_subcommand is None:
-        with open_mind() as mind:
-            _model_state(mind.maintenance.model())
+        ctx.invoke(list_items)
 
 
-@model.command("use")
-@click.argument("name")
-def use(name: str) -> None:
-    """Choose the embedding model: a folder, an address, built-in, or none.
-
-    \b
-    hivemind model use none
-    """
-    with open_mind() as mind:
-        _model_state(mind.maintenance.use_model(_named(name)))
+ids_argument = click.argument("ids", metavar="[ID]...", nargs=-1)
 
 
-@model.command("catch-up")
-def catch_up() -> None:
-    """Make all missing vectors now instead of little by little."""
-    with open_mind() as mind, progress("Embedding") as advance:
-        done = mind.maintenance.catch_up(advance)
-    tell({"embedded": done}, f"Embedded {done:,} passages.")
+@quarantine_group.command("list")
+def list_items() -> None:
+    """List the items: since when, from where, and why they are unreadable."""
+    items = quarantine.items()
+    value = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in items]
+    rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in items]
+    emit_rows(
+        value, ["id", "since", "from", "where", "why"], rows,
+        if_empty="Empty: all input could be read.", after="Look at one: hivemind quarantine show ID",
+    )  # fmt: skip
 
 
-@model.command("compare")
-@click.argument("names", nargs=-1, required=True)
-def compare(names: tuple[str, ...]) -> None:
-    """Compare embedding models on your own memories: quality and cost.
+@quarantine_group.command("show")
+@click.argument("id")
+def show_item(id: str) -> None:
+    """Print an item, without secrets and without control characters.
 
     \b
-    hivemind model compare built-in /models/all-minilm
+    hivemind quarantine show 3f9a
     """
-    with open_mind() as mind, progress("Comparing"):
-        compared = mind.maintenance.compare_models([_named(name) for name in names])
-    rows = [[one.name, f"{one.found:.3f}", f"{one.milliseconds:.1f}"] for one in compared]
-    tell_rows(compared, ["model", "finds (MRR)", "ms a text"], rows)
+    item = quarantine.show(id)
+    emit(replace(item, content=neutralise(item.content)), lambda: _print_item(item))
 
 
-def _named(name: str) -> str:
-    return "" if name == "built-in" else name
+def _print_item(item: quarantine.Item) -> None:
+    print_field("id", item.id)
+    print_field("since", format_minute(item.at))
+    print_field("from", f"{item.door}: {item.where}")
+    print_field("why", item.reason)
+    print_heading("Content" + (", the beginning" if item.is_cut else ""))
+    print_text(indent(item.content))
 
 
-def _model_state(state: ModelState) -> None:
-    told = f"{state.embedded:,} passages embedded, {state.waiting:,} waiting"
-    without = f"No model: {state.without}. Recall goes by words alone."
-    tell(state, lambda: say(without if state.without else f"{state.name}, {state.dimension} dimensions: {told}"))
-
-
-@chapter.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print a shell script that completes commands, options and memory ids.
+@quarantine_group.command("discard")
+@ids_argument
+@click.option("--all", "everything", is_flag=True, help="All items.")
+def discard_items(ids: tuple[str, ...], everything: bool) -> None:
+    """Delete items.
 
     \b
-    echo 'eval "$(hivemind completion bash)"' >> ~/.bashrc
-    echo 'eval "$(hivemind completion zsh)"' >> ~/.zshrc
-    hivemind completion fish > ~/.config/fish/completions/hivemind.fish
+    hivemind quarantine discard 3f9a
+    hivemind quarantine discard --all
     """
-    kind = get_completion_class(shell)
-    assert kind is not None
-    asked = kind(ctx.find_root().command, {}, "hivemind", "_HIVEMIND_COMPLETE")
-    click.echo(asked.source_template % asked.source_vars())
+    count = quarantine.discard(ids, everything=everything)
+    emit({"discarded": count}, f"Discarded {plural(count, 'item')}.")
+
+
+@quarantine_group.command("retry")
+@ids_argument
+def retry_items(ids: tuple[str, ...]) -> None:
+    """Read items from hooks again, for example after an upgrade; what still cannot be read stays.
+
+    \b
+    hivemind quarantine retry
+    hivemind quarantine retry 3f9a
+    """
+    pending = {item.id for item in quarantine.retry(ids)}
+    # Opening the store reads what waits in the spool; what fails again returns to the quarantine.
+    with open_mind():
+        unreadable = pending & {item.id for item in quarantine.items()}
+    result = {"read": len(pending) - len(unreadable), "still_unreadable": len(unreadable)}
+    emit(result, f"Read {plural(result['read'], 'item')}; {len(unreadable):,} still cannot be read.")

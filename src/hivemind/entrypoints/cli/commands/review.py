@@ -1,4 +1,4 @@
-"""What a person decides, undoes and destroys."""
+"""``hivemind review`` and the decisions of a person: approve, reject, verify, forget, restore, roll back, erase."""
 
 import sys
 from pathlib import Path
@@ -8,125 +8,228 @@ import click
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.arguments import (
-    across_option,
-    act,
+    apply_to_memory,
+    complete_memory_id,
+    confirm,
     dry_run_option,
-    make_sure,
+    everywhere_option,
+    limit_option,
     maybe_memory_argument,
     memory_argument,
-    memory_ids,
     open_mind,
+    own_memory_argument,
     reason_option,
     yes_option,
 )
-from hivemind.entrypoints.cli.framework import wants
-from hivemind.entrypoints.cli.output import block, heading, note, progress, table, tell, tell_rows
+from hivemind.entrypoints.cli.framework import CommandGroup, wants
+from hivemind.entrypoints.cli.output import (
+    emit,
+    emit_rows,
+    note,
+    on_terminal,
+    print_diff,
+    print_heading,
+    print_memory,
+    print_table,
+    progress,
+    quote,
+    summarise,
+)
 from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import format_date
 from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
-from hivemind.model.review import Selection
+from hivemind.model.review import ReviewItem, Selection
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
 
-chapter = click.Group()
+commands = click.Group()
 
-SHOWN = 20
-"""Lines of each sort; who wants to see thousands asks for JSON."""
-ENTRY_ID = 18
+MAX_MENTIONS_SHOWN = 20
+"""Lines of each sort; --json has all."""
+ENTRY_ID_LENGTH = 18
 """Enough to tell entries of the log apart, whose ids begin with their time."""
 
 
-@chapter.command("approve")
+SINGLE_CHOICES = "a approve · e edit · r reject · s skip · q quit"
+CONFLICT_CHOICES = "a approve · o approve over it · e edit · m merge · r reject · s skip · q quit"
+"""For a memory that contradicts others."""
+
+
+@commands.group("review", cls=CommandGroup, invoke_without_command=True)
+@click.option("--list", "only_list", is_flag=True, help="List pending memories and exit.")
+@limit_option(50, "Maximum number of results.")
+@click.pass_context
+def review(ctx: click.Context, only_list: bool, limit: int) -> None:
+    """Review pending memories: proposals, disputes, changed code.
+
+    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'forget'.
+
+    \b
+    hivemind review
+    hivemind review --list
+    """
+    if ctx.invoked_subcommand:
+        return
+    with open_mind() as mind:
+        queue = mind.review.queue(limit=limit)
+        if only_list or not queue or wants("json") or not on_terminal():
+            rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
+            emit_rows(queue, ["id", "why", "text"], rows, if_empty="Nothing to review.")
+            return
+        for place, item in enumerate(queue, start=1):
+            if not _decide(mind, item, f"{place} of {len(queue)}"):
+                break
+
+
+def _decide(mind: Hivemind, item: ReviewItem, place: str) -> bool:
+    """Show a memory and apply the person's decision; false if they quit."""
+    print_heading(f"{place}: {item.why}")
+    print_memory(item.memory)
+    for other in item.against:
+        print_heading("contradicts")
+        click.echo(quote(other.text, ""))
+        note(summarise(other))
+    memory = item.memory
+    choices = CONFLICT_CHOICES if item.against else SINGLE_CHOICES
+    keys = click.Choice([choice[0] for choice in choices.split(" · ")])
+    match click.prompt(choices, type=keys, show_choices=False, default="s"):
+        case "a" if item.reason.asks_for_verification:
+            mind.review.verify(memory.id)
+        case "a":
+            mind.approve(memory.id)
+        case "o":
+            mind.approve(memory.id, over=True)
+        case "e" | "m" as choice:
+            wording = click.edit(memory.text) or memory.text
+            replaces = [memory.id, *(other.id for other in item.against if choice == "m")]
+            mind.remember(
+                wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
+                replaces=replaces, metadata=memory.metadata,
+            )  # fmt: skip
+        case "r":
+            mind.reject(memory.id, reason=click.prompt("Why", default="", show_default=False))
+        case "q":
+            return False
+    return True
+
+
+@review.command("dispute")
+@memory_argument
+@click.argument("other", metavar="OTHER_ID", shell_complete=complete_memory_id)
+@click.option("--reason", default="", help="Why they cannot both be true.")
+def dispute(memory: str, other: str, **options: Any) -> None:
+    """Mark two memories as contradictory, to be settled in review.
+
+    \b
+    hivemind review dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
+    """
+    apply_to_memory(lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **options)
+
+
+@review.command("promote")
+@own_memory_argument
+@click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The rules file.")
+@yes_option
+def promote(memory: str, file: str, yes: bool) -> None:
+    """Write a reviewed memory into a rules file, as a diff you confirm.
+
+    \b
+    hivemind review promote 3f9a2c1e --to AGENTS.md
+    """
+    with open_mind() as mind:
+        path, before, after = mind.review.promote(memory, file)
+    if before == after:
+        note(f"{file} has it already.")
+        return
+    if not wants("json"):
+        print_diff(before, after, file, file)
+    if not yes:
+        click.confirm(f"Write {file}?", abort=True, err=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(after)
+    emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
+
+
+@commands.command("approve")
 @memory_argument
 @click.option("--over", is_flag=True, help="Supersede what contradicts it.")
 @reason_option
-def approve(**given: Any) -> None:
-    """Approve a proposal, or settle a dispute in its favour with --over.
+def approve(**options: Any) -> None:
+    """Approve a proposal; --over settles a dispute in its favour.
 
     \b
     hivemind approve 3f9a2c1e
     hivemind approve 3f9a2c1e --over
     """
-    act(Hivemind.approve, "Approved", **given)
+    apply_to_memory(Hivemind.approve, "Approved", **options)
 
 
-@chapter.command("reject")
+@commands.command("reject")
 @memory_argument
 @reason_option
-def reject(**given: Any) -> None:
+def reject(**options: Any) -> None:
     """Reject a memory and keep its value out; 'restore' undoes that.
 
     \b
     hivemind reject 3f9a2c1e --reason "that was one machine only"
     """
-    act(Hivemind.reject, "Rejected", **given)
+    apply_to_memory(Hivemind.reject, "Rejected", **options)
 
 
-@chapter.command("dispute")
-@memory_argument
-@click.argument("other", metavar="OTHER_ID", shell_complete=memory_ids)
-@click.option("--reason", default="", help="Why they cannot both hold.")
-def dispute(memory: str, other: str, **given: Any) -> None:
-    """Mark two memories as contradictory, to be settled in review.
-
-    \b
-    hivemind dispute 3f9a2c1e 5b2e91aa --reason "the port cannot be both"
-    """
-    act(lambda mind, *ids, **more: mind.review.dispute(*ids, **more), "Disputed", memory, other, **given)
-
-
-@chapter.command("verify")
+@commands.command("verify")
 @memory_argument
 @reason_option
-def verify(**given: Any) -> None:
+def verify(**options: Any) -> None:
     """Mark a memory as still correct.
 
     \b
     hivemind verify 3f9a2c1e
     """
-    act(lambda mind, **more: mind.review.verify(**more), "Verified", **given)
+    apply_to_memory(lambda mind, **more: mind.review.verify(**more), "Verified", **options)
 
 
-@chapter.command("retract")
+@commands.command("forget")
 @memory_argument
 @reason_option
-def retract(**given: Any) -> None:
-    """Retract a memory; 'restore' brings it back.
+def forget(**options: Any) -> None:
+    """Forget a memory until 'restore' brings it back.
+
+    It stays in the history; 'erase' deletes it for good.
 
     \b
-    hivemind retract 3f9a2c1e --reason "no longer so"
+    hivemind forget 3f9a2c1e --reason "no longer so"
     """
-    act(Hivemind.forget, "Retracted", **given)
+    apply_to_memory(Hivemind.forget, "Forgot", **options)
 
 
-@chapter.command("restore")
+@commands.command("restore")
 @memory_argument
 @reason_option
-def restore(memory: str, **given: Any) -> None:
-    """Restore a retracted, rejected or superseded memory.
+def restore(memory: str, **options: Any) -> None:
+    """Restore a forgotten, rejected or superseded memory.
 
     \b
     hivemind restore 3f9a2c1e
     """
     if Path(memory).is_file():
-        raise InvalidInput(f"{memory} is a file; to go back to a backup: hivemind backup restore {memory}")
-    act(Hivemind.restore, "Restored", memory, **given)
+        raise InvalidInput(f"{memory} is a file; to restore a backup: hivemind backup restore {memory}")
+    apply_to_memory(Hivemind.restore, "Restored", memory, **options)
 
 
-@chapter.command("rollback")
+@commands.command("rollback")
 @click.option("--session", default="", help="What was learned in this session.")
-@click.option("--source", default="", metavar="FILE", help="What rests on this file.")
-@click.option("--agent", default="", help="What this agent or person said.")
-@click.option("--batch", default="", help="One learning run, such as an import.")
+@click.option("--source", default="", metavar="FILE", help="What has this file as its source.")
+@click.option("--agent", default="", help="What this agent or person stored.")
+@click.option("--batch", default="", help="One batch, such as an import.")
 @click.option("--since", default="", metavar="WHEN", help="Everything since: 2h, 3d or a date.")
 @click.option("--undo", default="", metavar="NAME", help="Undo a rollback.")
 @reason_option
 @dry_run_option
 @yes_option
-def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) -> None:
+def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **filters: str) -> None:
     """Undo a batch of learning, such as an import or a session.
 
     \b
@@ -134,50 +237,50 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **selected: str) 
     hivemind rollback --batch import-3f9a2c1e
     hivemind rollback --undo 5b2e91aa04cd
     """
-    asked = Selection(**selected)
+    selection = Selection(**filters)
     with open_mind() as mind:
         if undo:
             count = mind.review.undo_rollback(undo)
-            tell({"undone": count}, f"Undone for {plural(count, 'memory')}.")
+            emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
             return
-        name, changes = mind.review.rollback(asked, dry_run=True)
+        name, changes = mind.review.rollback(selection, dry_run=True)
         if dry_run or not changes or not wants("json"):
-            rows = [[shorten_id(c.memory_id), _line(c.before), _line(c.after)] for c in changes]
+            rows = [[shorten_id(c.memory_id), _format_state(c.before), _format_state(c.after)] for c in changes]
             would = f"{plural(len(changes), 'memory')} would change." if dry_run else ""
-            tell_rows(changes, ["memory", "now", "after"], rows, after=would, nothing="Nothing to roll back.")
+            emit_rows(changes, ["memory", "now", "after"], rows, after=would, if_empty="Nothing to roll back.")
         if dry_run or not changes:
             return
-        make_sure(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
-        name, changes = mind.review.rollback(asked, reason=reason)
-    undoing = f"Undo: hivemind rollback --undo {name}"
-    tell({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undoing}")
+        confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
+        name, changes = mind.review.rollback(selection, reason=reason)
+    undo_hint = f"Undo: hivemind rollback --undo {name}"
+    emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
 
 
-def _line(memory: Memory | None) -> str:
-    return f"{memory.status}: {first_line(memory.text, 60)}" if memory else "never learned"
+def _format_state(memory: Memory | None) -> str:
+    return f"{memory.status}: {first_line(memory.text, 60)}" if memory else "not stored"
 
 
-@chapter.command("erase")
+@commands.command("erase")
 @maybe_memory_argument
-@across_option
+@everywhere_option
 @click.option("--about", default="", metavar="NAME", help="Everything that names a person, customer, ticket or value.")
 @click.option(
-    "--except", "left_out", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
+    "--except", "exclusions", multiple=True, metavar="ID", help="With --about: leave this out; may be repeated."
 )
 @click.option("--also", multiple=True, metavar="ID", help="Another memory to erase with it; can be repeated.")
 @reason_option
 @dry_run_option
 @yes_option
 def erase(
-    memory: str, also: tuple[str, ...], about: str, left_out: tuple[str, ...], reason: str, dry_run: bool, yes: bool,
+    memory: str, also: tuple[str, ...], about: str, exclusions: tuple[str, ...], reason: str, dry_run: bool, yes: bool,
     everywhere: bool,
 ) -> None:  # fmt: skip
-    """Erase a memory and everything derived from it, or everything that names something, for good.
+    """Erase a memory and everything derived from it for good.
 
-    The receipt names each place where it was: done where nothing was found, pending where it is tried again, remains
-    where something still says it, or outside our reach. The exit code is 1 if something is pending or remains. Of a
-    memory that is erased already, the receipt is shown again. --about looks through the whole store, in every
-    repository, and asks first.
+    The receipt lists each place: done where nothing is left, pending where it is tried again, remains where something
+    still contains it, or out of reach. The exit code is 1 if something is pending or remains. For a memory that is
+    erased already, the receipt is shown again. --about erases everything that contains a name: it searches the whole
+    store, in every repository, and asks first.
 
     \b
     hivemind erase 3f9a2c1e --reason "a customer's name"
@@ -188,39 +291,39 @@ def erase(
     if bool(memory) == bool(about):
         raise InvalidInput("name what to erase: the id of a memory, or --about with a name")
     if about:
-        _erase_about(about, left_out, reason, dry_run=dry_run, yes=yes)
+        _erase_about(about, exclusions, reason, dry_run=dry_run, yes=yes)
         return
-    if left_out or dry_run:
+    if exclusions or dry_run:
         raise InvalidInput("--except and --dry-run go with --about")
     with open_mind() as mind:
         receipt = None if also else mind.erasures.receipt(memory, everywhere=everywhere)
         if receipt is None:
-            chosen = [mind.show(written, everywhere=everywhere) for written in (memory, *also)]
-            texts = "\n".join(block(target.text, "") for target in chosen)
-            make_sure(f"{texts}\nDestroy this for good?", yes=yes)
+            targets = [mind.show(target, everywhere=everywhere) for target in (memory, *also)]
+            texts = "\n".join(quote(target.text, "") for target in targets)
+            confirm(f"{texts}\nErase this for good?", yes=yes)
             with progress("Erasing"):
-                others = [target.id for target in chosen[1:]]
-                receipt = mind.erase(chosen[0].id, also=others, reason=reason, everywhere=everywhere)
-            if any(target.scope is Scope.TEAM for target in chosen):
+                other_ids = [target.id for target in targets[1:]]
+                receipt = mind.erase(targets[0].id, also=other_ids, reason=reason, everywhere=everywhere)
+            if any(target.scope is Scope.TEAM for target in targets):
                 receipt = mind.team.carry(receipt)
     _show_receipt(receipt)
 
 
-def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run: bool, yes: bool) -> None:
+def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_run: bool, yes: bool) -> None:
     if wants("json") and not (dry_run or yes):
         raise InvalidInput("with --json, say --dry-run to see the list or --yes to erase what is in it")
     with open_mind() as mind:
         with progress("Searching") as advance:
             mentions = mind.erasures.find_mentions(about, progress=advance)
         if dry_run or not wants("json"):
-            tell(mentions, lambda: _show_mentions(mentions))
-        going = mentions.excluding(left_out)
-        if dry_run or not going:
+            emit(mentions, lambda: _show_mentions(mentions))
+        erasable = mentions.excluding(exclusions)
+        if dry_run or not erasable:
             return
-        make_sure(f"Destroy {plural(len(going), 'entry')} for good?", yes=yes)
+        confirm(f"Erase {plural(len(erasable), 'entry')} for good?", yes=yes)
         with progress("Erasing") as advance:
             receipt = mind.erasures.erase_mentions(
-                about, mentions=mentions, left_out=left_out, reason=reason, progress=advance
+                about, mentions=mentions, left_out=exclusions, reason=reason, progress=advance
             )  # fmt: skip
         if mind.team.hub:
             receipt = mind.team.carry(receipt)
@@ -228,44 +331,46 @@ def _erase_about(about: str, left_out: tuple[str, ...], reason: str, *, dry_run:
 
 
 def _show_mentions(mentions: Mentions) -> None:
-    """What names something, by sort, with the repository beside each."""
+    """Print what contains a name, grouped, with the repository of each."""
     if not mentions.found:
-        note(f"Nothing in this store names {mentions.about}.")
+        note(f"Nothing in this store contains {mentions.about!r}.")
         return
     for sort, group in mentions.by_sort():
-        heading(plural(len(group), sort.value) if sort is not MentionSort.QUARANTINE else f"{len(group)} in quarantine")
-        rows = [[_shown_id(one), format_date(one.at), _shown_place(one), _shown(one)] for one in group[:SHOWN]]
-        table(["id", "when", "repository", "says"], rows)
-        if len(group) > SHOWN:
-            note(f"and {len(group) - SHOWN:,} more; --json lists all")
+        count = len(group)
+        print_heading(f"{count:,} in quarantine" if sort is MentionSort.QUARANTINE else plural(count, sort.value))
+        rows = [
+            [_format_id(mention), format_date(mention.at), _format_place(mention), _format_excerpt(mention)]
+            for mention in group[:MAX_MENTIONS_SHOWN]
+        ]
+        print_table(["id", "when", "repository", "text"], rows)
+        if len(group) > MAX_MENTIONS_SHOWN:
+            note(f"and {len(group) - MAX_MENTIONS_SHOWN:,} more; --json lists all")
     staying = len(mentions.found) - len(mentions.erasable)
-    kept = f" {staying:,} stay: they are not yours, or records that cannot go." if staying else ""
-    note(
-        f"All repositories of this store were searched. {plural(len(mentions.erasable), 'entry')} can be erased.{kept}"
-    )
+    remark = f" {staying:,} stay, because they are not yours or must be kept on record." if staying else ""
+    entries = plural(len(mentions.erasable), "entry")
+    note(f"All repositories of this store were searched. {entries} can be erased.{remark}")
 
 
-def _shown(mention: Mention) -> str:
+def _format_excerpt(mention: Mention) -> str:
     return f"{mention.excerpt} ({mention.stays})" if mention.stays else mention.excerpt
 
 
-def _shown_place(mention: Mention) -> str:
+def _format_place(mention: Mention) -> str:
     is_memory = mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
     return mention.repo or ("everywhere" if is_memory else "")
 
 
-def _shown_id(mention: Mention) -> str:
-    if mention.sort in (MentionSort.BACKUP, MentionSort.QUARANTINE, MentionSort.SESSION):
-        return mention.id
-    return (
-        shorten_id(mention.id)
-        if mention.sort in (MentionSort.MEMORY, MentionSort.VERSION, MentionSort.TRACE)
-        else mention.id[:ENTRY_ID]
-    )
+def _format_id(mention: Mention) -> str:
+    match mention.sort:
+        case MentionSort.BACKUP | MentionSort.QUARANTINE | MentionSort.SESSION:
+            return mention.id
+        case MentionSort.MEMORY | MentionSort.VERSION | MentionSort.TRACE:
+            return shorten_id(mention.id)
+    return mention.id[:ENTRY_ID_LENGTH]
 
 
 def _show_receipt(receipt: Erasure) -> None:
-    erased = ", ".join(shorten_id(one) for one in receipt.memories)
+    ids = ", ".join(map(shorten_id, receipt.memories))
     rows = [[place.name, place.state, place.detail] for place in receipt.places]
-    tell_rows(receipt, [f"erased {erased}", "state", ""], rows)
+    emit_rows(receipt, [f"erased {ids}", "state", ""], rows)
     sys.exit(0 if receipt.is_complete else 1)

@@ -1,137 +1,138 @@
-"""A team's memory, from the side of a member."""
+"""``hivemind team`` and ``sync``: a team's memory, from the side of a member."""
 
 import click
 
-from hivemind.entrypoints.cli.arguments import dry_run_option, memory_ids, open_mind
-from hivemind.entrypoints.cli.framework import Family
+from hivemind.entrypoints.cli.arguments import complete_memory_id, dry_run_option, open_mind
+from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import (
-    block,
-    heading,
-    indented,
-    label,
+    emit,
+    indent,
     note,
+    print_field,
+    print_heading,
+    print_table,
+    print_text,
     progress,
-    say,
-    table,
-    tell,
+    quote,
     warn,
 )
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.ids import shorten_id
+from hivemind.model.team import SyncResult
 from hivemind.text.clean import plural
 
-chapter = click.Group()
+commands = click.Group()
 
 
-@chapter.command("login")
+@commands.group("team", cls=CommandGroup, invoke_without_command=True)
+@click.pass_context
+def team(ctx: click.Context) -> None:
+    """Join, leave or share with a team. Without a command, show its status.
+
+    \b
+    hivemind team
+    hivemind team login https://hub.example
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show_status)
+
+
+@team.command("login")
 @click.argument("url")
-@click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="What an admin gave you.")
-@click.option("--insecure", is_flag=True, help="Speak to a hub beyond this machine without TLS.")
+@click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="The token an admin gave you.")
+@click.option("--insecure", is_flag=True, help="Allow a hub on another machine without TLS.")
 def login(url: str, token: str, insecure: bool) -> None:
     """Join a team; only memories of scope team are shared with its hub.
 
-    From then on it happens by itself when a session starts or ends, and by 'hivemind sync'.
+    From then on they are exchanged when a session starts or ends, and by 'hivemind sync'.
 
     \b
-    hivemind login https://hub.example --token hm_…
+    hivemind team login https://hub.example --token hm_…
     """
     with open_mind() as mind, progress("Reading the team's memories") as advance:
-        done = mind.team.login(url, token, insecure=insecure, progress=advance)
+        result = mind.team.login(url, token, insecure=insecure, progress=advance)
         member = mind.team.status().membership
     assert member is not None
-    exchanged = f"{plural(done.pulled, 'entry')} came, {done.pushed:,} went"
-    tell(done, f"You are {member.person}, {member.role} of the team. {exchanged}.")
+    emit(result, f"You are {member.person}, {member.role} of the team. {_count_entries(result)}.")
 
 
-@chapter.command("logout")
+@team.command("logout")
 def logout() -> None:
     """Leave the team; its memories are removed from this machine, yours stay."""
     with open_mind() as mind:
         mind.team.logout()
-    tell({"team": None}, "This store belongs to no team any more.")
+    emit({"team": None}, "Left the team. Its memories are removed from this machine.")
 
 
-@chapter.command("sync")
+@commands.command("sync")
 def sync() -> None:
     """Synchronise with the team's hub; also runs automatically when a session starts or ends."""
     with open_mind() as mind, progress("Exchanging with the hub") as advance:
-        done = mind.team.sync(progress=advance)
-    tell(
-        done,
-        f"{plural(done.pulled, 'entry')} came, {done.pushed:,} went, {plural(done.erased, 'memory')} erased here.",
-    )
-    for entry, why in done.refused:
+        result = mind.team.sync(progress=advance)
+    emit(result, f"{_count_entries(result)}, {plural(result.erased, 'memory')} erased here.")
+    for entry, why in result.refused:
         warn(f"the hub refused {entry[:8]}: {why}")
 
 
-@chapter.command("publish")
-@click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=memory_ids)
+def _count_entries(result: SyncResult) -> str:
+    return f"{plural(result.pulled, 'entry')} received, {result.pushed:,} sent"
+
+
+@team.command("publish")
+@click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=complete_memory_id)
 @dry_run_option
 def publish(memories: tuple[str, ...], dry_run: bool) -> None:
     """Share copies of project memories with the team.
 
     \b
-    hivemind publish 3f9a2c1e --dry-run
-    hivemind publish 3f9a2c1e
+    hivemind team publish 3f9a2c1e --dry-run
+    hivemind team publish 3f9a2c1e
     """
     with open_mind() as mind:
-        planned = mind.team.publish(memories, dry_run=dry_run)
+        publications = mind.team.publish(memories, dry_run=dry_run)
 
     def show() -> None:
-        for one in planned:
-            where = "would leave" if dry_run else f"is now the team's, as {shorten_id(one.copy)}"
-            say(f"{shorten_id(one.memory.id)} {where}:")
-            click.echo(block(one.text))
-            if one.memory.metadata:
-                say(indented(f"metadata: {one.memory.metadata.summary}"))
-            for source in one.sources:
-                say(indented(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
-            for what in one.withheld:
-                note(f"    stays here: {what}")
+        for publication in publications:
+            memory = publication.memory
+            outcome = "would be shared" if dry_run else f"is shared with the team, as {shorten_id(publication.copy)}"
+            print_text(f"{shorten_id(memory.id)} {outcome}:")
+            click.echo(quote(publication.text))
+            if memory.metadata:
+                print_text(indent(f"metadata: {memory.metadata.summary}"))
+            for source in publication.sources:
+                print_text(indent(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
+            for what in publication.withheld:
+                note(f"    not shared: {what}")
 
-    tell(planned, show)
-
-
-@chapter.group("team", cls=Family, invoke_without_command=True)
-@click.pass_context
-def team(ctx: click.Context) -> None:
-    """Show the team that this store shares with."""
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(team_status)
+    emit(publications, show)
 
 
 @team.command("status")
-def team_status() -> None:
+def show_status() -> None:
     """Show devices, their last synchronisation, and pending erasures."""
     with open_mind() as mind:
-        standing, hub = mind.team.status(), mind.team.hub
+        status, hub = mind.team.status(), mind.team.hub
         devices = hub.request("GET", "/v1/devices") if hub else []
 
     def show() -> None:
-        member = standing.membership
+        member = status.membership
         if member is None or hub is None:
-            say("This store belongs to no team. 'hivemind login URL --token …' joins one.")
+            print_text("This store belongs to no team. Join one: hivemind team login URL")
             return
-        label("hub", hub.url)
-        label("you are", f"{member.person}, {member.role}")
-        label("exchanged", format_minute(member.synchronised_at) if member.synchronised_at else "never")
-        label("waiting", f"{standing.waiting:,} of your entries")
-        label("lease ends", format_date(standing.lease_ends_at))
-        heading("Devices")
+        print_field("hub", hub.url)
+        print_field("you are", f"{member.person}, {member.role}")
+        print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
+        print_field("unsent", plural(status.waiting, "entry"))
+        print_field("lease ends", format_date(status.lease_ends_at))
+        print_heading("Devices")
         rows = [
-            [
-                one["person"],
-                one["id"][:8],
-                format_minute(one["last_seen_at"]),
-                f"{one['behind']:,}",
-                f"{one['erasures']:,}",
-            ]
-            for one in devices
+            [d["person"], d["id"][:8], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
+            for d in devices
         ]
-        table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
+        print_table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
 
-    said = to_plain(standing)
-    if said["membership"]:
-        del said["membership"]["key"]
-    tell({**said, "hub": hub.url if hub else "", "devices": devices}, show)
+    value = to_plain(status)
+    if value["membership"]:
+        del value["membership"]["key"]  # a secret
+    emit({**value, "hub": hub.url if hub else "", "devices": devices}, show)
