@@ -52,7 +52,7 @@ def _score_store(name: str, store: dict[str, Any], similarity: Tensor) -> list[l
     words = torch.zeros_like(best)
     for number, scores in enumerate(store["words"]):
         if scores:
-            highest = max(max(scores.values()), 1e-9)
+            highest = max(1e-9, *scores.values())
             places = torch.tensor([int(place) for place in scores], device=best.device)
             words[number, places] = torch.tensor([s / highest for s in scores.values()], device=best.device)
     orders = [

@@ -1,6 +1,8 @@
 """Write a trained student as the file that the package ships: 8-bit integers in the safetensors format.
 
-python -m training.export STUDENT.npz TOKENIZER.json OUT.safetensors
+python -m training.export TOKENIZER.json OUT.safetensors STUDENT.npz...
+
+Of several students the mean of the weights is taken, which is a student too if one was trained on from another.
 
 Every row of a matrix is integers from -127 to 127 and one scale. The merges of the tokenizer are stored as text; its
 tokens follow from them: four markers, 256 bytes, and what each merge makes.
@@ -9,7 +11,7 @@ tokens follow from them: four markers, 256 bytes, and what each merge makes.
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,17 @@ TYPES = {"int8": "I8", "uint8": "U8", "float16": "F16", "float32": "F32"}
 
 def main() -> None:
     """Write the file and print its checksum."""
-    student, tokenizer, out = map(Path, sys.argv[1:4])
+    tokenizer, out, *students = map(Path, sys.argv[1:])
     merges = json.loads(tokenizer.read_text())["model"]["merges"]
-    content = pack(quantise(dict(np.load(student))), merges)
+    content = pack(quantise(average([dict(np.load(student)) for student in students])), merges)
     out.write_bytes(content)
     print(f"{len(content) / 1e6:.1f} MB, sha256 {hashlib.sha256(content).hexdigest()}")
+
+
+def average(students: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return the mean of each tensor, in the half precision that the students are stored in."""
+    means = {name: np.mean([student[name].astype(np.float32) for student in students], axis=0) for name in students[0]}
+    return {name: mean.astype(np.float16) for name, mean in means.items()}
 
 
 def quantise(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

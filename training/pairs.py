@@ -15,9 +15,47 @@ MAX_TEXT = 1_500
 MAX_QUERY = 600
 
 NAMES = (
-    "Anna Ben Clara David Emma Frank Grace Hugo Ines Jack Kate Leo Maria Noah Olivia Paul Quinn Rosa Sam Tina Uma "
-    "Victor Wendy Yusuf Zoe Priya Chen Amir Lucia Omar Nina Pedro Mei Ivan Fatima Jonas Aisha Marco Elena Ravi"
-).split()
+    "Anna",
+    "Ben",
+    "Clara",
+    "David",
+    "Emma",
+    "Frank",
+    "Grace",
+    "Hugo",
+    "Ines",
+    "Jack",
+    "Kate",
+    "Leo",
+    "Maria",
+    "Noah",
+    "Olivia",
+    "Paul",
+    "Quinn",
+    "Rosa",
+    "Sam",
+    "Tina",
+    "Uma",
+    "Victor",
+    "Wendy",
+    "Yusuf",
+    "Zoe",
+    "Priya",
+    "Chen",
+    "Amir",
+    "Lucia",
+    "Omar",
+    "Nina",
+    "Pedro",
+    "Mei",
+    "Ivan",
+    "Fatima",
+    "Jonas",
+    "Aisha",
+    "Marco",
+    "Elena",
+    "Ravi",
+)
 
 DECLARATION = re.compile(
     r"\b(func|fn|def|class|function|public|private|protected|static|struct|enum|interface|trait|impl|type|void|int|"

@@ -39,11 +39,13 @@ ARCTIC_SHARE = {
     "related": 0.2,
     "other": 0.2,
 }
-"""The share of the second teacher in the order that is learned, by kind: it is better at conversation, worse at code."""
+"""The share of the second teacher in the order that is learned: it is better at conversation, worse at code."""
 CLUSTER = 4_000
 """Texts in a cluster; batches are drawn from one cluster, so that rivals are close."""
 
-STOP_WORDS = set("the a an of to in for is and or with on at this that it as be are was if by from not".split())
+STOP_WORDS = frozenset(
+    "the a an of to in for is and or with on at this that it as be are was if by from not".split()  # noqa: SIM905
+)
 
 
 def main() -> None:
@@ -60,7 +62,7 @@ def main() -> None:
     def report(*words: object) -> None:
         print(f"[{time.monotonic() - started:5.0f}]", *words, flush=True)
 
-    questions = [json.loads(lzma.open(path).read()) for path in options.cases]
+    questions = [json.loads(lzma.decompress(path.read_bytes())) for path in options.cases]
     pairs = _read_pairs(options.pairs)
     report(f"{len(pairs):,} pairs, {sum(len(p.query) + len(p.text) for p in pairs) / 1e6:.0f} million characters")
     pairs, removed = remove_overlap(pairs, questions)

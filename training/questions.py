@@ -32,15 +32,18 @@ SHARES = {
 }
 """How the questions are spread over the kinds."""
 
-TOPICS = """a lost pet; learning the guitar; a trip to the coast; a new apartment; a job interview; a sick grandmother; a
+TOPICS = """
+a lost pet; learning the guitar; a trip to the coast; a new apartment; a job interview; a sick grandmother; a
 birthday party; running a marathon; a broken car; adopting a cat; a pottery class; moving to another city; a camping
-weekend; a new recipe; a wedding; a painting; volunteering at a shelter; a school play; a book club; a football match;
-a doctor's appointment; a garden full of tomatoes; a concert; a video game; an argument with a brother; a promotion; a
-hiking accident; yoga; a favourite film; a new camera; a charity run; swimming lessons; a dentist; a flight delay; a
-baby shower; a stolen bike; a dance class; a photo exhibition; starting a small business; a language course; quitting
-coffee; a surprise visit; a broken phone; sleep problems; an old friend; cooking for a family; a road trip; a museum; a
-knitting project; a science fair; a new neighbour; saving money; a puppy; a festival; a tattoo; chess; a poem; a podcast;
-a thesis; a hospital stay; a ski holiday; a ceramics studio; a violin; birdwatching; a family reunion; an exam"""
+weekend; a new recipe; a wedding; a painting; volunteering at a shelter; a school play; a book club; a football
+match; a doctor's appointment; a garden full of tomatoes; a concert; a video game; an argument with a brother; a
+promotion; a hiking accident; yoga; a favourite film; a new camera; a charity run; swimming lessons; a dentist; a
+flight delay; a baby shower; a stolen bike; a dance class; a photo exhibition; starting a small business; a language
+course; quitting coffee; a surprise visit; a broken phone; sleep problems; an old friend; cooking for a family; a
+road trip; a museum; a knitting project; a science fair; a new neighbour; saving money; a puppy; a festival; a
+tattoo; chess; a poem; a podcast; a thesis; a hospital stay; a ski holiday; a ceramics studio; a violin;
+birdwatching; a family reunion; an exam
+"""
 
 MESSAGE = """Messages between friends who tell each other about their lives.
 
@@ -79,7 +82,7 @@ Question:"""
 CODE = """Code: def load(path): with open(path) as f: return json.load(f)
 Search: python read json file into dict
 
-Code: func Retry(n int, f func() error) error {{ for i := 0; i < n; i++ {{ if err := f(); err == nil {{ return nil }} }} }}
+Code: func Retry(n int, f func() error) error {{ for i := 0; i < n; i++ {{ if f() == nil {{ return nil }} }} }}
 Search: retry a function several times in go
 
 Code: def is_prime(n): return n > 1 and all(n % i for i in range(2, int(n ** 0.5) + 1))
@@ -141,9 +144,9 @@ def write_questions(
         template = PROMPTS.get(kind, WORK)
         prompts = [template.format(text=" ".join(pair.text[:420].split())) for pair in chosen]
         for pair, question in zip(chosen, writer.continue_all(prompts, 20, 0.7), strict=True):
-            question = question[: question.find("?") + 1] or question
-            if 10 < len(question) < 160:
-                yield Pair(kind=kind, query=question, text=pair.text, is_natural=False)
+            whole = question[: question.find("?") + 1] or question
+            if 10 < len(whole) < 160:
+                yield Pair(kind=kind, query=whole, text=pair.text, is_natural=False)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2e-4)
     parser.add_argument("--batch", type=int, default=1_024)
     parser.add_argument("--start", type=Path, help="weights to go on from")
-    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--out", type=Path, default=Path())
+    parser.add_argument("--more", default="", help="kinds to draw more often, such as talk=2.5,related=1.5")
     parser.add_argument("--validate", action="store_true", help="score the validation sets too")
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--device", default="cuda")
@@ -52,7 +54,7 @@ def main() -> None:
     data = torch.load(options.work / "data.pt", weights_only=False)
     train(model, data, options)
     weights = {name: value.half().cpu().numpy() for name, value in model.state_dict().items()}
-    np.savez(options.out / f"{options.name}.npz", allow_pickle=False, **weights)
+    np.savez(options.out / f"{options.name}.npz", **weights)
     for path in sorted(options.work.glob("cases-*.pt")):
         if options.validate or "validation" not in path.name:
             table = evaluate.score(model, path, 1, options.device, (encoder.WIDTH, NARROW))
@@ -77,7 +79,7 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
     queries, texts, owners = (data[name].to(device) for name in ("queries", "texts", "owners"))
     share, natural = data["share"].to(device), data["natural"].to(device)
     teachers = [tuple(part.to(device) for part in data["vectors"][name]) for name in ("granite", "arctic")]
-    groups = Groups(data, device)
+    groups = Groups(data, device, dict(part.split("=") for part in options.more.split(",") if part))
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.rate, weight_decay=0.01, fused=device == "cuda")
     rng = np.random.default_rng(options.seed)
     started, step, progress, average = time.monotonic(), 0, 0.0, math.nan
@@ -102,7 +104,7 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         if step % 250 == 0:
-            average = float(loss)
+            average = float(loss.detach())
             print(f"{options.name} step {step} loss {average:.4f} after {time.monotonic() - started:.0f} s", flush=True)
         step += 1
         elapsed = time.monotonic() - started
@@ -113,11 +115,12 @@ def train(model: nn.Module, data: dict[str, Any], options: argparse.Namespace) -
 class Groups:
     """The queries by cluster and by kind, to draw batches of rivals from."""
 
-    def __init__(self, data: dict[str, Any], device: str) -> None:
+    def __init__(self, data: dict[str, Any], device: str, more: Mapping[str, str]) -> None:
         self._clusters = _split(data["cluster"], device)
         self._kinds = _split(data["kind"], device)
         # Large kinds count for less than their size, so that small ones are learned too.
         sizes = np.array([len(members) for members in self._kinds], float) ** 0.7
+        sizes *= [float(more.get(kind, 1)) for kind in data["kinds"]]
         self._kind_shares = sizes / sizes.sum()
         kind_of_cluster = np.array([int(data["kind"][members[0].cpu()]) for members in self._clusters])
         cluster_sizes = np.array([len(members) for members in self._clusters], float)
