@@ -27,6 +27,7 @@ from hivemind.hub.postgres import connect
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
 from hivemind.model.memory import Channel, Writer
+from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.scope import Repository
 from hivemind.recall.embeddings import SemanticIndex
 from hivemind.settings import Settings
@@ -119,7 +120,7 @@ def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
                     rows = numbers.standard_normal((len(passages), 384)).astype(np.float32)
                     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
                     small = np.rint(unit * 127 / 0.2).clip(-127, 127).astype(np.int8)
-                    name, where = "granite-embedding-30m-english", hash_place("team", HERE)
+                    name, where = SHIPPED_MODEL, hash_place("team", HERE)
                     db.many(
                         "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
                         (

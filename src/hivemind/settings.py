@@ -37,7 +37,7 @@ class Settings:
     recall_limit: int = _define(5, "Maximum number of memories that a recall returns.")
     recall_tokens: int = _define(1200, "Maximum number of tokens that a recall returns.")
 
-    model: str = _define("", "Embedding model: empty for the built-in one, else a folder, a URL, or none.")
+    model: str = _define("", "Embedding model: empty for the built-in one, else a URL, or none.")
     brief_tokens: int = _define(
         1200, "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."
     )

@@ -18,7 +18,7 @@ from hivemind.hub import access
 from hivemind.hub.postgres import Postgres, connect, migrate, translate_sql
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.events import MemoriesRecalled
-from hivemind.model.recall import Query
+from hivemind.model.recall import SHIPPED_MODEL, Query
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.team import AdmittedMember, Role, TeamMember
 from hivemind.settings import Settings
@@ -51,7 +51,7 @@ SEES: dict[str, Callable[[HubStore], Any]] = {
     "memories that share words": lambda store: store.db.index.find_with_words([["quarterly"]], HERE, 20),
     "words said elsewhere": lambda store: store.db.index.is_word_elsewhere("quarterly", []),
     "words counted": lambda store: store.db.execute("SELECT term FROM word_counts"),
-    "vectors counted": lambda store: any(vectors.count(store.db)),
+    "vectors counted": lambda store: any(vectors.count(store.db, SHIPPED_MODEL)),
     "how much there is": lambda store: store.bytes,
 }
 """Everything that reads, and is true of a team that has something to see."""

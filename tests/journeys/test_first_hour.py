@@ -356,11 +356,12 @@ def test_without_a_model_recall_goes_by_words_and_says_so() -> None:
     assert "none" in switched_off.output
     assert "Deploys run on Fridays" in asked.stdout
     assert "searched by words alone" in asked.stderr
-    assert "granite" in run("config", "model", "use", "built-in").stdout
+    assert "hivemind-embedding-1" in run("config", "model", "use", "built-in").stdout
 
 
-def test_another_model_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
-    done = run("config", "model", "use", str(tmp_path))
+def test_a_name_that_is_no_model_is_refused_and_changes_nothing() -> None:
+    done = run("config", "model", "use", "/models/some-folder")
 
     assert done.exit_code == 6
-    assert "model.onnx" in done.stderr
+    assert "which is no model" in done.stderr
+    assert "hivemind-embedding-1" in run("config", "model").stdout

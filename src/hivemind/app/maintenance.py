@@ -2,21 +2,30 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event as Stop
+from threading import Thread
 
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
 from hivemind.curate import unfinished
-from hivemind.errors import InvalidInput
+from hivemind.errors import HivemindError, InvalidInput
 from hivemind.formats import timestamps
+from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import ModelState, Stats, StatusReport
 from hivemind.recall.comparison import ModelComparison
 from hivemind.settings import write_setting
+from hivemind.store import Store, integrity, log
 from hivemind.store import backup as copies
-from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
+
+EMBED_AFTER_SECONDS = 5.0
+EMBEDDED_AT_ONCE = 8
+PAUSE_SECONDS = 0.2
+"""Between batches, which leaves the processor to the agent about half of the time."""
 
 
 class Maintenance:
@@ -73,9 +82,10 @@ class Maintenance:
     def model(self) -> ModelState:
         """Return the embedding model and how many passages it has embedded."""
         embedder = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
-        vector_count, waiting_count = vectors.count(self._context.store.db)
+        name = embedder.name if embedder else ""
+        vector_count, waiting_count = vectors.count(self._context.store.db, name)
         return ModelState(
-            name=embedder.name if embedder else "",
+            name=name,
             dimension=embedder.dimension if embedder else 0,
             embedded=vector_count,
             waiting=waiting_count,
@@ -104,6 +114,34 @@ class Maintenance:
         """Embed all passages that have no vector yet; each recall embeds a few."""
         meaning = self._context.embedder.meaning
         return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
+
+    def embed_in_background(self) -> Callable[[], None]:
+        """Embed what waits in a thread, so that a store moves to another model; return a function that stops it.
+
+        If this fails, each recall embeds a few passages, and the rest are searched by words.
+        """
+        directory = self._context.store.directory
+        stop = Stop()
+
+        def follow() -> None:
+            # The first answer comes first.
+            if directory is None or stop.wait(EMBED_AFTER_SECONDS):
+                return
+            # A connection of its own, because this is another thread.
+            with suppress(HivemindError), closing(Store.open(directory)) as store:
+                # Looked at before the model is loaded, which takes as much memory as everything else.
+                waiting = vectors.count(store.db, self._context.settings.model or SHIPPED_MODEL)[1]
+                while waiting and (meaning := self._context.embedder.meaning) and not stop.wait(PAUSE_SECONDS):
+                    waiting = meaning.catch_up(store.db, EMBEDDED_AT_ONCE)
+
+        thread = Thread(target=follow, name="hivemind-embed", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            stop.set()
+            thread.join(timeout=1)
+
+        return end
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Rebuild all tables from the log; no answer changes."""

@@ -9,9 +9,10 @@ from hivemind.app.staleness import stale_memories
 from hivemind.capture import quarantine
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Memory, Status
+from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import NextStep, Stats, StatusReport
 from hivemind.model.scope import Visibility
-from hivemind.store.projections import memories, sessions
+from hivemind.store.projections import memories, sessions, vectors
 
 MANY = 1000
 """More than anybody reviews in a day."""
@@ -30,6 +31,9 @@ def status(context: Context, stats: Stats) -> StatusReport:
     }
     waiting = sum(counts.get(status_name, 0) for status_name in UNDECIDED)
     waiting += sum(other not in UNDECIDED for other in other_statuses.values())
+    # Not from the model itself: loading it takes longer than everything else here.
+    model = context.settings.model or SHIPPED_MODEL
+    embedded, unembedded = vectors.count(db, model) if model != "none" else (0, 0)
     standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
@@ -41,6 +45,8 @@ def status(context: Context, stats: Stats) -> StatusReport:
         connected=connected_names,
         waiting=waiting,
         doubted=len(stale),
+        embedded=embedded,
+        unembedded=unembedded,
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )

@@ -9,6 +9,9 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Visibility
 
+SHIPPED_MODEL = "hivemind-embedding-1"
+"""The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
+
 
 class Detail(StrEnum):
     """How much of each memory an answer shows."""

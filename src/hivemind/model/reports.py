@@ -102,6 +102,10 @@ class StatusReport:
     connected: tuple[str, ...]
     waiting: int
     doubted: int
+    embedded: int
+    """How many passages can be searched by meaning."""
+    unembedded: int
+    """How many are searched by words until they have a vector."""
     quarantined: int
     """How many inputs could not be read."""
     next: tuple[NextStep, ...]

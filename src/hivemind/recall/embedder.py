@@ -7,10 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
+from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.recall.tokenizer import Tokenizer
-from hivemind.recall.weights import Floats, Weights, find_weights
+from hivemind.recall.weights import Floats, Weights
 
-LAYERS = 6
+LAYERS = 3
 HEADS = 12
 HEAD_WIDTH = 32
 """The shape of this model; other models are loaded by ``models``."""
@@ -37,27 +38,26 @@ class Embedder(Protocol):
         """Return one row of unit length for each text, in the same order."""
 
 
-# Reading and verifying 34 MB of weights costs more than embedding a question.
+# Reading and verifying 18 MB of weights costs more than embedding a question.
 @cache
 def load_default() -> Embedder:
-    """Return the installed model, loaded once per process."""
-    return Granite(Weights.read(find_weights()))
+    """Return the shipped model, loaded once per process."""
+    return ShippedModel(Weights.read())
 
 
-class Granite:
-    """granite-embedding-30m-english by IBM, a RoBERTa whose vector is the state of the first token."""
+class ShippedModel:
+    """The model that comes with the package, a BERT of three layers whose vector is the state of the first token."""
 
-    name = "granite-embedding-30m-english"
+    name = SHIPPED_MODEL
     dimension = HEADS * HEAD_WIDTH
 
     def __init__(self, weights: Weights) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
-        self._tokenizer = Tokenizer(weights.vocabulary["vocab"], weights.vocabulary["merges"])
-        self._words, self._word_scales = weights.integers("word_emb"), weights.scales("word_emb")
-        # RoBERTa counts positions from 2, and all tokens of a single text have type 0.
-        self._positions = weights.floats("pos_emb")[2:] + weights.floats("type_emb")[0]
-        self._norm = _load_norm(weights, "emb_ln")
-        self._layers = [_load_layer(weights, f"l{number}") for number in range(LAYERS)]
+        self._tokenizer = Tokenizer(weights.merges)
+        self._words, self._word_scales = weights.tensor("words.weight"), weights.floats("words.scale")
+        self._positions = weights.floats("positions.weight")
+        self._norm = _load_norm(weights, "ln")
+        self._layers = [_load_layer(weights, f"layers.{number}") for number in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order; the end of a long text is ignored.
@@ -80,9 +80,8 @@ class Granite:
         return last.apply(x, rows=1)
 
     def _look_up(self, ids: list[int]) -> Floats:
-        scales = self._word_scales[ids]
-        words = self._words[ids].reshape(*scales.shape, -1) * scales[:, :, None]
-        return self._norm.apply(words.reshape(len(ids), -1) + self._positions[: len(ids)])
+        words = self._words[ids] * self._word_scales[ids, None]
+        return self._norm.apply(words + self._positions[: len(ids)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +121,8 @@ class _Linear:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layer:
-    attention: _Linear
+    queries: _Linear
+    keys_and_values: _Linear
     attention_output: _Linear
     attention_norm: _Norm
     feed_forward_in: _Linear
@@ -131,8 +131,9 @@ class _Layer:
 
     def apply(self, x: Floats, rows: int) -> Floats:
         """Return the first rows after this layer; each attends to the whole text."""
-        queries, keys, values = self.attention.by_head(x).reshape(3, HEADS, len(x), HEAD_WIDTH)
-        attention = _attend(queries[:, :rows], keys, values)
+        queries = self.queries.by_head(x[:rows])
+        keys, values = self.keys_and_values.by_head(x).reshape(2, HEADS, len(x), HEAD_WIDTH)
+        attention = _attend(queries, keys, values)
         x = self.attention_norm.apply(x[:rows] + self.attention_output.apply(attention))
         return self.output_norm.apply(x + self.feed_forward_out.apply(_gelu(self.feed_forward_in.apply(x))))
 
@@ -167,28 +168,27 @@ def _gelu(x: Floats) -> Floats:
 
 
 def _load_norm(weights: Weights, name: str) -> _Norm:
-    return _Norm(weight=weights.floats(f"{name}.w"), bias=weights.floats(f"{name}.b"))
+    return _Norm(weight=weights.floats(f"{name}.weight"), bias=weights.floats(f"{name}.bias"))
 
 
 def _load_linear(weights: Weights, name: str) -> _Linear:
-    integers, scales = weights.integers(f"{name}.w"), weights.scales(f"{name}.w")
-    height = Granite.dimension
+    integers, scales = weights.tensor(f"{name}.weight"), weights.floats(f"{name}.scale")
+    height = ShippedModel.dimension
     down, across = integers.shape[1] // height, len(integers) // HEAD_WIDTH
-    groups = scales.shape[1] // down
     blocks = np.multiply(
-        integers.reshape(across, HEAD_WIDTH, down, groups, -1).transpose(2, 0, 3, 4, 1),
-        scales.reshape(across, HEAD_WIDTH, down, groups, 1).transpose(2, 0, 3, 4, 1),
+        integers.reshape(across, HEAD_WIDTH, down, height).transpose(2, 0, 3, 1),
+        scales.reshape(across, 1, HEAD_WIDTH),
         order="C",
     )
-    return _Linear(
-        blocks=blocks.reshape(down, across, height, HEAD_WIDTH),
-        bias=weights.floats(f"{name}.b").reshape(across, 1, HEAD_WIDTH),
-    )
+    return _Linear(blocks=blocks, bias=weights.floats(f"{name}.bias").reshape(across, 1, HEAD_WIDTH))
 
 
 def _load_layer(weights: Weights, name: str) -> _Layer:
+    # One matrix in the file; the last layer needs all keys and values, and a single query.
+    attention = _load_linear(weights, f"{name}.qkv")
     return _Layer(
-        attention=_load_linear(weights, f"{name}.qkv"),
+        queries=_Linear(blocks=attention.blocks[:, :HEADS], bias=attention.bias[:HEADS]),
+        keys_and_values=_Linear(blocks=attention.blocks[:, HEADS:], bias=attention.bias[HEADS:]),
         attention_output=_load_linear(weights, f"{name}.ao"),
         attention_norm=_load_norm(weights, f"{name}.aln"),
         feed_forward_in=_load_linear(weights, f"{name}.f1"),

@@ -33,7 +33,7 @@ class SemanticIndex:
             # Vectors of two models cannot be compared. Until the new ones are made, recall searches by words.
             vectors.mark_all_missing(db)
         # Counting takes longer than a recall may, so it is done only for a caller that shows progress.
-        have, want = vectors.count(db) if progress else (0, 0)
+        have, want = vectors.count(db, self.embedder.name) if progress else (0, 0)
         count = 0
         while count < limit and (rows := vectors.find_missing(db, min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)

@@ -17,7 +17,7 @@ from hivemind.text.tokenise import extract_terms, measure_share
 
 WORDS_WEIGHT = 0.35
 """The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""
-UNRELATED_COSINE, SAME_COSINE = 0.5, 0.8
+UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
 MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.2, 3
 """Times the logarithm of the passages found, up to three: each passage is one more chance to match by accident."""

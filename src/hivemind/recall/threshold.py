@@ -18,9 +18,9 @@ HALF_THE_WORDS, SMALL_STORE = 0.5, 32
 """Half of the words are enough among at most 32 passages: there is little to mistake for the answer."""
 SOME_WORDS = 0.3
 """Enough when no model is available."""
-SHARED_WORDS_BONUS = 0.15
+SHARED_WORDS_BONUS = 0.24
 """Added to the cosine for a full match of words, in proportion to the share of words that match."""
-LOWEST_COSINE, HIGHEST_COSINE, COSINE_PER_DOUBLING = 0.634, 0.76, 0.0177
+LOWEST_COSINE, HIGHEST_COSINE, COSINE_PER_DOUBLING = 0.365, 0.565, 0.028
 """The threshold grows with the logarithm of the store's size, because the best of many unrelated passages is closer."""
 WORD_MATCHES_CHECKED = 20
 

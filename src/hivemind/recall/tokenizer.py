@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -15,12 +15,21 @@ LONGEST_WORD_CHARACTERS = 256
 CACHED_WORDS = 1 << 15
 
 
-class Tokenizer:
-    """A vocabulary and the merges that lead to it."""
+MARKERS = ("<s>", "<pad>", "</s>", "<unk>")
+"""The first tokens; no text contains them."""
 
-    def __init__(self, vocabulary: Mapping[str, int], merges: Sequence[str]) -> None:
-        """Take merges as "left right", in the order in which they are applied."""
-        self._vocabulary = vocabulary
+
+class Tokenizer:
+    """Merges of bytes into tokens."""
+
+    def __init__(self, merges: Sequence[str]) -> None:
+        """Take merges as "left right", in the order in which they are applied.
+
+        Markers, the 256 bytes and what each merge makes are numbered in this order.
+        """
+        # Two merges can make the same token, which then has the number of the first.
+        tokens = dict.fromkeys((*MARKERS, *sorted(_VISIBLE.values()), *(merge.replace(" ", "") for merge in merges)))
+        self._vocabulary = dict(zip(tokens, range(len(tokens)), strict=True))
         self._merge_ranks = dict(zip(merges, range(len(merges)), strict=True))
         # Not a decorator on the method, which would keep every instance alive.
         self._word_ids = lru_cache(CACHED_WORDS)(self._merge)

@@ -100,10 +100,12 @@ def find_by_passages(db: Database, model: str, passages: list[int]) -> list[Vect
     return [Vector(*row) for row in rows]
 
 
-def count(db: Database) -> tuple[int, int]:
-    """The numbers of passages with and without a vector."""
+def count(db: Database, model: str) -> tuple[int, int]:
+    """The numbers of passages with and without a vector of this model."""
     row = db.one("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM vectors_wanted)")
-    return (row[0], row[1]) if row else (0, 0)
+    embedded, waiting = (int(row[0]), int(row[1])) if row else (0, 0)
+    # All vectors are of one model, and those of another are replaced.
+    return (embedded, waiting) if read_model(db) in (None, model) else (0, embedded + waiting)
 
 
 def count_missing(db: Database) -> int:

@@ -33,6 +33,8 @@ TOKEN_COUNTS = {
     "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
 }  # fmt: skip
 """The counts that fit 80 columns, and their titles; JSON has the rest."""
+MANY_UNEMBEDDED = 32
+"""A recall embeds this many passages before it answers, so fewer are not worth a line."""
 
 
 @commands.command("status")
@@ -70,6 +72,9 @@ def _print_status(report: StatusReport) -> None:
         print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
     print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
+    if report.unembedded > MANY_UNEMBEDDED:
+        total = report.embedded + report.unembedded
+        print_field("embedded", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
     if report.quarantined:
         print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
     print_heading("Next")

@@ -128,7 +128,6 @@ def model(ctx: click.Context) -> None:
 
     \b
     hivemind config model
-    hivemind config model use /models/all-minilm       a folder with model.onnx and tokenizer.json
     hivemind config model use https://host/v1#name     an OpenAI-compatible endpoint
     hivemind config model use built-in
     """
@@ -140,7 +139,7 @@ def model(ctx: click.Context) -> None:
 @model.command("use")
 @click.argument("name")
 def use(name: str) -> None:
-    """Choose the embedding model: a folder, a URL, built-in or none.
+    """Choose the embedding model: a URL, built-in or none.
 
     \b
     hivemind config model use none
@@ -163,7 +162,7 @@ def compare(names: tuple[str, ...]) -> None:
     """Compare embedding models on your own memories: quality and cost.
 
     \b
-    hivemind config model compare built-in /models/all-minilm
+    hivemind config model compare built-in https://host/v1#name
     """
     with open_mind() as mind, progress("Comparing"):
         comparisons = mind.maintenance.compare_models([_model_setting(name) for name in names])

@@ -1,0 +1,180 @@
+"""Gather training pairs from mirrors of public repositories.
+
+python -m training.corpus MIRRORS OUT.jsonl [--scale 0.01] [--only NAME]
+
+``training.overlap`` then leaves out what shares text with a question set.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from training import pairs
+from training.pairs import Pair
+
+SEED = 18
+LIMITS = {
+    "commit": 3_500,
+    "fix": 2_000,
+    "related": 1_500,
+    "python": 9_000,
+    "code": 7_000,
+    "manual": 5_000,
+    "other": 400,
+}
+"""Pairs of a kind from one repository; the last for manuals in each other language than English."""
+LARGEST_FILE = 400_000
+CODE = (".go", ".rs", ".java", ".kt", ".ts", ".tsx", ".js", ".c", ".h", ".cc", ".cpp", ".rb", ".php", ".cs", ".swift")
+SKIPPED = ("vendor/", "node_modules/", "third_party/", "testdata/", ".min.", "generated", "_pb2", "fixtures")
+
+
+def main() -> None:
+    """Write the pairs of every source."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mirrors", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of every limit, for a try")
+    parser.add_argument("--only", default="", help="sources whose name contains this")
+    options = parser.parse_args()
+    with options.out.open("w") as file:
+        for source in tomllib.loads(Path(__file__).with_name("sources.toml").read_text())["repository"]:
+            if options.only not in source["name"]:
+                continue
+            mirror = options.mirrors / source["name"].replace("/", "+") / "repo"
+            mirror = mirror / ".git" if (mirror / ".git").exists() else mirror
+            counts: Counter[str] = Counter()
+            # Seeded by name, so that a source gives the same pairs whichever others are read.
+            for pair in gather(mirror, source["uses"], random.Random(f"{SEED} {source['name']}"), options.scale):
+                file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
+                counts[pair.kind] += 1
+            print(f"{source['name']}: {dict(counts)}", flush=True)
+
+
+def gather(mirror: Path, uses: Sequence[str], rng: random.Random, scale: float) -> Iterator[Pair]:
+    """Yield the pairs of one mirror, at most the limit of each kind."""
+    counts: Counter[str] = Counter()
+
+    def is_full(kind: str) -> bool:
+        limit = LIMITS["other"] if kind.startswith("other") else LIMITS.get(kind, 60_000)
+        return counts[kind] >= limit * scale
+
+    def take(candidates: Iterator[Pair]) -> Iterator[Pair]:
+        for pair in candidates:
+            if not is_full(pair.kind):
+                counts[pair.kind] += 1
+                yield pair
+
+    if "commits" in uses:
+        yield from take(_read_commits(mirror, rng))
+    for path, text in _read_files(mirror, uses, rng):
+        if not is_full(_kind_of(path)):
+            yield from take(pair_file(path, text, uses, rng))
+
+
+def pair_file(path: str, text: str, uses: Sequence[str], rng: random.Random) -> Iterator[Pair]:
+    """Yield the pairs of one file, by what it is."""
+    if "transcripts" in uses and "specstory/history" in path and path.endswith(".md"):
+        yield from pairs.pair_transcript(text)
+    elif "code" in uses and path.endswith(".py"):
+        yield from pairs.pair_python(text)
+    elif "code" in uses and path.endswith(CODE):
+        yield from pairs.pair_code(text)
+    elif "manual" in uses and path.endswith((".md", ".rst", ".adoc", ".mdx")):
+        yield from pairs.pair_manual(text, _kind_of(path))
+    elif "questions" in uses and path.endswith(".json") and not path.startswith("data/"):
+        language = Path(path).suffixes[0][1:] if "xquad" in path else "en"
+        yield from pairs.pair_squad(text, "talk" if "friends" in path else f"other {language}")
+    elif "questions" in uses and path.endswith(".jsonl") and "/ALL/" not in path:
+        for line in text.splitlines():
+            yield from pairs.pair_meeting(line)
+    elif "dialogues" in uses and path.endswith(".json") and "reading_sets" not in path and "schema" not in path:
+        for turns in pairs.read_dialogues(text):
+            yield from pairs.pair_dialogue(turns, rng)
+
+
+def _kind_of(path: str) -> str:
+    """Return the kind of most pairs of a file; a translated manual is `other` and its language."""
+    if path.endswith(".py"):
+        return "python"
+    if path.endswith(CODE):
+        return "code"
+    parts = path.split("/")
+    if "content" in parts[:1] and len(parts) > 2 and len(parts[1]) in {2, 5} and parts[1] not in {"en", "en-us"}:
+        return f"other {parts[1]}"
+    if parts[0].startswith("pages."):
+        return f"other {parts[0][6:]}"
+    return "manual" if path.endswith((".md", ".rst", ".adoc", ".mdx")) and "specstory" not in path else "talk"
+
+
+def _read_commits(mirror: Path, rng: random.Random) -> Iterator[Pair]:
+    commits: list[tuple[str, str, Sequence[str]]] = []
+    for subject, body, rest in _log(mirror, "-n6000", "--name-only"):
+        files = rest.split()
+        commits.append((subject, body, files))
+        yield from pairs.pair_commit(subject, body, files)
+    yield from pairs.pair_related(commits, rng)
+    suffixes = [f"*{suffix}" for suffix in (".py", *CODE)]
+    for subject, body, diff in _log(mirror, "-n2500", "-p", "-U2", "--", *suffixes):
+        yield from pairs.pair_fix(subject, body, diff[:6_000])
+
+
+def _log(mirror: Path, *options: str) -> Iterator[tuple[str, str, str]]:
+    """Yield subject, body and what the options add to each commit; a mirror may end early where a blob is missing."""
+    command = ["git", "-C", str(mirror), "log", "--no-merges", "--format=%x01%s%x02%b%x03", *options]
+    output = subprocess.run(command, capture_output=True, check=False).stdout.decode("utf-8", "replace")
+    for commit in output.split("\x01")[1:]:
+        message, mark, rest = commit.partition("\x03")
+        if mark:
+            subject, _, body = message.partition("\x02")
+            yield subject.strip(), body, rest
+
+
+def _read_files(mirror: Path, uses: Sequence[str], rng: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield path and text of the newest commit's files that these uses can read, in random order."""
+    wanted: tuple[str, ...] = ()
+    wanted += (".py", *CODE) if "code" in uses else ()
+    wanted += (".md", ".rst", ".adoc", ".mdx") if {"manual", "transcripts"} & set(uses) else ()
+    wanted += (".json", ".jsonl") if {"dialogues", "questions"} & set(uses) else ()
+    largest = 6_000_000 if {"dialogues", "questions", "transcripts"} & set(uses) else LARGEST_FILE
+    listing = subprocess.run(
+        ["git", "-C", str(mirror), "ls-tree", "-rl", "HEAD"], capture_output=True, check=True
+    ).stdout.decode("utf-8", "replace")
+    names: dict[str, str] = {}
+    for line in listing.splitlines():
+        details, _, path = line.partition("\t")
+        _, kind, blob, size = details.split()
+        is_wanted = path.endswith(wanted) and not any(part in path.lower() for part in SKIPPED)
+        if kind == "blob" and size.isdigit() and int(size) < largest and is_wanted:
+            names[path] = blob
+    paths = sorted(names)
+    rng.shuffle(paths)
+    for start in range(0, len(paths), 200):
+        yield from _read_blobs(mirror, {path: names[path] for path in islice(paths, start, start + 200)})
+
+
+def _read_blobs(mirror: Path, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield path and text of these blobs; missing ones are left out."""
+    command = ["git", "-C", str(mirror), "cat-file", "--batch"]
+    wanted = "\n".join(names.values()).encode() + b"\n"
+    output = subprocess.run(command, input=wanted, capture_output=True, check=True).stdout
+    place = 0
+    for path in names:
+        end = output.index(b"\n", place)
+        header = output[place:end].split()
+        place = end + 1
+        if header[-1] == b"missing":
+            continue
+        size = int(header[2])
+        yield path, output[place : place + size].decode("utf-8", "replace")
+        place += size + 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""The encoders in torch: the two teachers, the students that start from the first teacher's layers, a static table."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+
+WIDTH = 384
+HEADS = 12
+POSITIONS = 512
+ARCTIC_PREFIX = "Represent this sentence for searching relevant passages: "
+"""What snowflake-arctic-embed-s was trained to see before a query."""
+
+
+class Layer(nn.Module):
+    """One transformer layer, normalised after each addition, as BERT does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.ao = nn.Linear(WIDTH, WIDTH)
+        self.aln = nn.LayerNorm(WIDTH, eps=1e-12)
+        self.f1 = nn.Linear(WIDTH, 4 * WIDTH)
+        self.f2 = nn.Linear(4 * WIDTH, WIDTH)
+        self.fln = nn.LayerNorm(WIDTH, eps=1e-12)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Return the states after attention and feed-forward."""
+        batch, length, _ = x.shape
+        query, key, value = self.qkv(x).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
+        attention = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        x = self.aln(x + self.ao(attention.transpose(1, 2).reshape(batch, length, WIDTH)))
+        return self.fln(x + self.f2(functional.gelu(self.f1(x))))
+
+
+class Encoder(nn.Module):
+    """A BERT whose vector is the state of the first token."""
+
+    def __init__(self, vocabulary: int, layers: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(vocabulary, WIDTH)
+        self.positions = nn.Embedding(POSITIONS, WIDTH)
+        self.ln = nn.LayerNorm(WIDTH, eps=1e-12)
+        self.layers = nn.ModuleList([Layer() for _ in range(layers)])
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return a vector of unit length for each row of ids."""
+        x = self.ln(self.words(ids) + self.positions.weight[: ids.shape[1]])
+        for layer in self.layers:
+            x = layer(x, mask[:, None, None, :])
+        return functional.normalize(x[:, 0].float(), dim=1)
+
+
+class Static(nn.Module):
+    """A table of vectors; a text is the weighted sum of its tokens' vectors."""
+
+    def __init__(self, table: Tensor) -> None:
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(table.clone(), freeze=False)
+        self.weights = nn.Embedding.from_pretrained(torch.zeros(len(table), 1), freeze=False)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Return a vector of unit length for each row of ids."""
+        weights = torch.exp(self.weights(ids).float()) * mask[:, :, None]
+        return functional.normalize((self.words(ids).float() * weights).sum(1), dim=1)
+
+
+class Pack:
+    """The tensors of the file that granite-embedding-30m-english is published in."""
+
+    def __init__(self, path: Path) -> None:
+        self._raw = np.fromfile(path, np.uint8)
+        header_end = 16 + int(self._raw[8:16].view("<u8")[0])
+        header = json.loads(self._raw[16:header_end].tobytes())
+        start = header_end + header["tokenizer_len"]
+        self.tokenizer: dict[str, Any] = json.loads(self._raw[header_end:start].tobytes())
+        self._tensors = {}
+        for tensor in header["tensors"]:
+            self._tensors[tensor["name"]] = (start, tensor)
+            start += tensor["len"]
+
+    def floats(self, name: str) -> Tensor:
+        """Return a tensor that is stored as floats."""
+        start, tensor = self._tensors[name]
+        count = int(np.prod(tensor["shape"]))
+        return torch.tensor(self._read_floats(start, count)).reshape(tensor["shape"])
+
+    def matrix(self, name: str) -> Tensor:
+        """Return a matrix that is stored as small integers with scales."""
+        start, tensor = self._tensors[name]
+        rows, columns = tensor["shape"]
+        groups = columns // tensor["group"]
+        integers = self._raw[start : start + rows * columns].view(np.int8).reshape(rows, groups, -1)
+        scales = self._read_floats(start + rows * columns, rows * groups).reshape(rows, groups, 1)
+        return torch.tensor(integers * scales).reshape(rows, columns)
+
+    def _read_floats(self, start: int, count: int) -> np.ndarray[Any, Any]:
+        return self._raw[start : start + 4 * count].view("<f4").astype(np.float32)
+
+
+def load_granite(pack: Pack, layers: Sequence[int] = range(6)) -> Encoder:
+    """Return granite-embedding-30m-english with some of its six layers."""
+    model = Encoder(len(pack.tokenizer["model"]["vocab"]), len(layers))
+    state = {
+        "words.weight": pack.matrix("word_emb"),
+        # RoBERTa counts positions from 2, and all tokens of a single text have type 0.
+        "positions.weight": (pack.floats("pos_emb")[2:] + pack.floats("type_emb")[0])[:POSITIONS],
+        "ln.weight": pack.floats("emb_ln.w"),
+        "ln.bias": pack.floats("emb_ln.b"),
+    }
+    for place, number in enumerate(layers):
+        for part in ("qkv", "ao", "f1", "f2"):
+            state[f"layers.{place}.{part}.weight"] = pack.matrix(f"l{number}.{part}.w")
+            state[f"layers.{place}.{part}.bias"] = pack.floats(f"l{number}.{part}.b").reshape(-1)
+        for part in ("aln", "fln"):
+            state[f"layers.{place}.{part}.weight"] = pack.floats(f"l{number}.{part}.w")
+            state[f"layers.{place}.{part}.bias"] = pack.floats(f"l{number}.{part}.b")
+    model.words = nn.Embedding(*state["words.weight"].shape)
+    model.load_state_dict(state)
+    return model
+
+
+def load_arctic(path: Path) -> Encoder:
+    """Return snowflake-arctic-embed-s from the NumPy file that ``training.arctic`` makes."""
+    file = np.load(path)
+
+    def matrix(key: str) -> Tensor:
+        return torch.tensor(((file[f"{key}.q"].astype(np.float32) - file[f"{key}.z"]) * file[f"{key}.s"]).T.copy())
+
+    def table(name: str) -> Tensor:
+        key = f"E/embeddings.{name}.weight"
+        integers = file[f"{key}_quantized"].astype(np.float32) - float(file[f"{key}_zero_point"])
+        return torch.tensor(integers * float(file[f"{key}_scale"]))
+
+    state = {
+        "words.weight": table("word_embeddings"),
+        "positions.weight": table("position_embeddings") + table("token_type_embeddings")[0],
+        "ln.weight": torch.tensor(file["embeddings.LayerNorm.weight"]),
+        "ln.bias": torch.tensor(file["embeddings.LayerNorm.bias"]),
+    }
+    for number in range(12):
+        attention, prefix = ("query", "key", "value"), f"encoder.layer.{number}"
+        state[f"layers.{number}.qkv.weight"] = torch.cat([matrix(f"{number}/attention/self/{p}") for p in attention])
+        state[f"layers.{number}.qkv.bias"] = torch.cat(
+            [torch.tensor(file[f"{prefix}.attention.self.{part}.bias"]) for part in attention]
+        )
+        for part, name in (("ao", "attention/output/dense"), ("f1", "intermediate/dense"), ("f2", "output/dense")):
+            state[f"layers.{number}.{part}.weight"] = matrix(f"{number}/{name}")
+            state[f"layers.{number}.{part}.bias"] = torch.tensor(file[f"{prefix}.{name.replace('/', '.')}.bias"])
+        for part, name in (("aln", "attention.output.LayerNorm"), ("fln", "output.LayerNorm")):
+            for kind in ("weight", "bias"):
+                state[f"layers.{number}.{part}.{kind}"] = torch.tensor(file[f"{prefix}.{name}.{kind}"])
+    model = Encoder(len(state["words.weight"]), 12)
+    model.load_state_dict(state)
+    return model
+
+
+def trim_tokenizer(tokenizer: dict[str, Any], merges: int) -> tuple[dict[str, Any], list[int]]:
+    """Return a tokenizer with only the first merges, and the old id of each of its tokens.
+
+    Pair encoding applies merges in order of their rank, so a prefix of the list is itself a valid encoding.
+    """
+    old_ids = tokenizer["model"]["vocab"]
+    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in tokenizer["model"]["merges"][:merges]]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokens += sorted(token for token in old_ids if len(token) == 1)
+    tokens += dict.fromkeys("".join(pair) for pair in pairs)
+    trimmed = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        "post_processor": {
+            "type": "RobertaProcessing",
+            "sep": ["</s>", 2],
+            "cls": ["<s>", 0],
+            "trim_offsets": True,
+            "add_prefix_space": False,
+        },
+        "decoder": None,
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "vocab": {token: number for number, token in enumerate(tokens)},
+            "merges": [" ".join(pair) for pair in pairs],
+        },
+    }
+    return trimmed, [old_ids[token] for token in tokens]
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> list[np.ndarray[Any, Any]]:
+    """Return the ids of each text; a long text is cut before its end token."""
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(limit)
+    ids: list[np.ndarray[Any, Any]] = []
+    for start in range(0, len(texts), 50_000):
+        ids += [np.array(e.ids, np.int32) for e in tokenizer.encode_batch(list(texts[start : start + 50_000]))]
+    return ids
+
+
+def pad(rows: Sequence[np.ndarray[Any, Any]], padding: int, device: str) -> tuple[Tensor, Tensor]:
+    """Return ids and mask of one batch."""
+    length = -(-max(map(len, rows)) // 8) * 8
+    ids = np.full((len(rows), length), padding, np.int32)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+    lengths = torch.tensor([len(row) for row in rows])
+    mask = torch.arange(length)[None, :] < lengths[:, None]
+    return torch.from_numpy(ids).to(device), mask.to(device)
+
+
+@torch.no_grad()
+def embed(model: nn.Module, ids: Sequence[np.ndarray[Any, Any]], padding: int, device: str) -> Tensor:
+    """Return a half-precision vector for each text, computed in batches of similar length."""
+    model.eval()
+    order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
+    vectors = torch.empty((len(ids), WIDTH), dtype=torch.float16, device=device)
+    start = 0
+    while start < len(order):
+        # Short texts are taken first, so the size of a batch shrinks with the length.
+        count = max(1, min(8_192, 400_000 // (len(ids[order[start]]) + 16)))
+        batch = order[start : start + count]
+        with torch.autocast(device, torch.bfloat16):
+            rows = model(*pad([ids[number] for number in batch], padding, device))
+        vectors[torch.tensor(batch, device=device)] = rows.half()
+        start += len(batch)
+    return vectors

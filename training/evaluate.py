@@ -1,0 +1,83 @@
+"""Score vectors on question sets that ``training.cases`` wrote: alone, and mixed with BM25."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training import encoder
+
+MIXTURES = (0.0, 0.2, 0.35, 0.5)
+"""Shares of BM25."""
+
+
+def score(model: nn.Module, path: Path, padding: int, device: str, widths: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Return, for each set and width of vectors, the measure at each mixture."""
+    cases = torch.load(path, weights_only=False)
+    passages = encoder.embed(model, cases["passage_ids"], padding, device).float()
+    questions = encoder.embed(model, cases["question_ids"], padding, device).float()
+    return score_vectors(cases, passages, questions, widths)
+
+
+def score_vectors(
+    cases: dict[str, Any], passages: Tensor, questions: Tensor, widths: Sequence[int]
+) -> dict[str, dict[str, Any]]:
+    """Return the measures of these vectors."""
+    numbers = {question: number for number, question in enumerate(cases["questions"])}
+    table: dict[str, dict[str, Any]] = {}
+    for width in widths:
+        narrow = functional.normalize(passages[:, :width], dim=1)
+        narrow_questions = functional.normalize(questions[:, :width], dim=1)
+        for name, stores in cases["sets"].items():
+            values: list[list[float]] = []
+            for store in stores:
+                chosen = [numbers[question] for question in store["questions"]]
+                similarity = narrow_questions[chosen] @ narrow[store["passages"]].T
+                values += _score_store(name, store, similarity)
+            means = torch.tensor(values).mean(0)
+            table.setdefault(name, {})[str(width)] = [round(float(mean), 3) for mean in means]
+    return table
+
+
+def _score_store(name: str, store: dict[str, Any], similarity: Tensor) -> list[list[float]]:
+    owners = torch.tensor(store["owners"], device=similarity.device)
+    best = torch.full((len(similarity), store["texts"]), -9.0, device=similarity.device)
+    best.scatter_reduce_(1, owners.expand(len(similarity), -1), similarity, "amax")
+    middle = best.median(1, keepdim=True).values
+    meaning = (best - middle) / (best.max(1, keepdim=True).values - middle).clamp(min=1e-6)
+    words = torch.zeros_like(best)
+    for number, scores in enumerate(store["words"]):
+        if scores:
+            highest = max(1e-9, *scores.values())
+            places = torch.tensor([int(place) for place in scores], device=best.device)
+            words[number, places] = torch.tensor([s / highest for s in scores.values()], device=best.device)
+    orders = [
+        (share * words + (1 - share) * meaning).argsort(1, descending=True)[:, :100].tolist() for share in MIXTURES
+    ]
+    return [
+        [measure(name, order[number], relevant) for order in orders]
+        for number, relevant in enumerate(store["relevant"])
+    ]
+
+
+def measure(name: str, order: Sequence[int], relevant: Sequence[int]) -> float:
+    """Return the set's own measure: MRR for code search, recall_all@5 for sessions, recall@10 for the others."""
+    if not relevant:
+        return math.nan
+    if name == "cosqa":
+        return next((1 / (place + 1) for place, number in enumerate(order) if number in relevant), 0.0)
+    if name == "longmemeval":
+        return float(all(number in order[:5] for number in relevant))
+    return sum(number in order[:10] for number in relevant) / len(relevant)
+
+
+def format_row(label: str, table: dict[str, dict[str, Any]]) -> str:
+    """Return one line: for each set and width the measure at each mixture."""
+    cells = [
+        f"{name}/{width} " + "/".join(f"{v:.3f}" for v in row) for name, r in table.items() for width, row in r.items()
+    ]
+    return f"{label}: " + " | ".join(cells)
