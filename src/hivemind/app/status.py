@@ -11,7 +11,7 @@ from hivemind.errors import HivemindError
 from hivemind.model.memory import Memory, Status
 from hivemind.model.reports import NextStep, Stats, StatusReport
 from hivemind.model.scope import Visibility
-from hivemind.store.projections import memories, sessions
+from hivemind.store.projections import memories, sessions, vectors
 
 MANY = 1000
 """More than anybody reviews in a day."""
@@ -30,6 +30,7 @@ def status(context: Context, stats: Stats) -> StatusReport:
     }
     waiting = sum(counts.get(status_name, 0) for status_name in UNDECIDED)
     waiting += sum(other not in UNDECIDED for other in other_statuses.values())
+    vector_count, missing_count = vectors.count(db)
     standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
@@ -42,6 +43,8 @@ def status(context: Context, stats: Stats) -> StatusReport:
         waiting=waiting,
         doubted=len(stale),
         quarantined=quarantine.count_items(context.settings.home),
+        embedded=vector_count,
+        unembedded=missing_count,
         next=(),
     )
     return replace(standing, next=tuple(_next_steps(standing, unconnected_names)))

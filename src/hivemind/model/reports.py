@@ -104,6 +104,9 @@ class StatusReport:
     doubted: int
     quarantined: int
     """How many inputs could not be read."""
+    embedded: int
+    """How many passages of memories and sessions have a vector; ``unembedded`` is how many will get one."""
+    unembedded: int
     next: tuple[NextStep, ...]
 
 

@@ -72,6 +72,9 @@ def _print_status(report: StatusReport) -> None:
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
     if report.quarantined:
         print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
+    if report.unembedded:
+        total = report.embedded + report.unembedded
+        print_field("vectors", f"{report.embedded:,} of {total:,} passages; the others are searched by words")
     print_heading("Next")
     for step in report.next:
         print_text(f"  {step.command:<30}{step.why}")
