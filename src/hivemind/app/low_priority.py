@@ -27,15 +27,14 @@ def run_alone(lock_file: Path) -> Iterator[bool]:
 
 def is_on_battery(power_supplies: Path = POWER_SUPPLIES) -> bool:
     """Whether a battery is being discharged, as far as the system tells."""
-    return any(_read(supply / "status") == "Discharging" for supply in _list(power_supplies))
+    return any(_read(battery / "status") == "Discharging" for battery in _list_batteries(power_supplies))
 
 
-def _list(folder: Path) -> list[Path]:
+def _list_batteries(folder: Path) -> list[Path]:
     # A mouse has a battery too; only the one of the machine has the scope System or none.
     supplies = list(folder.iterdir()) if folder.is_dir() else []
-    return [
-        supply for supply in supplies if _read(supply / "type") == "Battery" and _read(supply / "scope") != "Device"
-    ]
+    batteries = [supply for supply in supplies if _read(supply / "type") == "Battery"]
+    return [battery for battery in batteries if _read(battery / "scope") != "Device"]
 
 
 def _read(file: Path) -> str:

@@ -100,6 +100,8 @@ class SessionHit:
     """What it quotes: a prompt, a reply, a command, a failed command, or the name of an edited file."""
     text: str
     score: float
+    is_sure: bool = True
+    """Whether it is to the point; otherwise it is only one of the closest."""
     labels: tuple[str, ...] = ()
     """What a reader must know: that it is from another repository."""
     tokens: int = 0

@@ -13,7 +13,7 @@ from hivemind.recall.render import render, render_session_entry
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages
 from hivemind.store.projections.session_passages import SessionPassage
-from hivemind.text.tokenise import extract_phrases, extract_terms
+from hivemind.text.tokenise import extract_phrases, extract_terms, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
@@ -25,6 +25,8 @@ READ_PER_HIT = 8
 """Passages that are read per wanted session: the best ones are often of the same session."""
 RRF_K = 60
 """From the reciprocal rank fusion paper; larger values trust first places less."""
+NEAR_COSINE, SHARED_TERMS = 0.7, 0.5
+"""A passage is to the point from this cosine or this share of the question's terms on; docs/explanation/ranking.md."""
 EXCERPT_CHARACTERS = 320
 """Of a passage that is shown: enough to tell whether the session is worth opening."""
 BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)|(?<=\n)\s*\n")
@@ -39,13 +41,14 @@ def search(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[
         return []
     by_words = db.index.search_sessions(query, CANDIDATES)
     # A phrase in quotes must match word for word, so meaning adds nothing.
-    by_meaning = _rank_by_meaning(db, query, meaning) if meaning and not extract_phrases(query.text) else []
+    cosines = meaning.compare_sessions(db, query) if meaning and not extract_phrases(query.text) else {}
+    by_meaning = sorted(cosines, key=lambda key: (-cosines[key], -key))[:CANDIDATES]
     scores = fuse_ranks([by_words, by_meaning])
     # The newer of two equal passages comes first.
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages]
-    return list(_make_hits(visible, scores, query, extract_terms(query.text)))[: query.limit]
+    return list(_make_hits(visible, query, scores, cosines))[: query.limit]
 
 
 def add_sessions(
@@ -55,7 +58,8 @@ def add_sessions(
     query = recall.query
     room = min(query.max_tokens // BUDGET_SHARE, query.max_tokens - count_tokens(recall.text))
     hits = search(db, replace(query, limit=min(query.limit, limit)), meaning)
-    return attach(recall, fit_sessions(hits, room))
+    # Who asks for memories gets sessions only where they are to the point; 'session search' gives the closest too.
+    return attach(recall, fit_sessions((hit for hit in hits if hit.is_sure), room))
 
 
 def attach(recall: Recall, hits: Sequence[SessionHit]) -> Recall:
@@ -87,28 +91,24 @@ def fuse_ranks(rankings: Iterable[Sequence[int]]) -> dict[int, float]:
     return scores
 
 
-def _rank_by_meaning(db: Database, query: Query, meaning: "SemanticIndex") -> list[int]:
-    cosines = meaning.compare_sessions(db, query)
-    return sorted(cosines, key=lambda key: (-cosines[key], -key))[:CANDIDATES]
-
-
 def _make_hits(
-    passages: Iterable[SessionPassage], scores: Mapping[int, float], query: Query, terms: Sequence[str]
+    passages: Iterable[SessionPassage], query: Query, scores: Mapping[int, float], cosines: Mapping[int, float]
 ) -> Iterator[SessionHit]:
     """Yield the first passage of each session; a text that several sessions share only once."""
-    seen_sessions: set[str] = set()
-    seen_texts: set[str] = set()
+    terms = extract_terms(query.text)
+    session_ids: set[str] = set()
+    texts: set[str] = set()
     for passage in passages:
-        if passage.session_id in seen_sessions or passage.text in seen_texts:
+        if passage.session_id in session_ids or passage.text in texts:
             continue
-        seen_sessions.add(passage.session_id)
-        seen_texts.add(passage.text)
-        is_elsewhere = query.sight.is_elsewhere(passage.repo)
+        session_ids.add(passage.session_id)
+        texts.add(passage.text)
+        is_near = cosines.get(passage.key, 0.0) >= NEAR_COSINE
         yield SessionHit(
             session_id=passage.session_id, observation=passage.observation, agent=passage.agent,
-            repo=passage.repo, at=passage.at,
-            what=_describe(passage), text=cut_excerpt(passage.text, terms), score=round(scores[passage.key], 4),
-            labels=(label_other_repository(passage.repo),) if is_elsewhere else (),
+            repo=passage.repo, at=passage.at, what=_describe(passage), text=cut_excerpt(passage.text, terms),
+            score=round(scores[passage.key], 4), is_sure=is_near or measure_share(terms, passage.text) >= SHARED_TERMS,
+            labels=(label_other_repository(passage.repo),) if query.sight.is_elsewhere(passage.repo) else (),
         )  # fmt: skip
 
 
