@@ -213,7 +213,7 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
 def _collect_entries(db: Database, plan: ErasurePlan, quotations: Quotations, quotation: Quotation) -> list[EventId]:
     """Collect the entries whose content is erased, with questions about them that repeat their words."""
     entries = {*plan.entries, *quotations.entries}
-    recalls = log.find_session_recalls(db, entries)
+    recalls = receipts.find_session_queries(db, entries)
     questions = {entry for entry, question in recalls if quotation.matches_question(question)}
     return log.filter_with_content(db, entries | questions)
 

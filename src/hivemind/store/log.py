@@ -389,19 +389,6 @@ def find_quoting_entries(
                 yield QuotingEntry(id=EventId(identifier), about=about, fact=fact, content=text)
 
 
-def find_session_recalls(db: Database, observations: Iterable[str]) -> list[tuple[EventId, str]]:
-    """Ids and questions of the recalls that showed these observations."""
-    ids = list(observations)
-    # Read from the log and not from a table, because backups of earlier versions have none.
-    rows = db.execute(
-        "SELECT e.id, json_extract(b.content, '$.query') FROM events e JOIN bodies b USING (position)"
-        " WHERE e.fact = 'memories.recalled' AND EXISTS (SELECT 1 FROM json_each(b.content, '$.sessions') s"
-        f" WHERE json_extract(s.value, '$.observation') IN {JSON_VALUES})",
-        json.dumps(ids),
-    ) if ids and db.HAS_SESSIONS else []  # fmt: skip
-    return [(EventId(row[0]), row[1]) for row in rows]
-
-
 def contains_any(db: Database, fragments: Iterable[str]) -> bool:
     """Whether any content contains one of these fragments literally; reads every body."""
     # Packed bodies hide their text from SQL, so every body is unpacked here.
