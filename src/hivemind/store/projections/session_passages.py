@@ -22,7 +22,7 @@ TABLES = ("session_word_counts", "session_words", "session_passages")
 SCHEMA = """
 CREATE TABLE session_passages (
     key INTEGER PRIMARY KEY,      -- 16 times the observation's position in the log, plus an ordinal
-    text BLOB NOT NULL            -- compressed
+    content BLOB NOT NULL         -- the text and the parts of its identifiers, compressed
 ) STRICT;
 CREATE VIRTUAL TABLE session_words USING fts5 (
     text, parts, content = '', tokenize = "porter unicode61 remove_diacritics 2"
@@ -30,10 +30,10 @@ CREATE VIRTUAL TABLE session_words USING fts5 (
 INSERT INTO session_words (session_words, rank) VALUES ('secure-delete', 1);
 CREATE VIRTUAL TABLE session_word_counts USING fts5vocab (session_words, row);
 """
-"""The index has no copy of the texts: they are stored once, compressed, which takes a third of the space.
+"""The index has no copy of the texts: they are stored beside it, compressed, which takes a third of the space.
 
-To delete from such an index, FTS5 must be given the text again; so the text is not read from the log, whose body an
-erasure has destroyed by then.
+To delete from such an index, FTS5 must be given exactly what was indexed. The log cannot give that: an erasure has
+destroyed the body by then, and a later version may split identifiers differently.
 """
 
 ORDINAL_BITS = 4
@@ -50,7 +50,7 @@ VISIBLE_PASSAGE = (
 )
 """Matches passages that the reader may see and that match the filters of a query which apply to sessions."""
 SELECT_PASSAGES = (
-    "SELECT p.key, o.id, s.id, s.agent, s.repo, o.at, o.seen, o.command <> '', o.failed, p.text"
+    "SELECT p.key, o.id, s.id, s.agent, s.repo, o.at, o.seen, o.command <> '', o.failed, p.content"
     f" FROM session_passages p {OBSERVATION} JOIN sessions s ON s.id = o.session_id"
 )
 
@@ -96,10 +96,9 @@ def _put(db: Database, observation_id: str, fields: ObservationFields) -> None:
     position = int(db.value("SELECT position FROM events WHERE id = ?", observation_id))
     first_key = position << ORDINAL_BITS
     for key, text in enumerate(texts, start=first_key):
-        db.execute("INSERT INTO session_passages VALUES (?, ?)", key, zlib.compress(text.encode()))
-        db.execute(
-            "INSERT INTO session_words (rowid, text, parts) VALUES (?, ?, ?)", key, text, split_identifiers(text)
-        )
+        parts = split_identifiers(text)
+        db.execute("INSERT INTO session_passages VALUES (?, ?)", key, _pack(text, parts))
+        db.execute("INSERT INTO session_words (rowid, text, parts) VALUES (?, ?, ?)", key, text, parts)
     # The same condition in SQL, so that it exists once.
     if db.value(f"SELECT {MEANINGFUL} FROM observations o WHERE o.id = ?", observation_id):
         for key in range(first_key, first_key + len(texts)):
@@ -124,17 +123,14 @@ def _has_failed(fields: ObservationFields) -> bool:
 
 def _remove(db: Database, observation_ids: Iterable[str]) -> None:
     rows = db.execute(
-        "SELECT p.key, p.text FROM events e JOIN session_passages p"
+        "SELECT p.key, p.content FROM events e JOIN session_passages p"
         f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
         " WHERE e.id IN (SELECT value FROM json_each(?))",
         json.dumps(list(observation_ids)),
     )
     for key, packed in rows:
-        text = _unpack(packed)
-        db.execute(
-            "INSERT INTO session_words (session_words, rowid, text, parts) VALUES ('delete', ?, ?, ?)",
-            key, text, split_identifiers(text),
-        )  # fmt: skip
+        delete_sql = "INSERT INTO session_words (session_words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
+        db.execute(delete_sql, key, *_unpack(packed))
         vectors.unmark_missing(db, -key)
         db.index.remove(-key)
         db.execute("DELETE FROM session_passages WHERE key = ?", key)
@@ -176,18 +172,18 @@ def parse_row(row: Row) -> SessionPassage:
     key, observation, session_id, agent, repo, at, seen, is_command, is_failed, packed = row
     return SessionPassage(
         key, observation, session_id, agent, repo, at, ObservationKind(seen), bool(is_command), bool(is_failed),
-        _unpack(packed),
+        _unpack(packed)[0],
     )  # fmt: skip
 
 
 def find_missing_vectors(db: Database, limit: int) -> list[tuple[int, str]]:
     """Vector keys and texts of passages that have no vector yet, newest first."""
     rows = db.execute(
-        "SELECT v.passage, p.text FROM vectors_wanted v JOIN session_passages p ON p.key = -v.passage"
+        "SELECT v.passage, p.content FROM vectors_wanted v JOIN session_passages p ON p.key = -v.passage"
         " WHERE v.passage < 0 ORDER BY v.passage LIMIT ?",
         limit,
     ) if db.HAS_SESSIONS else []  # fmt: skip
-    return [(row[0], _unpack(row[1])) for row in rows]
+    return [(row[0], _unpack(row[1])[0]) for row in rows]
 
 
 def find_meaningful(db: Database) -> list[int]:
@@ -196,5 +192,11 @@ def find_meaningful(db: Database) -> list[int]:
     return [row[0] for row in db.execute(sql)] if db.HAS_SESSIONS else []
 
 
-def _unpack(packed: bytes) -> str:
-    return zlib.decompress(packed).decode()
+def _pack(text: str, parts: str) -> bytes:
+    # Split at the last zero byte, because identifiers contain none.
+    return zlib.compress(f"{text}\0{parts}".encode())
+
+
+def _unpack(packed: bytes) -> tuple[str, str]:
+    text, _, parts = zlib.decompress(packed).decode().rpartition("\0")
+    return text, parts
