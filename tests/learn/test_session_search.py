@@ -2,13 +2,15 @@
 
 import fcntl
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hivemind import Hivemind, Scope, connect
-from hivemind.app.low_priority import is_on_battery, run_alone
+from hivemind.app.low_priority import is_on_battery
 from hivemind.model.events import MemoriesRecalled, ObservationCompleted, ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Kind
@@ -195,6 +197,19 @@ def test_output_of_a_command_that_turns_out_to_have_failed_becomes_searchable(mi
     assert whats(mind, '"make"') == ["failed command"]
 
 
+def test_a_prompt_to_a_subagent_is_labelled_as_such(mind: Hivemind) -> None:
+    for text, subagent in (("Count the walruses", "a1"), ("Count the zebras", "")):
+        fact = ObservationMade(
+            agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=text, subagent=subagent
+        )
+        mind._context.store.record(
+            [mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
+        )
+
+    assert whats(mind, "walruses") == ["subagent's prompt"]
+    assert whats(mind, "zebras") == ["prompt"]
+
+
 def test_a_rebuild_indexes_sessions_as_they_were(imported: Hivemind) -> None:
     before = imported.sessions.search("camelCase keys").session_hits
 
@@ -228,6 +243,8 @@ def test_a_secret_in_a_session_is_redacted_before_it_can_be_searched(mind: Hivem
 
 def test_the_command_prints_what_matches_and_json_has_the_fields(session: Told, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
+    for number in range(40):
+        session.said(f"Key number {number} is renamed.")
     session.keep()
     run("import", "transcripts")
 
@@ -257,13 +274,15 @@ def test_sql_reads_prompts_and_messages(imported: Hivemind) -> None:
 
 
 def test_one_process_at_a_time_makes_vectors_in_the_background(imported: Hivemind, home: Path) -> None:
+    # A process of its own, because it lowers its priority for good.
+    command = [sys.executable, "-m", "hivemind", "config", "model", "catch-up", "--background", "--json"]
     with (home / "embedding.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        while_locked = run_json("config", "model", "catch-up", "--background")
+        while_locked = subprocess.run(command, capture_output=True, check=True)
+    alone = subprocess.run(command, capture_output=True, check=True)
 
-    assert while_locked == {"embedded": 0}
-    with run_alone(home / "embedding.lock") as is_alone:
-        assert is_alone
+    assert json.loads(while_locked.stdout) == {"embedded": 0}
+    assert json.loads(alone.stdout) == {"embedded": 3}
 
 
 @pytest.mark.parametrize(

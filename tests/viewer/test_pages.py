@@ -56,8 +56,8 @@ def addresses(viewer: Viewer) -> dict[str, str]:
     }
 
 
-NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions", "replay",
-         "graph", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
+NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions",
+         "replay", "graph", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -133,7 +133,9 @@ def test_search_lists_sessions_below_memories_and_opens_the_step(page: Page) -> 
     page.goto("/search?q=price+of+a+700+g+parcel")
 
     expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_visible()
-    page.screenshot(path=SHOTS / "search-with-sessions.png", full_page=True)
+    page.get_by_role("link", name="sessions below").click()
+    expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_in_viewport()
+    page.screenshot(path=SHOTS / "search-with-sessions.png")
     expect(page.locator("#results [data-row]").first).not_to_contain_text("customers pay for one step")
     page.get_by_role("link", name="The price of a 700 g parcel is wrong").click()
     step = page.url.rpartition("#")[2]

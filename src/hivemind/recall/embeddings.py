@@ -65,8 +65,8 @@ class SemanticIndex:
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Cosines of the passages of sessions that are closest to a question, by key."""
         # A recall has embedded the same question for its memories just before.
-        is_embedded = self._latest is not None and self._latest.text == query.text
-        query_vector = self._latest if is_embedded and self._latest else self.embed_query(query)
+        latest = self._latest
+        query_vector = latest if latest and latest.text == query.text else self.embed_query(query)
         return query_vector.compare_sessions(db, query)
 
 

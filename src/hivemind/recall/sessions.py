@@ -114,7 +114,8 @@ def _make_hits(
 
 def _describe(passage: SessionPassage) -> str:
     if passage.seen in (ObservationKind.PROMPT, ObservationKind.REPLY):
-        return passage.seen.value
+        # An agent's prompt to a subagent must not pass for a person's.
+        return f"subagent's {passage.seen}" if passage.is_subagents else passage.seen.value
     if passage.is_command:
         return "failed command" if passage.is_failed else "command"
     return "edited file"

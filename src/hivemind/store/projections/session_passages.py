@@ -50,7 +50,8 @@ VISIBLE_PASSAGE = (
 )
 """Matches passages that the reader may see and that match the filters of a query which apply to sessions."""
 SELECT_PASSAGES = (
-    "SELECT p.key, o.id, s.id, s.agent, s.repo, o.at, o.seen, o.command <> '', o.failed, p.content"
+    "SELECT p.key, o.id, s.id, s.agent, s.repo, o.at, o.seen, o.command <> '', o.failed,"
+    " o.subagent <> '', p.content"
     f" FROM session_passages p {OBSERVATION} JOIN sessions s ON s.id = o.session_id"
 )
 
@@ -68,6 +69,8 @@ class SessionPassage:
     seen: ObservationKind
     is_command: bool
     is_failed: bool
+    is_subagents: bool
+    """Whether a subagent said it, or an agent said it to a subagent."""
     text: str
 
 
@@ -169,9 +172,10 @@ def bind_filters(query: Query) -> dict[str, object]:
 
 def parse_row(row: Row) -> SessionPassage:
     """A row of ``SELECT_PASSAGES``."""
-    key, observation, session_id, agent, repo, at, seen, is_command, is_failed, packed = row
+    key, observation, session_id, agent, repo, at, seen, *flags, packed = row
+    is_command, is_failed, is_subagents = map(bool, flags)
     return SessionPassage(
-        key, observation, session_id, agent, repo, at, ObservationKind(seen), bool(is_command), bool(is_failed),
+        key, observation, session_id, agent, repo, at, ObservationKind(seen), is_command, is_failed, is_subagents,
         _unpack(packed)[0],
     )  # fmt: skip
 

@@ -34,6 +34,9 @@ TOKEN_COUNTS = {
 }  # fmt: skip
 """The counts that fit 80 columns, and their titles; JSON has the rest."""
 
+FEW_PASSAGES = 32
+"""As many as the next recall embeds; so few without a vector are not worth a line."""
+
 
 @commands.command("status")
 @click.option("--counts", is_flag=True, help="Count memories, sessions and log entries in the whole store instead.")
@@ -72,7 +75,7 @@ def _print_status(report: StatusReport) -> None:
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
     if report.quarantined:
         print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
-    if report.unembedded:
+    if report.unembedded > FEW_PASSAGES:
         total = report.embedded + report.unembedded
         print_field("vectors", f"{report.embedded:,} of {total:,} passages; the others are searched by words")
     print_heading("Next")
