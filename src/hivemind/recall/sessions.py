@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query, Recall, SessionHit
@@ -48,7 +49,7 @@ def search(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
     visible = [passages[key] for key in best_first if key in passages]
-    return list(_make_hits(visible, query, scores, cosines))[: query.limit]
+    return list(islice(_make_hits(visible, query, scores, cosines), query.limit))
 
 
 def add_sessions(
