@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.retrieval.sets import SETS, Case
 from hivemind.model.words import extract_terms, split_passages
+
+from benchmarks.retrieval.sets import SETS, Case
 
 
 def main() -> None:

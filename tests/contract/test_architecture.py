@@ -14,7 +14,7 @@ from hivemind.store.projector import OWNERS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(hivemind.__file__).parent
-SEARCHED = {"words", "word_counts", "vectors", "vector_blocks"}
+SEARCHED = {"words", "word_counts", "session_word_counts", "vectors", "vector_blocks"}
 """Tables that an engine searches, and therefore writes, in its own way."""
 SEARCHES = {SOURCE / "store/search.py", SOURCE / "hub/search.py"}
 FOREIGN = {"opencode.py"}

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app import maintenance
 from tests.command_line import run, run_json
 
 TEXTS = ("Deploys run on Fridays", "The cafeteria opens at nine", "git reset --soft HEAD~1 undoes the last commit")
@@ -42,23 +41,18 @@ def test_a_recall_finds_by_words_and_replaces_the_vectors(old_store: Hivemind) -
     assert (report.embedded, report.unembedded) == (len(TEXTS), 0)
 
 
-def test_a_server_replaces_them_in_the_background(old_store: Hivemind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "EMBED_AFTER_SECONDS", 0.0)
-
-    stop = old_store.maintenance.embed_in_background()
+def test_they_are_replaced_in_the_background(old_store: Hivemind) -> None:
+    old_store.maintenance.start_catching_up()
 
     wait_for(lambda: old_store.maintenance.status().unembedded == 0)
-    stop()
     assert old_store.maintenance.model().embedded == len(TEXTS)
 
 
-def test_nothing_is_replaced_while_no_model_is_wanted(old_store: Hivemind, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "EMBED_AFTER_SECONDS", 0.0)
+def test_nothing_is_replaced_while_no_model_is_wanted(old_store: Hivemind) -> None:
     old_store.maintenance.use_model("none")
 
-    stop = old_store.maintenance.embed_in_background()
-    time.sleep(0.5)
-    stop()
+    old_store.maintenance.start_catching_up()
+    assert old_store.maintenance.catch_up_politely() == 0
 
     models = old_store._context.store.db.execute("SELECT DISTINCT model FROM vectors")
     assert [row[0] for row in models] == ["granite-embedding-30m-english"]

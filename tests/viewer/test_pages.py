@@ -38,6 +38,7 @@ def addresses(viewer: Viewer) -> dict[str, str]:
     return {
         "today": "/",
         "search": "/search?q=how+are+prices+rounded&kind=requirement",
+        "search-sessions": "/search?q=price+of+a+parcel",
         "memory": f"/memory/{made['`verify` in harbour/']}",
         "dispute": f"/memory/{made['Deploys go out on Tu']}",
         "promote": f"/memory/{made['Money is kept in int']}/promote",
@@ -55,8 +56,8 @@ def addresses(viewer: Viewer) -> dict[str, str]:
     }
 
 
-NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review", "sessions", "replay", "graph", "log",
-         "rollback", "erase", "health", "file", "error")  # fmt: skip
+NAMES = ("today", "search", "search-sessions", "memory", "dispute", "promote", "publish", "review", "sessions",
+         "replay", "graph", "log", "rollback", "erase", "health", "file", "error")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,6 +127,22 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
 
     expect(page.get_by_label("Query")).to_have_value("how are jobs taken")
     expect(page.get_by_label("Kind")).to_have_value("procedure")
+
+
+def test_search_lists_sessions_below_memories_and_opens_the_step(page: Page) -> None:
+    page.goto("/search?q=price+of+a+700+g+parcel")
+
+    expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_visible()
+    page.get_by_role("link", name="sessions below").click()
+    expect(page.get_by_role("heading", name="From sessions not reviewed")).to_be_in_viewport()
+    page.screenshot(path=SHOTS / "search-with-sessions.png")
+    expect(page.locator("#results [data-row]").first).not_to_contain_text("customers pay for one step")
+    page.get_by_role("link", name="The price of a 700 g parcel is wrong").click()
+    step = page.url.rpartition("#")[2]
+
+    expect(page.locator(f'[id="{step}"]')).to_contain_text("customers pay for one step")
+    page.goto("/search?q=price+of+a+700+g+parcel&kind=decision")
+    expect(page.get_by_role("heading", name="From sessions not reviewed")).to_have_count(0)
 
 
 def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> None:

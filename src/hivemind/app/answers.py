@@ -15,13 +15,14 @@ from hivemind.codebase import touched_together
 from hivemind.codebase.named_files import find_named_files
 from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
-from hivemind.model.events import MemoriesRecalled, ShownMemory
+from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
+from hivemind.recall import sessions as past_sessions
 from hivemind.recall.conflict import mark_conflicts
 from hivemind.recall.staleness import label_stale
 from hivemind.store.projections import memories, receipts, sessions
@@ -47,8 +48,22 @@ class Answers:
         self._context = context
 
     def recall(self, query: Query) -> Recall:
-        """Search memories and record a receipt."""
-        return self.with_receipt(self._with_code(self.search(query)))
+        """Search memories, then sessions, and record a receipt."""
+        return self.with_receipt(self.with_sessions(self._with_code(self.search(query))))
+
+    def with_sessions(self, answer: Recall, limit: int = past_sessions.MOST_BESIDE_MEMORIES) -> Recall:
+        """Add matching passages of past sessions, after the memories."""
+        context = self._context
+        with context.store.db.reading():
+            return past_sessions.add_sessions(context.store.db, answer, context.embedder.meaning, limit)
+
+    def search_sessions(self, query: Query) -> Recall:
+        """Search past sessions alone and record a receipt."""
+        context = self._context
+        with context.store.db.reading():
+            hits = past_sessions.search(context.store.db, query, context.embedder.meaning)
+        answer = Recall(query=query, hits=(), text="")
+        return self.with_receipt(past_sessions.attach(answer, past_sessions.fit_sessions(hits, query.max_tokens)))
 
     def search(self, query: Query) -> Recall:
         """Search memories without a receipt."""
@@ -62,7 +77,7 @@ class Answers:
     def with_receipt(self, answer: Recall, *, is_unasked: bool = False) -> Recall:
         """Record a receipt for an answer and return the answer with its id."""
         # Nothing reached anybody, so there is nothing to keep a receipt of.
-        if not answer.hits:
+        if not answer.hits and not answer.session_hits:
             return answer
         context = self._context
         lines = tuple(
@@ -79,8 +94,12 @@ class Answers:
         # The question may quote what was erased; the receipt must not bring it back.
         question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
         fact = MemoriesRecalled(
-            query=question, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked
-        )
+            query=question, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
+            sessions=tuple(
+                ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=hit.tokens)
+                for hit in answer.session_hits
+            ),
+        )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
         context.store.record([event])

@@ -8,11 +8,12 @@ from hivemind.app.context import Context
 from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Scope
-from hivemind.store.projections import memories, vectors
+from hivemind.store.projections import memories
 from hivemind.text.clean import validate_text
 
 NO_BUDGET = 1_000_000
 """Tokens; a person scrolls."""
+SESSIONS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Browse:
         everywhere: bool = False,
         limit: int = 20,
     ) -> Recall:
-        """Search memories without a receipt."""
+        """Search memories and sessions without a receipt."""
         # An agent always leaves a receipt; otherwise nobody could tell what it was shown.
         self._context.require_person("to look without a receipt")
         query = self._context.query(
@@ -60,7 +61,8 @@ class Browse:
         # Not at the top: `remember` uses this component too, and searching adds 17 % to the import of the application.
         from hivemind.app.answers import Answers
 
-        return Answers(self._context).search(query)
+        answers = Answers(self._context)
+        return answers.with_sessions(answers.search(query), SESSIONS_SHOWN)
 
     def get_all(self, ids: Iterable[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
         """Return memories by their full ids, without those that are gone or not visible."""
@@ -86,9 +88,7 @@ class Browse:
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
-        waiting = vectors.count_missing(self._context.store.db)
-        remedy = "compute their vectors with 'hivemind config model catch-up'"
-        return f"{waiting:,} passages were searched by words alone; {remedy}" if waiting else ""
+        return ""
 
     def sharing_note(self, memory: Memory) -> str:
         """Explain where a new memory goes; empty if it just stays here."""

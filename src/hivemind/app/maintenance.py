@@ -2,30 +2,28 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Event as Stop
-from threading import Thread
 
+from hivemind.app import low_priority
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
+from hivemind.capture import background
 from hivemind.curate import unfinished
-from hivemind.errors import HivemindError, InvalidInput
+from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import ModelState, Stats, StatusReport
 from hivemind.recall.comparison import ModelComparison
 from hivemind.settings import write_setting
-from hivemind.store import Store, integrity, log
 from hivemind.store import backup as copies
+from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
 
-EMBED_AFTER_SECONDS = 5.0
-EMBEDDED_AT_ONCE = 8
-PAUSE_SECONDS = 0.2
-"""Between batches, which leaves the processor to the agent about half of the time."""
+EMBEDDING_LOCK = "embedding.lock"
+PASSAGES_AT_ONCE = 32
+"""Between two looks at the battery; about a second of work."""
 
 
 class Maintenance:
@@ -110,38 +108,36 @@ class Maintenance:
         compare = importlib.import_module("hivemind.recall.comparison").compare
         return tuple(compare(name, texts) for name in names)
 
-    def catch_up(self, progress: Progress = quietly) -> int:
-        """Embed all passages that have no vector yet; each recall embeds a few."""
-        meaning = self._context.embedder.meaning
-        return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
+    def catch_up(self, progress: Progress = quietly, *, include_sessions: bool = False) -> int:
+        """Embed all passages of memories, or of sessions too, that have no vector yet; each recall embeds a few."""
+        db, meaning = self._context.store.db, self._context.embedder.meaning
+        return meaning.catch_up(db, sys.maxsize, progress, include_sessions=include_sessions) if meaning else 0
 
-    def embed_in_background(self) -> Callable[[], None]:
-        """Embed what waits in a thread, so that a store moves to another model; return a function that stops it.
+    def start_catching_up(self) -> None:
+        """Start a process that embeds what has no vector yet; nobody waits for it."""
+        context = self._context
+        model = context.settings.model or SHIPPED_MODEL
+        if model == "none" or not vectors.count(context.store.db, model)[1]:
+            return
+        named_stores = context.settings.store_directory("x").parent
+        is_named = self._require_directory().is_relative_to(named_stores)
+        store = ["--store", str(self._require_directory().relative_to(named_stores))] if is_named else []
+        background.start(*store, "config", "model", "catch-up", "--background")
 
-        If this fails, each recall embeds a few passages, and the rest are searched by words.
-        """
+    def catch_up_politely(self) -> int:
+        """Embed passages at the lowest priority, unless another process does; stop when the machine is on battery."""
         directory = self._context.store.directory
-        stop = Stop()
-
-        def follow() -> None:
-            # The first answer comes first.
-            if directory is None or stop.wait(EMBED_AFTER_SECONDS):
-                return
-            # A connection of its own, because this is another thread.
-            with suppress(HivemindError), closing(Store.open(directory)) as store:
-                # Looked at before the model is loaded, which takes as much memory as everything else.
-                waiting = vectors.count(store.db, self._context.settings.model or SHIPPED_MODEL)[1]
-                while waiting and (meaning := self._context.embedder.meaning) and not stop.wait(PAUSE_SECONDS):
-                    waiting = meaning.catch_up(store.db, EMBEDDED_AT_ONCE)
-
-        thread = Thread(target=follow, name="hivemind-embed", daemon=True)
-        thread.start()
-
-        def end() -> None:
-            stop.set()
-            thread.join(timeout=1)
-
-        return end
+        meaning = self._context.embedder.meaning if directory else None
+        if directory is None or meaning is None:
+            return 0
+        count = 0
+        with low_priority.run_alone(directory / EMBEDDING_LOCK) as is_alone:
+            while is_alone and not low_priority.is_on_battery():
+                embedded = meaning.catch_up(self._context.store.db, PASSAGES_AT_ONCE, include_sessions=True)
+                count += embedded
+                if not embedded:
+                    break
+        return count
 
     def rebuild(self, progress: Progress = quietly) -> None:
         """Rebuild all tables from the log; no answer changes."""

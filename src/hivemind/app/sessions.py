@@ -22,12 +22,14 @@ from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Memory
+from hivemind.model.recall import Recall
 from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.recall import handover as handovers
 from hivemind.store import log, projector
 from hivemind.store.projections import memories, sessions
+from hivemind.text.clean import validate_text
 
 BOOKMARK = "distil"
 REST = timedelta(minutes=10)
@@ -70,6 +72,26 @@ class Sessions:
         """List sessions of this repository, most recent first; ``before`` is the last id of the previous page."""
         sight = self._context.sight(everywhere=everywhere)
         return tuple(sessions.list_sessions(self._context.store.db, sight, limit=limit, agent=agent, before=before))
+
+    def search(
+        self,
+        text: str,
+        *,
+        agent: str = "",
+        since: str = "",
+        until: str = "",
+        limit: int | None = None,
+        everywhere: bool = False,
+    ) -> Recall:
+        """Search prompts, replies, commands and edited files of past sessions; ``session_hits`` has the results."""
+        query = self._context.query(
+            validate_text(text, "the question"), agent=agent, since=since, until=until, limit=limit,
+            everywhere=everywhere,
+        )  # fmt: skip
+        # Not at the top: learning and importing, which run in the background, do not search.
+        from hivemind.app.answers import Answers
+
+        return Answers(self._context).search_sessions(query)
 
     def show(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
         """Return a session by id, or the latest, and its observations in order."""

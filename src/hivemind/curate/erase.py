@@ -175,7 +175,7 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
         quotations = _find_quotations(store.db, quotation, plan.memories)
-        entries = log.filter_with_content(store.db, {*plan.entries, *quotations.entries})
+        entries = _collect_entries(store.db, plan, quotations, quotation)
         erased_memories = [
             memory for memory_id in plan.memories if (memory := load_ignoring_rollbacks(store.db, memory_id))
         ]
@@ -208,6 +208,14 @@ def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote
     if is_folded:
         note.remove()
     return receipt
+
+
+def _collect_entries(db: Database, plan: ErasurePlan, quotations: Quotations, quotation: Quotation) -> list[EventId]:
+    """Collect the entries whose content is erased, with questions about them that repeat their words."""
+    entries = {*plan.entries, *quotations.entries}
+    recalls = receipts.find_session_queries(db, entries)
+    questions = {entry for entry, question in recalls if quotation.matches_question(question)}
+    return log.filter_with_content(db, entries | questions)
 
 
 def load_ignoring_rollbacks(db: Database, memory_id: str) -> Memory | None:
@@ -374,7 +382,7 @@ def _clean_copy(
     copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
-    entries = log.filter_with_content(copy, {*plan.entries, *quotations.entries})
+    entries = _collect_entries(copy, plan, quotations, quotation)
     is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
         backup.record(copy, [*events, *drop_entries(factory, entries)])

@@ -47,6 +47,8 @@ Connection = psycopg.Connection[Row]
 class Postgres(Database):
     """A connection for one team."""
 
+    # Sessions never leave a person's machine.
+    HAS_SESSIONS = False
     # Ignores case, as LIKE does in SQLite.
     LIKE = "ILIKE"
 

@@ -197,6 +197,14 @@ class PostgresIndex:
         )
         return [row[0] for row in rows]
 
+    def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+        """Return nothing: a hub has no sessions."""
+        return []
+
+    def search_sessions(self, query: Query, limit: int) -> list[int]:
+        """Return nothing: a hub has no sessions."""
+        return []
+
     def _uncount(self, passage: int) -> None:
         self._db.execute(UNCOUNT_STEMS, passage)
         self._db.execute("DELETE FROM word_counts WHERE doc = 0")

@@ -245,6 +245,15 @@ class ShownMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSessionPassage:
+    """One passage of a session on a receipt."""
+
+    session_id: str
+    observation: EventId
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoriesRecalled:
     """Memories were shown to somebody: the receipt, stored in the person's own scope."""
 
@@ -253,6 +262,8 @@ class MemoriesRecalled:
     session_id: str = ""
     is_unasked: bool = False
     """Whether nobody asked for them; older entries say so only in ``why``."""
+    sessions: tuple[ShownSessionPassage, ...] = ()
+    """Passages of past sessions that were shown with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hivemind.model.code import RelatedFile, SharedSession
-from hivemind.model.ids import MemoryId, ReceiptId
+from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Visibility
@@ -48,6 +48,13 @@ class Query:
     """Only memories whose metadata has these values."""
 
     @property
+    def fits_sessions(self) -> bool:
+        """Whether passages of sessions can match: they have no scope, kind, tags, status, validity or metadata."""
+        has_memory_filter = self.scope or self.kinds or self.tags or self.true_at or self.where
+        has_status_filter = self.statuses and not {Status.ACTIVE, Status.DISPUTED} <= set(self.statuses)
+        return not has_memory_filter and not has_status_filter
+
+    @property
     def moment(self) -> str:
         """The time that the answer is about."""
         return self.as_of or self.now
@@ -83,6 +90,27 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHit:
+    """A passage of a past session that matches a query; nobody has reviewed it."""
+
+    session_id: SessionId
+    observation: EventId
+    """The step of the session."""
+    agent: str
+    repo: str
+    at: str
+    what: str
+    """What it quotes: a prompt, a reply, a command, a failed command, or the name of an edited file."""
+    text: str
+    score: float
+    is_sure: bool = True
+    """Whether it is to the point; otherwise it is only one of the closest."""
+    labels: tuple[str, ...] = ()
+    """What a reader must know: that it is from another repository."""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
     """The answer to a query, and the id of its receipt."""
 
@@ -94,6 +122,8 @@ class Recall:
     """Files related to the code in question."""
     sessions: tuple[SharedSession, ...] = ()
     """Sessions that read or edited those files together, the newest first."""
+    session_hits: tuple[SessionHit, ...] = ()
+    """Passages of past sessions that match; they come after the memories."""
 
     @property
     def answers(self) -> tuple[Hit, ...]:

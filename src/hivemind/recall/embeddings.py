@@ -4,6 +4,7 @@ Vectors are made after memories are written. Recall works while some are missing
 """
 
 from collections.abc import Callable
+from functools import partial
 from threading import Thread
 
 from hivemind.model.recall import Query
@@ -11,7 +12,7 @@ from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
 from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
-from hivemind.store.projections import vectors
+from hivemind.store.projections import session_passages, vectors
 
 BATCH_SIZE = 32
 
@@ -26,16 +27,28 @@ class SemanticIndex:
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
+        self._latest: QueryVector | None = None
 
-    def catch_up(self, db: Database, limit: int, progress: Callable[[int, int], None] | None = None) -> int:
-        """Embed at most ``limit`` passages that have no vector yet, and return how many were embedded."""
+    def catch_up(
+        self,
+        db: Database,
+        limit: int,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        include_sessions: bool = False,
+    ) -> int:
+        """Embed at most ``limit`` passages that have no vector yet, and return how many were embedded.
+
+        Passages of sessions come last, and only with ``include_sessions``: a recall has no time for them.
+        """
         if vectors.read_model(db) not in (None, self.embedder.name):
             # Vectors of two models cannot be compared. Until the new ones are made, recall searches by words.
-            vectors.mark_all_missing(db)
+            vectors.mark_all_missing(db, session_passages.find_meaningful(db))
         # Counting takes longer than a recall may, so it is done only for a caller that shows progress.
         have, want = vectors.count(db, self.embedder.name) if progress else (0, 0)
         count = 0
-        while count < limit and (rows := vectors.find_missing(db, min(BATCH_SIZE, limit - count))):
+        find_missing = partial(_find_missing, db, include_sessions=include_sessions)
+        while count < limit and (rows := find_missing(min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)
             similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(texts))
             count += len(rows)
@@ -45,9 +58,16 @@ class SemanticIndex:
 
     def embed_query(self, query: Query) -> "QueryVector":
         """Start to embed a question in the background."""
-        query_vector = QueryVector(self.embedder, query)
-        query_vector.start()
-        return query_vector
+        self._latest = QueryVector(self.embedder, query)
+        self._latest.start()
+        return self._latest
+
+    def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
+        """Cosines of the passages of sessions that are closest to a question, by key."""
+        # A recall has embedded the same question for its memories just before.
+        latest = self._latest
+        query_vector = latest if latest and latest.text == query.text else self.embed_query(query)
+        return query_vector.compare_sessions(db, query)
 
 
 class QueryVector(Thread):
@@ -67,14 +87,34 @@ class QueryVector(Thread):
         except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
             self._failure = error
 
+    @property
+    def text(self) -> str:
+        """The question."""
+        return self._query.text
+
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
         """Wait for the vector and return the cosines of the closest visible passages and of those in ``also``."""
+        vector, model = self._wait(), self._embedder.name
+        cosines = similarity.find_near(db, self._query, model, vector)
+        missing = [key for key in also if key not in cosines]
+        return cosines | similarity.cosines_by_passage(vectors.find_by_passages(db, model, missing), vector)
+
+    def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
+        """Wait for the vector and return the cosines of the closest visible passages of sessions, by key."""
+        cosines = similarity.find_near_in_sessions(db, query, self._embedder.name, self._wait())
+        return {-vector_key: cosine for vector_key, cosine in cosines.items()}
+
+    def _wait(self) -> Floats:
         # Waits only here, after the caller has searched the words.
         self.join()
         if self._vector is None:
             assert self._failure is not None
             raise self._failure
-        model = self._embedder.name
-        cosines = similarity.find_near(db, self._query, model, self._vector)
-        missing = [key for key in also if key not in cosines]
-        return cosines | similarity.cosines_by_passage(vectors.find_by_passages(db, model, missing), self._vector)
+        return self._vector
+
+
+def _find_missing(db: Database, limit: int, *, include_sessions: bool) -> list[tuple[int, str]]:
+    """Passages of memories without a vector, or, when there are none, passages of sessions."""
+    return vectors.find_missing(db, limit) or (
+        session_passages.find_missing_vectors(db, limit) if include_sessions else []
+    )

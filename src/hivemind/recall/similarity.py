@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
-from hivemind.store.projections import vectors
+from hivemind.store.projections import session_passages, vectors
 
 LIKELY_PASSAGES = 200
 """How many of the passages that the index proposes are compared exactly."""
+LIKELY_SESSION_PASSAGES = 60
+"""The same of sessions, of which only a few are shown."""
 MOST_FILTERED_PASSAGES = 2_000
 """How many passages that match a metadata filter are compared exactly; more would take longer than a recall may."""
 
@@ -23,6 +25,12 @@ def find_near(db: Database, query: Query, model: str, query_vector: Floats) -> d
     matches = vectors.find_matching(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
     likely = [] if matches else db.index.find_likely(query_vector, query.sight, LIKELY_PASSAGES)
     return cosines_by_passage(matches or vectors.find_visible(db, query, model, likely), query_vector)
+
+
+def find_near_in_sessions(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:
+    """Return the visible passages of sessions that are likely close to the question, with their cosines."""
+    likely = db.index.find_likely_in_sessions(query_vector, query.sight, LIKELY_SESSION_PASSAGES)
+    return cosines_by_passage(session_passages.read_visible_vectors(db, query, model, likely), query_vector)
 
 
 def cosines_by_passage(passages: Sequence[Vector], query_vector: Floats) -> dict[int, float]:

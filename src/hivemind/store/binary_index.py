@@ -28,8 +28,10 @@ class Signs:
         # One row per 64-bit word of signs: all first words lie together, so that NumPy counts them in one pass.
         self._signs = np.empty((0, 0), np.uint64)
 
-    def __len__(self) -> int:
-        return len(self._passages)
+    @property
+    def memory_count(self) -> int:
+        """How many of the vectors are of memories; those of sessions have negative keys."""
+        return int(np.count_nonzero(self._passages > 0))
 
     def add(self, blocks: Sequence[Row]) -> None:
         """Add rows of new blocks: key, passages, places, signs."""
@@ -43,23 +45,27 @@ class Signs:
         self._signs = np.concatenate([self._signs, signs], axis=1) if len(self._signs) else signs.copy()
         self.last_block = blocks[-1][0]
 
-    def find_nearest(self, query_vector: NDArray[np.float32], sight: Visibility, limit: int) -> list[int]:
-        """The passages in sight whose signs differ least from the query's."""
+    def find_nearest(
+        self, query_vector: NDArray[np.float32], sight: Visibility, limit: int, *, of_sessions: bool = False
+    ) -> list[int]:
+        """The passages of memories, or of sessions, in sight whose signs differ least from the query's."""
         if not len(self._passages):
             return []
         distances = np.zeros(len(self._passages), np.uint16)
         for word, query_word in zip(self._signs, _sign_words(query_vector[None])[0], strict=True):
             distances += np.bitwise_count(word ^ query_word)
-        if not sight.everywhere:
-            distances[~self._is_in_sight(sight)] = OUT_OF_SIGHT
-        # Not sorted: the caller compares the nearest exactly. An erased slot has key 0, which no passage has.
+        distances[~self._is_in_sight(sight, of_sessions=of_sessions)] = OUT_OF_SIGHT
+        # Not sorted: the caller compares the nearest exactly.
         nearest = np.argpartition(distances, limit)[:limit] if len(distances) > limit else np.arange(len(distances))
         passages: list[int] = self._passages[nearest[distances[nearest] < OUT_OF_SIGHT]].tolist()
         return passages
 
-    def _is_in_sight(self, sight: Visibility) -> NDArray[np.bool_]:
+    def _is_in_sight(self, sight: Visibility, *, of_sessions: bool) -> NDArray[np.bool_]:
+        if sight.everywhere:
+            # An erased slot has key 0.
+            return self._passages < 0 if of_sessions else self._passages > 0
         is_in_sight = np.zeros(len(self._places), np.bool_)
-        for place in places(sight):
+        for place in session_places(sight) if of_sessions else places(sight):
             is_in_sight |= self._places == place
         return is_in_sight
 
@@ -67,6 +73,11 @@ class Signs:
 def places(sight: Visibility) -> list[int]:
     """The numbers of every scope and repository in sight."""
     return [vectors.hash_place(scope, repo) for scope, repo in product(Scope, (*sight.repos, ""))]
+
+
+def session_places(sight: Visibility) -> list[int]:
+    """The numbers of the sessions of every repository in sight."""
+    return [vectors.hash_place(vectors.SESSION_SCOPE, repo) for repo in sight.repos]
 
 
 def pack_signs(numbers: Sequence[bytes]) -> bytes:

@@ -94,12 +94,20 @@ class SearchIndex(Protocol):
     def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages that are probably similar; the caller must check which of them are visible."""
 
+    def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+        """Vector keys of passages of sessions that are probably similar; the caller checks which are visible."""
+
+    def search_sessions(self, query: Query, limit: int) -> list[int]:
+        """Keys of visible passages of sessions that match the query by words, best first."""
+
 
 class Database(Closeable, ABC):
     """An open connection."""
 
     index: SearchIndex
     """The engine's own search."""
+    HAS_SESSIONS: ClassVar[bool] = True
+    """Whether sessions can be stored here; never on a hub."""
     LIKE: ClassVar[str] = "LIKE"
     """The operator for patterns that ignore case, at least of ASCII letters; in Postgres that is ILIKE."""
 

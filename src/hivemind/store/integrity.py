@@ -26,6 +26,7 @@ DERIVED_TABLES = {
     " JOIN words w ON w.rowid = p.key ORDER BY 1, 2, 3",
     "observations": "SELECT * FROM observations ORDER BY id",
     "sessions": "SELECT * FROM sessions ORDER BY id",
+    "session_passages": "SELECT * FROM session_passages ORDER BY key",
     "receipts": "SELECT * FROM receipts ORDER BY id, rank",
     "tombstones": "SELECT * FROM tombstones ORDER BY value, memory_id",
     "erased_texts": "SELECT * FROM erased_texts ORDER BY memory_id, place",
@@ -141,6 +142,8 @@ def _find_index_damage(db: Sqlite) -> list[str]:
     try:
         # FTS5 takes commands as inserts; rank 1 also compares the index with the texts.
         db.connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+        # This one has no texts to compare with.
+        db.connection.execute("INSERT INTO session_words (session_words, rank) VALUES ('integrity-check', 0)")
     except apsw.CorruptError as error:
         return [str(error)]
     missing_count = db.value(

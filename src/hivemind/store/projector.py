@@ -6,13 +6,22 @@ from types import ModuleType
 from hivemind.model.events import Event
 from hivemind.store import log
 from hivemind.store.database import Database
-from hivemind.store.projections import memories, receipts, repositories, sessions, tombstones, vectors, words
+from hivemind.store.projections import (
+    memories,
+    receipts,
+    repositories,
+    session_passages,
+    sessions,
+    tombstones,
+    vectors,
+    words,
+)
 
-PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, repositories)
+PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, session_passages, repositories)
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
-VERSION = 8
+VERSION = 9
 """Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """

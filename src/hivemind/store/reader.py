@@ -49,6 +49,18 @@ VIEWS: dict[str, str] = {
         FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
             JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
         WHERE o.seen = 'tool'""",
+    "prompts": """
+        SELECT o.id, o.session_id, s.agent, s.repo, unpacked(b.content) ->> 'text' AS text, o.subagent,
+            o.at AS timestamp
+        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
+            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
+        WHERE o.seen = 'prompt'""",
+    "messages": """
+        SELECT o.id, o.session_id, s.agent, s.repo, unpacked(b.content) ->> 'text' AS text, o.subagent,
+            o.at AS timestamp
+        FROM main.observations o JOIN main.sessions s ON s.id = o.session_id
+            JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
+        WHERE o.seen = 'reply'""",
     "receipts": """
         SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp
         FROM main.receipts""",

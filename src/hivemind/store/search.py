@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, PassageHit, Row, Vector
+from hivemind.store.projections import session_passages
 from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
-from hivemind.store.projections.vectors import KEY_BYTES, checksum, hash_place
+from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
 from hivemind.text.tokenise import extract_phrases, extract_terms
@@ -37,6 +38,15 @@ SEARCH = (
     f" SELECT {PASSAGE_COLUMNS}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
+SEARCH_SESSIONS = (
+    "WITH best AS MATERIALIZED ("
+    "SELECT rowid AS key, -bm25(session_words, :text, :parts) AS score FROM session_words"
+    " WHERE session_words MATCH :asked ORDER BY score DESC LIMIT :looked_at)"
+    f" SELECT best.key FROM best JOIN session_passages p ON p.key = best.key {session_passages.OBSERVATION}"
+    f" JOIN sessions s ON s.id = o.session_id WHERE {session_passages.VISIBLE_PASSAGE}"
+    # The newer of two equal passages comes first.
+    " ORDER BY best.score DESC, best.key DESC LIMIT :limit"
+)
 CANDIDATES_PER_HIT = 4
 """How many matches are checked for visibility per wanted hit, before all matches are."""
 WEIGHTS = {"text": 1.0, "parts": 0.5, "context": 0.6, "around": 0.35}
@@ -55,8 +65,8 @@ class SqliteSearch:
 
     @property
     def size(self) -> int:
-        """How many passages are in blocks, and a little for those not yet in one."""
-        return (len(self._signs) if self._signs else 0) + BLOCK_VECTORS // 8
+        """How many passages of memories are in blocks, and a little for those not yet in one."""
+        return (self._signs.memory_count if self._signs else 0) + BLOCK_VECTORS // 8
 
     def put(self, passage: int, *, text: str, parts: str, context: str, around: str) -> None:
         """Index a passage by its words."""
@@ -115,8 +125,10 @@ class SqliteSearch:
             for vector in vectors:
                 self._delete_vector(vector.passage)
                 self._db.execute(
-                    "INSERT INTO vectors SELECT key, ?, NULL, ?, ?, ? FROM passages WHERE key = ?",
-                    model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers), vector.passage,
+                    "INSERT INTO vectors SELECT ?1, ?2, NULL, ?3, ?4, ?5 WHERE EXISTS ("
+                    "SELECT 1 FROM passages WHERE key = ?1) OR EXISTS ("
+                    "SELECT 1 FROM session_passages WHERE key = -?1)",
+                    vector.passage, model, vector.scale, vector.numbers, checksum(vector.scale, vector.numbers),
                 )  # fmt: skip
             while len(unpacked_rows := self._read_unpacked()) == BLOCK_VECTORS:
                 self._pack(unpacked_rows)
@@ -128,8 +140,27 @@ class SqliteSearch:
 
     def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
-        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL")
+        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL AND passage > 0")
         return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]
+
+    def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+        """Vector keys of passages of sessions that are probably similar, as ``find_likely`` finds those of memories."""
+        unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL AND passage < 0")
+        nearest = self._refresh_signs().find_nearest(query_vector, sight, limit, of_sessions=True)
+        return [*nearest, *(row[0] for row in unpacked_rows)]
+
+    def search_sessions(self, query: Query, limit: int) -> list[int]:
+        """Keys of visible passages of sessions that match the query by words, best first."""
+        expression = _match_expression(
+            query.text, self._pick_rare_words(extract_terms(query.text), "session_word_counts")
+        )
+        if not expression:
+            return []
+        values = session_passages.bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
+        rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": CANDIDATES_PER_HIT * limit})
+        if len(rows) < limit:
+            rows = self._db.execute(SEARCH_SESSIONS, values | {"looked_at": -1})
+        return [row[0] for row in rows]
 
     def _refresh_signs(self) -> "Signs":
         """Load the blocks that are new, or all of them after the tables were rebuilt."""
@@ -151,8 +182,12 @@ class SqliteSearch:
     def _read_unpacked(self) -> list[Row]:
         """Vectors not yet in a block: passage, scope, repository and numbers."""
         return self._db.execute(
-            "SELECT v.passage, m.scope, m.repo, v.numbers FROM vectors v JOIN passages p ON p.key = v.passage"
-            " JOIN memories m ON m.key = p.memory WHERE v.block IS NULL ORDER BY v.passage LIMIT ?",
+            "SELECT v.passage, coalesce(m.scope, ?), coalesce(m.repo, s.repo, ''), v.numbers FROM vectors v"
+            " LEFT JOIN passages p ON p.key = v.passage LEFT JOIN memories m ON m.key = p.memory"
+            f" LEFT JOIN events e ON e.position = -v.passage >> {session_passages.ORDINAL_BITS}"
+            " LEFT JOIN observations o ON o.id = e.id LEFT JOIN sessions s ON s.id = o.session_id"
+            " WHERE v.block IS NULL ORDER BY v.passage LIMIT ?",
+            SESSION_SCOPE,
             BLOCK_VECTORS,
         )
 
@@ -161,7 +196,7 @@ class SqliteSearch:
 
         block = self._db.value(
             "INSERT INTO vector_blocks (passages, places, signs) VALUES (?, ?, ?) RETURNING key",
-            b"".join(row[0].to_bytes(KEY_BYTES, "little") for row in rows),
+            b"".join(row[0].to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
             b"".join(hash_place(row[1], row[2]).to_bytes(KEY_BYTES, "little", signed=True) for row in rows),
             pack_signs([row[3] for row in rows]),
         )
@@ -184,9 +219,9 @@ class SqliteSearch:
             "UPDATE vector_blocks SET passages = ?, signs = ? WHERE key = ?", bytes(passages), bytes(signs), row[0]
         )
 
-    def _pick_rare_words(self, words: list[str]) -> list[str]:
+    def _pick_rare_words(self, words: list[str], counts_table: str = "word_counts") -> list[str]:
         stems = self._stem(words)
-        count_sql = "SELECT term, doc FROM word_counts WHERE term IN (SELECT value FROM json_each(?))"
+        count_sql = f"SELECT term, doc FROM {counts_table} WHERE term IN (SELECT value FROM json_each(?))"
         counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
         return pick_rare_words(words, [counts.get(stem, 0) for stem in stems])
 
@@ -199,7 +234,7 @@ def _match_expression(question: str, words: list[str]) -> str:
 
 
 def _find_slot(passages: bytearray, passage: int) -> int:
-    key = passage.to_bytes(KEY_BYTES, "little")
+    key = passage.to_bytes(KEY_BYTES, "little", signed=True)
     # The bytes of a key can also occur across two others; only a multiple of its size is a slot.
     offset = passages.find(key)
     while offset % KEY_BYTES:

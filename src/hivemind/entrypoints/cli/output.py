@@ -22,7 +22,7 @@ from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.recall import Hit, Recall
+from hivemind.model.recall import Hit, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import escape_json, neutralise
 from hivemind.text.fence import (
@@ -341,7 +341,7 @@ def print_recall(recall: Recall, *, why: bool) -> None:
     if not on_terminal():
         click.echo(recall.text or "Nothing known.")
         return
-    if not recall.hits:
+    if not recall.hits and not recall.session_hits:
         note("Nothing known about that.")
     for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:
@@ -357,6 +357,16 @@ def print_recall(recall: Recall, *, why: bool) -> None:
         print_heading("Touched together")
         for session in recall.sessions:
             click.echo(indent(session.summary))
+    if recall.session_hits:
+        print_heading("From sessions (not reviewed)")
+        for session_hit in recall.session_hits:
+            _print_session_hit(session_hit)
+
+
+def _print_session_hit(hit: SessionHit) -> None:
+    click.echo(quote(hit.text))
+    click.echo("    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.labels), dim=True))
+    click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}", dim=True))
 
 
 def _print_hit(place: int, hit: Hit, *, why: bool) -> None:

@@ -26,7 +26,7 @@ class ClientSession:
         self._store = store
         self._mind: Hivemind | None = None
         self._client = ("", "")
-        self._stop_threads: list[Callable[[], None]] = []
+        self._stop_watching: Callable[[], None] = lambda: None
 
     def mind(self, client: str, meta: Mapping[str, Any]) -> Hivemind:
         """Return the memory for a client, with what hooks have spooled since the last call."""
@@ -36,7 +36,9 @@ class ClientSession:
         if self._mind is None or who != self._client:
             self.close()
             self._mind, self._client = Hivemind.open(self._store, directory=directory, writer=writer), who
-            self._stop_threads = [self._mind.code.keep_warm(), self._mind.maintenance.embed_in_background()]
+            self._stop_watching = self._mind.code.keep_warm()
+            # Vectors of an older model are replaced meanwhile.
+            self._mind.maintenance.start_catching_up()
         else:
             self._mind.sessions.take_in_spool()
         return self._mind
@@ -44,8 +46,7 @@ class ClientSession:
     def close(self) -> None:
         """Close the memory."""
         if self._mind:
-            for stop in self._stop_threads:
-                stop()
+            self._stop_watching()
             self._mind.close()
             self._mind = None
 

@@ -56,7 +56,7 @@ def _tool(
 TOOLS: tuple[Json, ...] = (
     _tool(
         "recall",
-        "Search memories about a question, error, file or symbol. Says when it is not sure.",
+        "Search memories, then past sessions, about a question, error, file or symbol.",
         {
             "query": _text("Question or keywords; quote exact phrases"),
             "kinds": {"type": "array", "items": {"enum": KINDS}},

@@ -16,6 +16,7 @@ from hivemind.app import Hivemind, Mind
 from hivemind.entrypoints.viewer.templating import ENVIRONMENT
 from hivemind.errors import Refused
 from hivemind.model.memory import Memory
+from hivemind.model.recall import SessionHit
 from hivemind.model.session import Session
 
 Form = dict[str, str]
@@ -120,6 +121,10 @@ class PageRequest:
         """Return the URL of a session's page."""
         return f"/session/{session.id}" + self._everywhere_query(session.repo)
 
+    def session_step_url(self, hit: SessionHit) -> str:
+        """Return the URL of a step on its session's page."""
+        return f"/session/{hit.session_id}{self._everywhere_query(hit.repo)}#step-{hit.observation}"
+
     def _everywhere_query(self, repo: str) -> str:
         return "?everywhere=1" if self.mind.checkout.is_elsewhere(repo) else ""
 
@@ -149,6 +154,7 @@ class PageRequest:
             "Right": Right,
             "memory_url": self.memory_url,
             "session_url": self.session_url,
+            "session_step_url": self.session_step_url,
             "path": self.http.url.path,
             "across": self.everywhere,
         }

@@ -84,6 +84,19 @@ def find_queries(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId,
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
+def find_session_queries(db: Database, observations: Iterable[str]) -> list[tuple[EventId, str]]:
+    """The queries for which these observations were shown, with the ids of their log entries."""
+    ids = list(observations)
+    # Read from the log and not from a table, because backups of earlier versions have none.
+    rows = db.execute(
+        "SELECT e.id, json_extract(b.content, '$.query') FROM events e JOIN bodies b USING (position)"
+        " WHERE e.fact = 'memories.recalled' AND EXISTS (SELECT 1 FROM json_each(b.content, '$.sessions') s"
+        " WHERE json_extract(s.value, '$.observation') IN (SELECT value FROM json_each(?)))",
+        json.dumps(ids),
+    ) if ids and db.HAS_SESSIONS else []  # fmt: skip
+    return [(EventId(row[0]), row[1]) for row in rows]
+
+
 def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(

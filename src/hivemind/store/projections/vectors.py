@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Iterable
 
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
@@ -19,7 +20,7 @@ CREATE TABLE vector_blocks (
     signs BLOB NOT NULL
 ) STRICT;
 CREATE TABLE vectors (
-    passage INTEGER PRIMARY KEY,
+    passage INTEGER PRIMARY KEY,  -- negative: of a session
     model TEXT NOT NULL,
     block INTEGER,                -- none while it waits for a block to fill
     scale REAL NOT NULL,
@@ -32,6 +33,8 @@ CREATE TABLE vectors_wanted (     -- passages that have none yet
 ) STRICT;
 """
 KEY_BYTES = 8
+SESSION_SCOPE = "session"
+"""Stands for a scope in the place of a session's vector, so that no search for memories proposes it."""
 
 SELECT_VISIBLE = (
     "SELECT v.passage, v.scale, v.numbers"
@@ -50,20 +53,22 @@ def unmark_missing(db: Database, passage: int) -> None:
     db.execute("DELETE FROM vectors_wanted WHERE passage = ?", passage)
 
 
-def mark_all_missing(db: Database) -> None:
-    """Delete every vector, so that another model can make them."""
+def mark_all_missing(db: Database, session_keys: Iterable[int] = ()) -> None:
+    """Delete every vector, so that another model can make them; ``session_keys`` are those of sessions."""
     with db.transaction():
         db.index.delete_vectors()
         # Without WHERE, SQLite would read ON CONFLICT as the condition of a join.
         db.execute("INSERT INTO vectors_wanted SELECT key FROM passages WHERE TRUE ON CONFLICT DO NOTHING")
+        db.many("INSERT INTO vectors_wanted VALUES (?) ON CONFLICT DO NOTHING", [(key,) for key in session_keys])
 
 
 def find_missing(db: Database, limit: int) -> list[tuple[int, str]]:
-    """Passages that have no vector yet, newest first, with their texts."""
+    """Passages of memories that have no vector yet, newest first, with their texts."""
     rows = db.execute(
         # An outer join fixes the join order; otherwise SQLite reads all words to find that no vector is missing.
         "SELECT v.passage, w.text FROM vectors_wanted v LEFT JOIN words w ON w.rowid = v.passage"
-        " ORDER BY v.passage DESC LIMIT ?",
+        # Passages of sessions have negative keys.
+        " WHERE v.passage > 0 ORDER BY v.passage DESC LIMIT ?",
         limit,
     )
     return [(row[0], row[1]) for row in rows]
@@ -106,11 +111,6 @@ def count(db: Database, model: str) -> tuple[int, int]:
     embedded, waiting = (int(row[0]), int(row[1])) if row else (0, 0)
     # All vectors are of one model, and those of another are replaced.
     return (embedded, waiting) if read_model(db) in (None, model) else (0, embedded + waiting)
-
-
-def count_missing(db: Database) -> int:
-    """The number of passages without a vector."""
-    return int(db.value("SELECT count(*) FROM vectors_wanted"))
 
 
 def read_model(db: Database) -> str | None:

@@ -74,7 +74,7 @@ def _print_status(report: StatusReport) -> None:
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
     if report.unembedded > MANY_UNEMBEDDED:
         total = report.embedded + report.unembedded
-        print_field("embedded", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
+        print_field("vectors", f"{report.embedded:,} of {plural(total, 'passage')}; the rest are found by words")
     if report.quarantined:
         print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
     print_heading("Next")

@@ -95,7 +95,7 @@ def _describe_dispute(memory: Memory, other: Memory) -> str:
 @enum_option("--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory.")
 @click.option("--why", is_flag=True, help="Explain the ranking.")
 def recall(question: str | None, why: bool, **options: Any) -> None:
-    """Search memories.
+    """Search memories, then past sessions.
 
     \b
     hivemind recall "how do we run the tests?"

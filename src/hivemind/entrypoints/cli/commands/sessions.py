@@ -67,6 +67,7 @@ def learn(session: str, everywhere: bool) -> None:
     """Learn from a session, or all since last time; proposals wait for review."""
     with open_mind() as mind, progress("Learning") as advance:
         report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
+        mind.maintenance.start_catching_up()
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
     summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
     emit(report, summary if report.sessions else "No session has ended since the last time.")
@@ -79,7 +80,7 @@ def learn(session: str, everywhere: bool) -> None:
 @commands.group("session", cls=CommandGroup, invoke_without_command=True)
 @click.pass_context
 def session_group(ctx: click.Context) -> None:
-    """List, show, replay or resume sessions of agents. Without a command, list them.
+    """List, search, show, replay or resume sessions of agents. Without a command, list them.
 
     \b
     hivemind session
@@ -114,6 +115,25 @@ def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
         ]
     if_empty = "No sessions here yet. Import past ones with 'hivemind import transcripts'."
     emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
+
+
+@session_group.command("search")
+@click.argument("question")
+@click.option("--agent", default="", help="Only of this agent.")
+@click.option("--since", default="", metavar="WHEN", help="Only since then: a date, or a span such as 6w.")
+@click.option("--until", default="", metavar="DATE", help="Only up to this date.")
+@limit_option(10, "Maximum number of sessions.")
+@everywhere_option
+def search_sessions(question: str, **options: Any) -> None:
+    """Search what was asked, answered, run and edited in past sessions; nobody has reviewed it.
+
+    \b
+    hivemind session search "camelCase or snake_case"
+    hivemind session search "migration failed" --agent codex --since 6w
+    """
+    with open_mind() as mind:
+        recall = mind.sessions.search(question, **options)
+    emit(recall, lambda: print_recall(recall, why=False), is_fenced=True)
 
 
 @session_group.command("show")

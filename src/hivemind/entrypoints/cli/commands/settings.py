@@ -149,10 +149,14 @@ def use(name: str) -> None:
 
 
 @model.command("catch-up")
-def catch_up() -> None:
-    """Compute all missing vectors now instead of bit by bit."""
+@click.option("--background", is_flag=True, help="At lowest priority, one process at a time, and not on battery.")
+def catch_up(background: bool) -> None:
+    """Compute all missing vectors now, of memories and sessions."""
     with open_mind() as mind, progress("Embedding") as advance:
-        count = mind.maintenance.catch_up(advance)
+        if background:
+            count = mind.maintenance.catch_up_politely()
+        else:
+            count = mind.maintenance.catch_up(advance, include_sessions=True)
     emit({"embedded": count}, f"Embedded {plural(count, 'passage')}.")
 
 

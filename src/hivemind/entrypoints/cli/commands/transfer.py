@@ -97,6 +97,8 @@ def import_transcripts(agents: tuple[str, ...], since: str, project: bool, dry_r
     """
     with open_mind() as mind, progress("Reading") as advance:
         report = mind.sessions.import_transcripts(agents, since=since, here=project, dry_run=dry_run, progress=advance)
+        if not dry_run:
+            mind.maintenance.start_catching_up()
     _report(report, dry_run=dry_run)
 
 

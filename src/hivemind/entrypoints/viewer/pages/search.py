@@ -1,4 +1,4 @@
-"""Search: results while typing, with the reasons of the ranking; without a query, a list of memories."""
+"""Search memories and sessions: results while typing, with the reasons; without a query, a list of memories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from hivemind.app.browse import STANDING
 from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.memory import Kind, Status
-from hivemind.model.recall import Hit
+from hivemind.model.recall import Hit, SessionHit
 from hivemind.model.scope import Scope
 
 PAGE_MEMORIES = 25
@@ -20,8 +20,10 @@ def page(request: PageRequest) -> Response:
     values = {name: request.query.get(name, "").strip() for name in ("q", "before", *FILTERS)}
     options = _parse_filters(values)
     hits: Sequence[Hit] = ()
+    session_hits: Sequence[SessionHit] = ()
     if values["q"]:
-        hits = request.mind.browse.search(values["q"], **options, as_of=values["as_of"], limit=PAGE_MEMORIES).hits
+        recall = request.mind.browse.search(values["q"], **options, as_of=values["as_of"], limit=PAGE_MEMORIES)
+        hits, session_hits = recall.hits, recall.session_hits
     else:
         memories = request.mind.list(**options, limit=PAGE_MEMORIES, before=values["before"])
         hits = [Hit(memory=memory, passage=memory.text, score=0, signals=()) for memory in memories]
@@ -32,6 +34,7 @@ def page(request: PageRequest) -> Response:
         filters=values,
         has_filters=any(values[name] for name in FILTERS),
         hits=hits,
+        session_hits=session_hits,
         more={name: value for name, value in values.items() if value} | {"before": hits[-1].memory.id}
         if has_more
         else {},

@@ -1,0 +1,44 @@
+"""Work that nobody waits for: at the lowest priority, in one process at a time, and not on battery."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+"""Where Linux lists batteries; other systems have no such folder, and there the battery is not considered."""
+LOWEST_PRIORITY = 19
+
+
+@contextmanager
+def run_alone(lock_file: Path) -> Iterator[bool]:
+    """Lower this process's priority for good and yield whether no other process holds the lock."""
+    os.nice(LOWEST_PRIORITY)
+    with lock_file.open("a") as lock:
+        try:
+            # The system releases it when the process ends, however it ends.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def is_on_battery(power_supplies: Path = POWER_SUPPLIES) -> bool:
+    """Whether a battery is being discharged, as far as the system tells."""
+    return any(_read(battery / "status") == "Discharging" for battery in _list_batteries(power_supplies))
+
+
+def _list_batteries(folder: Path) -> list[Path]:
+    # A mouse has a battery too; only the one of the machine has the scope System or none.
+    supplies = list(folder.iterdir()) if folder.is_dir() else []
+    batteries = [supply for supply in supplies if _read(supply / "type") == "Battery"]
+    return [battery for battery in batteries if _read(battery / "scope") != "Device"]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,206 @@
+"""Passages of sessions and their full-text index: prompts, replies, commands and names of edited files.
+
+They have an index of words of their own. Sessions say much more than memories, so in one index they would change which
+words count as rare, and crowd out memories. Their vectors are stored with those of memories, under negative keys.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
+from hivemind.model.ids import EventId, SessionId
+from hivemind.model.recall import Query
+from hivemind.model.session import ObservationFields, ObservationKind
+from hivemind.store.database import Database, Row, Vector
+from hivemind.store.projections import sessions, vectors
+from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
+from hivemind.text.tokenise import MAX_PASSAGE_CHARACTERS, split_identifiers, split_passages
+
+TABLES = ("session_word_counts", "session_words", "session_passages")
+SCHEMA = """
+CREATE TABLE session_passages (
+    key INTEGER PRIMARY KEY,      -- 16 times the observation's position in the log, plus an ordinal
+    content BLOB NOT NULL         -- the text and the parts of its identifiers, compressed
+) STRICT;
+CREATE VIRTUAL TABLE session_words USING fts5 (
+    text, parts, content = '', tokenize = "porter unicode61 remove_diacritics 2"
+);
+INSERT INTO session_words (session_words, rank) VALUES ('secure-delete', 1);
+CREATE VIRTUAL TABLE session_word_counts USING fts5vocab (session_words, row);
+"""
+"""The index has no copy of the texts: they are stored beside it, compressed, which takes a third of the space.
+
+To delete from such an index, FTS5 must be given exactly what was indexed. The log cannot give that: an erasure has
+destroyed the body by then, and a later version may split identifiers differently.
+"""
+
+ORDINAL_BITS = 4
+MOST_PASSAGES = 1 << ORDINAL_BITS
+"""Of one observation, so that the key can hold the ordinal; what follows in a pasted log of 20 kB is not indexed."""
+COMMAND_CHARACTERS = 600
+"""Of a command; a longer one contains a whole file, and its beginning says what it does."""
+MEANINGFUL = "(o.seen IN ('prompt', 'reply') OR o.failed)"
+"""Matches observations that get vectors. File names and commands that succeeded are found by their words."""
+OBSERVATION = f"JOIN events e ON e.position = p.key >> {ORDINAL_BITS} JOIN observations o ON o.id = e.id"
+VISIBLE_PASSAGE = (
+    f"{SESSION_VISIBLE} AND (:agent = '' OR s.agent = :agent) AND (:since = '' OR o.at >= :since)"
+    " AND (:until = '' OR o.at < :until) AND (:as_of = '' OR o.at <= :as_of)"
+)
+"""Matches passages that the reader may see and that match the filters of a query which apply to sessions."""
+SELECT_PASSAGES = (
+    "SELECT p.key, o.id, s.id, s.agent, s.repo, o.at, o.seen, o.command <> '', o.failed,"
+    " o.subagent <> '', p.content"
+    f" FROM session_passages p {OBSERVATION} JOIN sessions s ON s.id = o.session_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPassage:
+    """A passage of a session, with the observation it belongs to."""
+
+    key: int
+    observation: EventId
+    session_id: SessionId
+    agent: str
+    repo: str
+    at: str
+    seen: ObservationKind
+    is_command: bool
+    is_failed: bool
+    is_subagents: bool
+    """Whether a subagent said it, or an agent said it to a subagent."""
+    text: str
+
+
+def apply(db: Database, event: Event) -> None:
+    """Index what an observation says; erasures and deletions remove it from the index."""
+    # A hub stores only what is the team's, and sessions never are.
+    if not db.HAS_SESSIONS:
+        return
+    match event.fact:
+        case ObservationMade() as fact:
+            _put(db, event.id, fact)
+        case ObservationCompleted(observation=observation_id, exit_code=code) if code:
+            # Only now is it known that the command failed, so its output is indexed too.
+            observation = sessions.get_observation(db, observation_id)
+            if observation:
+                _remove(db, [observation_id])
+                _put(db, observation_id, observation)
+        case MemoryErased() | ObservationsDropped() as fact:
+            _remove(db, fact.bodies)
+
+
+def _put(db: Database, observation_id: str, fields: ObservationFields) -> None:
+    texts = _cut_passages(fields)[:MOST_PASSAGES]
+    if not texts:
+        return
+    position = int(db.value("SELECT position FROM events WHERE id = ?", observation_id))
+    first_key = position << ORDINAL_BITS
+    for key, text in enumerate(texts, start=first_key):
+        parts = split_identifiers(text)
+        db.execute("INSERT INTO session_passages VALUES (?, ?)", key, _pack(text, parts))
+        db.execute("INSERT INTO session_words (rowid, text, parts) VALUES (?, ?, ?)", key, text, parts)
+    # The same condition in SQL, so that it exists once.
+    if db.value(f"SELECT {MEANINGFUL} FROM observations o WHERE o.id = ?", observation_id):
+        for key in range(first_key, first_key + len(texts)):
+            vectors.mark_missing(db, -key)
+
+
+def _cut_passages(fields: ObservationFields) -> list[str]:
+    """What is searchable of an observation: what was said, a command with the end of its failure, or an edited file."""
+    if fields.seen in (ObservationKind.PROMPT, ObservationKind.REPLY):
+        return split_passages(fields.text)
+    if fields.command:
+        command = fields.command[:COMMAND_CHARACTERS]
+        # The end says what went wrong.
+        output = fields.output[-(MAX_PASSAGE_CHARACTERS - COMMAND_CHARACTERS) :] if _has_failed(fields) else ""
+        return [f"{command}\n{output}".strip()]
+    return [fields.file] if fields.file and fields.diff and not fields.failed else []
+
+
+def _has_failed(fields: ObservationFields) -> bool:
+    return fields.failed or bool(fields.exit_code)
+
+
+def _remove(db: Database, observation_ids: Iterable[str]) -> None:
+    rows = db.execute(
+        "SELECT p.key, p.content FROM events e JOIN session_passages p"
+        f" ON p.key BETWEEN e.position << {ORDINAL_BITS} AND (e.position << {ORDINAL_BITS}) + {MOST_PASSAGES - 1}"
+        " WHERE e.id IN (SELECT value FROM json_each(?))",
+        json.dumps(list(observation_ids)),
+    )
+    for key, packed in rows:
+        delete_sql = "INSERT INTO session_words (session_words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
+        db.execute(delete_sql, key, *_unpack(packed))
+        vectors.unmark_missing(db, -key)
+        db.index.remove(-key)
+        db.execute("DELETE FROM session_passages WHERE key = ?", key)
+
+
+def is_empty(db: Database) -> bool:
+    """Whether there is nothing to search; always on a hub."""
+    return not db.HAS_SESSIONS or db.one("SELECT 1 FROM session_passages LIMIT 1") is None
+
+
+def read_visible(db: Database, query: Query, keys: Iterable[int]) -> dict[int, SessionPassage]:
+    """Those of the passages that the reader may see and that match the query's filters, by key."""
+    rows = db.execute(
+        f"{SELECT_PASSAGES} WHERE {VISIBLE_PASSAGE} AND p.key IN (SELECT value FROM json_each(:keys))",
+        bind_filters(query) | {"keys": json.dumps(list(keys))},
+    )
+    return {row[0]: parse_row(row) for row in rows}
+
+
+def read_visible_vectors(db: Database, query: Query, model: str, vector_keys: Iterable[int]) -> list[Vector]:
+    """The vectors of those of the passages that the reader may see and that match the query's filters."""
+    rows = db.execute(
+        f"SELECT v.passage, v.scale, v.numbers FROM vectors v JOIN session_passages p ON p.key = -v.passage"
+        f" {OBSERVATION} JOIN sessions s ON s.id = o.session_id WHERE v.model = :model AND {VISIBLE_PASSAGE}"
+        " AND v.passage IN (SELECT value FROM json_each(:keys))",
+        bind_filters(query) | {"model": model, "keys": json.dumps(list(vector_keys))},
+    )
+    return [Vector(*row) for row in rows]
+
+
+def bind_filters(query: Query) -> dict[str, object]:
+    """The values for the parameters of ``VISIBLE_PASSAGE``."""
+    filters = {"agent": query.agent, "since": query.since, "until": query.until, "as_of": query.as_of}
+    return bind_sight(query.sight) | filters
+
+
+def parse_row(row: Row) -> SessionPassage:
+    """A row of ``SELECT_PASSAGES``."""
+    key, observation, session_id, agent, repo, at, seen, *flags, packed = row
+    is_command, is_failed, is_subagents = map(bool, flags)
+    return SessionPassage(
+        key, observation, session_id, agent, repo, at, ObservationKind(seen), is_command, is_failed, is_subagents,
+        _unpack(packed)[0],
+    )  # fmt: skip
+
+
+def find_missing_vectors(db: Database, limit: int) -> list[tuple[int, str]]:
+    """Vector keys and texts of passages that have no vector yet, newest first."""
+    rows = db.execute(
+        "SELECT v.passage, p.content FROM vectors_wanted v JOIN session_passages p ON p.key = -v.passage"
+        " WHERE v.passage < 0 ORDER BY v.passage LIMIT ?",
+        limit,
+    ) if db.HAS_SESSIONS else []  # fmt: skip
+    return [(row[0], _unpack(row[1])[0]) for row in rows]
+
+
+def find_meaningful(db: Database) -> list[int]:
+    """Vector keys of all passages that should have a vector."""
+    sql = f"SELECT -p.key FROM session_passages p {OBSERVATION} WHERE {MEANINGFUL}"
+    return [row[0] for row in db.execute(sql)] if db.HAS_SESSIONS else []
+
+
+def _pack(text: str, parts: str) -> bytes:
+    # Split at the last zero byte, because identifiers contain none.
+    return zlib.compress(f"{text}\0{parts}".encode())
+
+
+def _unpack(packed: bytes) -> tuple[str, str]:
+    text, _, parts = zlib.decompress(packed).decode().rpartition("\0")
+    return text, parts
