@@ -26,7 +26,7 @@ NOUN_IN_ED = re.compile("embed|feed|indeed|need|seed|speed|added|changed|deleted
 MAX_VAGUE_VARIABLES_PERCENT = 2
 MAX_VAGUE_FUNCTIONS_PERCENT = 1
 MAX_MODULE_LINES = 500
-MIN_COMMENTS_PER_100_LINES = 3
+MIN_COMMENTS_PER_100_LINES = 2.7
 LONG_MODULES = {
     "capture/redact.py": "the hook loads it at every step, and each further file costs start-up time",
     "capture/secret_rules.py": "a table of rules",

@@ -179,9 +179,9 @@ def test_a_settings_file_that_names_a_removed_detector_gets_a_message_and_loses_
     monkeypatch.chdir(root)
     monkeypatch.setenv("HIVEMIND_DETECTORS", "commands dead_ends")
 
-    refusal = run("backfill")
+    refusal = run("import", "transcripts")
     monkeypatch.setenv("HIVEMIND_DETECTORS", "commands")
-    learned = run_json("distil", "s1")
+    learned = run_json("learn", "s1")
 
     assert refusal.exit_code == 2
     assert "names 'dead_ends', which is not a detector; run: hivemind config set detectors" in refusal.output
