@@ -14,8 +14,7 @@ from pathlib import Path
 import hivemind
 from evals.recall.sets import Store
 from hivemind.entrypoints import hook
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.recall.budget import count_tokens
 from hivemind.settings import Settings
 
