@@ -12,6 +12,7 @@ from hivemind.recall.embedder import Embedder
 from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import vectors
+from hivemind.text.thesaurus import name_concepts
 
 BATCH_SIZE = 32
 
@@ -37,7 +38,7 @@ class SemanticIndex:
         count = 0
         while count < limit and (rows := vectors.find_missing(db, min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)
-            similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(texts))
+            similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(list(map(name_concepts, texts))))
             count += len(rows)
             if progress:
                 progress(have + count, have + want)
@@ -63,7 +64,7 @@ class QueryVector(Thread):
     def run(self) -> None:
         """Embed the question."""
         try:
-            self._vector = self._embedder.embed([self._query.text])[0]
+            self._vector = self._embedder.embed([name_concepts(self._query.text)])[0]
         except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
             self._failure = error
 

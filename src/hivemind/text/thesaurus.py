@@ -13,8 +13,6 @@ from pathlib import Path
 from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold
 
 FILE = Path(__file__).with_name("thesaurus.tsv")
-MARK = "ǁ"
-"""Begins every concept, so that a concept is not taken for a word."""
 JOINED = re.compile(f"[\u0590-\u07ff{INDIC}{UNSPACED}]")
 """Scripts in which an expression can begin in the middle of a word: no spaces, or articles joined to the word."""
 HEAD_LETTERS = 3
@@ -31,7 +29,7 @@ class _Expression:
 
 
 def find_concepts(text: str) -> list[str]:
-    """Return a term for each concept that a text mentions, in the order in which they are mentioned."""
+    """Return the names of the concepts that a text mentions, in the order in which they are mentioned."""
     by_head = _load()
     words = f"{' '.join(WORD.findall(fold(text).replace('_', ' ')))} "
     concepts: dict[str, None] = {}
@@ -43,6 +41,13 @@ def find_concepts(text: str) -> list[str]:
             if (is_part or is_whole) and words.startswith(expression.text, start):
                 concepts[expression.concept] = None
     return list(concepts)
+
+
+def name_concepts(text: str) -> str:
+    """Return a text with the names of its concepts behind it, in English, unless the text has them itself."""
+    lower_text = text.lower()
+    names = [concept for concept in find_concepts(text) if concept not in lower_text]
+    return f"{text} ({', '.join(names)})" if names else text
 
 
 def _list_starts(words: str) -> Iterator[tuple[int, bool]]:
@@ -67,6 +72,6 @@ def _load() -> dict[str, list[_Expression]]:
         for written in map(fold, expressions.split(", ")):
             text = written.removesuffix("*")
             has_any_ending = text != written or bool(JOINED.match(text))
-            expression = _Expression(text, has_any_ending, MARK + name.replace(" ", ""))
+            expression = _Expression(text, has_any_ending, name)
             by_head.setdefault(text[:HEAD_LETTERS].rstrip(), []).append(expression)
     return by_head
