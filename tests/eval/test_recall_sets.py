@@ -48,13 +48,18 @@ def test_noisy_questions_have_a_clean_version_and_only_they_do() -> None:
 
 
 def test_short_questions_over_small_stores_are_mostly_answered_first() -> None:
-    assert measures.measure_topical(load("topical", "A")[:1])["first right"] >= 0.6
+    assert measures.measure_topical(load("topical", "A")[:1])["first right"] >= 0.8
+
+
+def test_questions_in_a_script_without_spaces_are_mostly_answered_first() -> None:
+    assert measures.measure_languages(load("languages", "A")[:1])["zh"]["first right"] >= 0.6
 
 
 def test_a_small_store_separates_its_own_questions_from_foreign_ones() -> None:
     figures = measures.measure_small_stores(load("small_stores", "A")[:1])
 
     assert figures["all answerable"]["reached"] >= 0.8
+    assert figures["typo"]["reached"] == figures["typo"]["clean reached"]
     assert figures["foreign"]["AUROC"] >= 0.8
 
 
