@@ -65,6 +65,10 @@ class RandomVectors:
         unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
 
+    def rank_word(self, word: str) -> int | None:
+        """Return how common a word is."""
+        return self._real.rank_word(word)
+
 
 def open_memory(home: Path, name: str) -> Hivemind:
     """Open the store from a directory of that name; each directory is its own repository."""

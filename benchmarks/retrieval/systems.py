@@ -58,6 +58,10 @@ class CachedEmbedder:
             self._cache.execute("INSERT INTO vectors VALUES (?, ?)", (digest, row.astype(np.float32).tobytes()))
         return np.stack([self._vectors[digest] for digest in digests])
 
+    def rank_word(self, word: str) -> int | None:
+        """Return how common a word is."""
+        return self._real.rank_word(word)
+
     def _is_known(self, digest: bytes) -> bool:
         if digest not in self._vectors:
             for (numbers,) in self._cache.execute("SELECT numbers FROM vectors WHERE text = ?", (digest,)):

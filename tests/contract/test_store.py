@@ -271,6 +271,59 @@ def test_recall_finds_by_words_endings_and_parts_of_identifiers(mind: Hivemind) 
     assert texts(mind.recall("SCHLUSSEL tresor")) == ["Die Schlüssel liegen im Tresor"]
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("数据库在哪里", "主库部署在上海机房，数据库版本是十六"),
+        ("패키지를 어디서 배포하나", "배포는 화요일에만 한다"),
+        ("где лежит база", "Боевая база данных стоит в Екатеринбурге"),
+        ("बैकअप कब होता है", "बैकअप रोज़ रात दो बजे लिया जाता है"),
+        ("متى النسخ الاحتياطية", "النسخ الاحتياطي يتم كل ليلة"),
+        ("Dürfen wir am Freitag?", "Freitags nach zwölf passiert nichts"),
+        ("package manager", "We use pnpm, not npm"),
+    ],
+)
+def test_recall_finds_other_scripts_other_forms_and_other_names(mind: Hivemind, question: str, answer: str) -> None:
+    for text in (
+        answer,
+        "The kettle is blue",
+        "周五下午三点以后禁止出门",
+        "Кофе стоит на кухне",
+        "Die Küche ist sauber",
+    ):
+        mind.remember(text, scope=TEAM)
+
+    assert texts(mind.recall(question))[:1] == [answer]
+
+
+def test_a_misspelled_question_is_answered_like_a_clean_one(mind_on: MindOn) -> None:
+    mind = mind_on(model="")
+    for text in (
+        "TypeScript is strict",
+        "Rubocop decides about style",
+        "Handlers return an error, they never print it",
+    ):
+        mind.remember(text, scope=TEAM)
+
+    assert texts(mind.recall("typsecript"))[:1] == ["TypeScript is strict"]
+    assert mind.recall("eror handlign").query.text == "eror handlign"
+    assert texts(mind.recall("eror handlign"))[:1] == ["Handlers return an error, they never print it"]
+
+
+def test_a_rare_word_that_memories_have_is_not_corrected(mind_on: MindOn) -> None:
+    mind = mind_on(model="")
+    mind.remember("The eror flag of the modem means roaming", scope=TEAM)
+    mind.remember("Every error is reported", scope=TEAM)
+
+    assert texts(mind.recall("eror"))[0].startswith("The eror flag")
+
+
+def test_words_are_unknown_until_a_passage_has_them(store: Store) -> None:
+    store.record([remembered(1, "Handlers return errors")])
+
+    assert store.db.index.find_unknown(["error", "handler", "eror", "übung"]) == ["eror", "übung"]
+
+
 def test_words_in_quotes_must_stand_together(mind: Hivemind) -> None:
     mind.remember("the release branch is cut on Mondays", scope=TEAM)
     mind.remember("a branch can be for a release or for a fix", scope=TEAM)

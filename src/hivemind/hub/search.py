@@ -20,7 +20,8 @@ from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRE
 from hivemind.store.projections.vectors import hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
-from hivemind.text.tokenise import extract_phrases, extract_terms
+from hivemind.text.terms import expand_question
+from hivemind.text.tokenise import extract_phrases
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +117,7 @@ class PostgresIndex:
 
     def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Return visible passages that were valid at the query's time, best match first."""
-        weights = self._weigh_terms(extract_terms(query.text))
+        weights = self._weigh_terms(expand_question(query.text))
         quoted_phrases = [
             _format_phrase(self._stem_words(WORD.findall(_fold_text(phrase)))) for phrase in extract_phrases(query.text)
         ]
@@ -135,6 +136,13 @@ class PostgresIndex:
         if len(rows) < limit:
             rows = self._db.execute(SEARCH, values | {"candidates": None})
         return [PassageHit(*row) for row in rows]
+
+    def find_unknown(self, words: Sequence[str]) -> list[str]:
+        """Return the words that no passage of the team has."""
+        stems = self._stem_words([_fold_text(word) for word in words])
+        rows = self._db.execute("SELECT term FROM word_counts WHERE term = ANY(?::text[])", stems)
+        known_stems = {row[0] for row in rows}
+        return [word for word, stem in zip(words, stems, strict=True) if stem not in known_stems]
 
     def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Return keys of the newest memories of a repository or the user whose text now has all words of a group."""

@@ -37,6 +37,9 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order."""
 
+    def rank_word(self, word: str) -> int | None:
+        """Return how common a word is, 0 for the most common; None if the model's vocabulary does not have it."""
+
 
 # Reading and verifying 18 MB of weights costs more than embedding a question.
 @cache
@@ -70,6 +73,10 @@ class ShippedModel:
             # Of unit length, so that a dot product is the cosine.
             rows[number] = vector / np.linalg.norm(vector)
         return rows
+
+    def rank_word(self, word: str) -> int | None:
+        """Return how common a word is, 0 for the most common; None if the vocabulary does not have it whole."""
+        return self._tokenizer.rank_word(word)
 
     def _embed(self, text: str) -> Floats:
         *layers, last = self._layers

@@ -13,6 +13,7 @@ from hivemind.recall.embedder import Embedder
 from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages, vectors
+from hivemind.text.thesaurus import name_concepts
 
 BATCH_SIZE = 32
 
@@ -50,7 +51,7 @@ class SemanticIndex:
         find_missing = partial(_find_missing, db, include_sessions=include_sessions)
         while count < limit and (rows := find_missing(min(BATCH_SIZE, limit - count))):
             keys, texts = zip(*rows, strict=True)
-            similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(texts))
+            similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(list(map(name_concepts, texts))))
             count += len(rows)
             if progress:
                 progress(have + count, have + want)
@@ -83,7 +84,7 @@ class QueryVector(Thread):
     def run(self) -> None:
         """Embed the question."""
         try:
-            self._vector = self._embedder.embed([self._query.text])[0]
+            self._vector = self._embedder.embed([name_concepts(self._query.text)])[0]
         except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
             self._failure = error
 

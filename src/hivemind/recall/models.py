@@ -46,6 +46,10 @@ class Endpoint:
         """Return one row of unit length for each text, in the same order."""
         return _normalise(np.array(self._request(list(texts)), np.float32))
 
+    def rank_word(self, word: str) -> int | None:
+        """Return 0 for every word: the vocabulary of a service is not known, so nothing counts as misspelled."""
+        return 0
+
     def _request(self, texts: list[str]) -> list[list[float]]:
         # Every recall loads this module, few use an endpoint, and this takes 7 % of the import time of the application.
         from urllib.request import Request, urlopen

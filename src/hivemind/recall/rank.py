@@ -13,10 +13,13 @@ from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
+from hivemind.text.scripts import is_beyond_latin
 from hivemind.text.tokenise import extract_terms, measure_share
 
 WORDS_WEIGHT = 0.35
 """The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""
+OTHER_SCRIPT_WORDS_WEIGHT = 0.7
+"""The weight of words in a question beyond the Latin script, which the English model hardly reads."""
 UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
 MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.2, 3
@@ -128,9 +131,10 @@ def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
 
 def _score(candidate: Candidate, most_words: float, query: Query, window: Window) -> Ranked:
     words = candidate.words / most_words if most_words > 0 else 0.0
-    score = WORDS_WEIGHT * words
+    weight = OTHER_SCRIPT_WORDS_WEIGHT if is_beyond_latin(query.text) else WORDS_WEIGHT
+    score = weight * words
     if candidate.meaning is not None:
-        score += (1 - WORDS_WEIGHT) * _rescale(candidate.meaning)
+        score += (1 - weight) * _rescale(candidate.meaning)
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(candidate, query, window):

@@ -43,6 +43,10 @@ class Tokenizer:
                 break
         return ids[:limit]
 
+    def rank_word(self, word: str) -> int | None:
+        """Return the id of a word that is a token of its own; common words were merged first and have low ids."""
+        return self._vocabulary.get(_spell_bytes(f" {word}"))
+
     def _merge(self, word: str) -> tuple[int, ...]:
         """Join the pair of the highest priority, everywhere at once, until no known pair is left."""
         pieces = list(_spell_bytes(word))

@@ -79,6 +79,9 @@ class SearchIndex(Protocol):
     def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Visible passages that match the query and were current at its time, best first."""
 
+    def find_unknown(self, words: Sequence[str]) -> list[str]:
+        """Words that no passage has, whoever may see it."""
+
     def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
 

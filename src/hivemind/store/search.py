@@ -17,6 +17,8 @@ from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRE
 from hivemind.store.projections.vectors import KEY_BYTES, SESSION_SCOPE, checksum, hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
+from hivemind.text.scripts import UNSPACED_RUN
+from hivemind.text.terms import expand_question
 from hivemind.text.tokenise import extract_phrases, extract_terms
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ class SqliteSearch:
 
     def search(self, query: Query, limit: int) -> list[PassageHit]:
         """Visible passages that match the query and were current at its time, best first."""
-        expression = _match_expression(query.text, self._pick_rare_words(extract_terms(query.text)))
+        expression = _match_expression(query.text, self._pick_rare_words(expand_question(query.text)))
         if not expression:
             return []
         values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
@@ -95,6 +97,11 @@ class SqliteSearch:
         if len(rows) < limit:
             rows = self._db.execute(SEARCH, values | {"looked_at": -1})
         return [PassageHit(*row) for row in rows]
+
+    def find_unknown(self, words: Sequence[str]) -> list[str]:
+        """Words that no passage has, whoever may see it."""
+        counts = self._count_passages(words)
+        return [word for word in words if not counts[word]]
 
     def find_with_words(self, any_of: Sequence[Sequence[str]], repo: str, limit: int) -> list[int]:
         """Keys of the newest memories of a repository or the user whose current text has all words of any group."""
@@ -220,17 +227,29 @@ class SqliteSearch:
         )
 
     def _pick_rare_words(self, words: list[str], counts_table: str = "word_counts") -> list[str]:
+        counts = self._count_passages(words, counts_table)
+        return pick_rare_words(words, [counts[word] for word in words])
+
+    def _count_passages(self, words: Sequence[str], counts_table: str = "word_counts") -> dict[str, int]:
+        """How many passages have each word, whoever may see them."""
         stems = self._stem(words)
         count_sql = f"SELECT term, doc FROM {counts_table} WHERE term IN (SELECT value FROM json_each(?))"
         counts: dict[str, int] = dict(self._db.execute(count_sql, json.dumps(stems)))
-        return pick_rare_words(words, [counts.get(stem, 0) for stem in stems])
+        return {word: counts.get(stem, 0) for word, stem in zip(words, stems, strict=True)}
 
 
 def _match_expression(question: str, words: list[str]) -> str:
     """An FTS5 expression for any of the words and all of the quoted phrases."""
-    any_word = " OR ".join(f'"{term}"' for term in words)
+    any_word = " OR ".join(map(_match_term, words))
     quoted_phrases = [f'"{phrase}"' for phrase in extract_phrases(question)]
     return " AND ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
+
+
+def _match_term(term: str) -> str:
+    """An FTS5 expression for one term."""
+    # A pair that stands alone is also a word of the text, which would count twice.
+    columns = "{parts context around} : " if UNSPACED_RUN.match(term) else ""
+    return f'{columns}"{term}"'
 
 
 def _find_slot(passages: bytearray, passage: int) -> int:

@@ -79,8 +79,16 @@ class Sqlite(Database):
         """Stem words as the full-text index does; a word that the tokenizer splits is returned as it is."""
         # The tokenizer must be the one in the schema of the table words.
         tokenizer = self.connection.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
-        tokens_by_word = [(word, list(tokenizer(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None))) for word in words]
-        return [str(tokens[0][-1]) if len(tokens) == 1 else word for word, tokens in tokens_by_word]
+
+        def stem(text: str) -> list[str]:
+            return [str(token[-1]) for token in tokenizer(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None)]
+
+        words = list(words)
+        # One call for all words takes a tenth of the time, if it splits none of them.
+        if all(map(str.isalnum, words)) and len(stems := stem(" ".join(words))) == len(words):
+            return stems
+        stems_by_word = [(word, stem(word)) for word in words]
+        return [stems[0] if len(stems) == 1 else word for word, stems in stems_by_word]
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, with the write lock; nested transactions join the outer one."""

@@ -2,9 +2,10 @@
 
 import re
 
+from hivemind.text.scripts import UNSPACED_RUN, WORD, fold, remove_accents, split_pairs
+
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:[./\\:-]+)[\w$]+)*")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-WORD = re.compile(r"\w+", re.UNICODE)
 QUOTED = re.compile(r'"([^"]+)"')
 
 MAX_PASSAGE_CHARACTERS = 1_600
@@ -21,8 +22,25 @@ STOP_WORDS = frozenset(
     here him his how i if in into is it its just like may me might more most must my no not of on or our out over
     please shall she should so some such than that the their them then there these they this those to too under up
     us use used using very was we were what when where which while who whom whose why will with would you your
+
+    aber als auf aus bei beim bis da damit darf das dass dem den denn der des doch du dürfen ein eine einem einen einer
+    eines er es für gibt haben ich ihm ihn ihr im ist ja jede jeder jedes kann kein keine mehr mein mich mir muss müssen
+    nach nicht noch nur ob oder ohne sein sich sie sind sollen um und uns unser unsere vom von vor wann warum welche
+    welchem welchen welcher welches wenn wer werden wie wieder wir wird wo womit wozu zu zum zur
+
+    au aux avec ce ces cette ceux chez combien dans de donc elle elles en est et eux fait faire faut il ils je la le les
+    leur leurs lui ma mais mes mon même ne nos notre nous ou où par pas peut pour pourquoi quand que quel quelle quelles
+    quels qui quoi sa sans se ses sont sur ta te tes tous tout toute toutes tu un une vos votre vous être
+
+    al como con cual cuando cuanto cuantas cuantos cuál cuándo cuánto cuántas cuántos del desde donde dónde el ella
+    ellas ellos entre esa ese eso esta este esto está están las lo los más mi muy nada ni nuestra nuestro o para pero
+    porque puede puedo qué quien quién ser si sobre su sus también tiene una uno unos y ya
+
+    ao aos as até com e ela elas ele eles em essa esse foi há isso isto já lhe mas mesmo meu minha muito na nem nossa
+    nosso não onde os pela pelo pode posso qual quais quanto quantos quem sem seu sua são tem uma umas uns você é
     """.split()  # noqa: SIM905 - a list of quoted words would be harder to read
 )
+"""Of English, German, French, Spanish and Portuguese; none that is also a word or name in English software notes."""
 
 
 def split_identifiers(text: str) -> str:
@@ -32,7 +50,7 @@ def split_identifiers(text: str) -> str:
     ``getUserById`` and ``get-user-by-id`` are the same word.
     """
     unique_words: dict[str, None] = {}
-    for identifier in IDENTIFIER.findall(text):
+    for identifier in IDENTIFIER.findall(remove_accents(text)):
         for name in re.split(r"[./\\:]+", identifier):
             parts = [part.lower() for part in PART.findall(name)]
             # A word of one part is already indexed as it is.
@@ -44,8 +62,9 @@ def split_identifiers(text: str) -> str:
 
 def extract_terms(question: str) -> list[str]:
     """The words of a question without stop words, each once; all words if only stop words are left."""
-    words = [word.lower() for word in WORD.findall(question)] + split_identifiers(question).split()
-    unique = list(dict.fromkeys(words))
+    spaced_text = UNSPACED_RUN.sub(" ", question)
+    words = [word.lower() for word in WORD.findall(spaced_text)] + split_identifiers(question).split()
+    unique = list(dict.fromkeys([*words, *split_pairs(question)]))
     return [word for word in unique if word not in STOP_WORDS] or unique
 
 
@@ -56,7 +75,7 @@ def measure_coverage(question: str, text: str) -> float:
 
 def measure_share(words: list[str], text: str) -> float:
     """The share of the words that occur in a text, ignoring endings."""
-    lower_text = text.lower()
+    lower_text = text.lower() if text.isascii() else f"{text.lower()} {fold(text)}"
     # A crude stem: the word without its last two letters, but at least four letters.
     return sum(word[: max(4, len(word) - 2)] in lower_text for word in words) / len(words) if words else 0.0
 

@@ -8,6 +8,8 @@ from hivemind.formats.timestamps import spell_out_date
 from hivemind.model.fold import HistoryStep
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.text.scripts import split_pairs
+from hivemind.text.terms import expand_text
 from hivemind.text.tokenise import split_identifiers, split_passages
 
 TABLES = ("word_counts", "words", "passages")
@@ -80,9 +82,7 @@ def put(db: Database, memory: int, life: Sequence[HistoryStep], before: str, aft
             "INSERT INTO passages (memory, ordinal, since, until) VALUES (?, ?, ?, ?) RETURNING key",
             memory, piece.ordinal, piece.since, piece.until,
         )  # fmt: skip
-        db.index.put(
-            key, text=piece.text, parts=split_identifiers(piece.text), context=piece.context, around=piece.around
-        )
+        db.index.put(key, text=piece.text, parts=expand_text(piece.text), context=piece.context, around=piece.around)
         vectors.mark_missing(db, key)
 
 
@@ -130,11 +130,17 @@ def _cut_passages(life: Sequence[HistoryStep], before: str, after: str) -> list[
 
 def _join_neighbours(before: str, after: str) -> str:
     """The ends of the texts on both sides; a short remark is often understood only from them."""
-    return f"{before[-NEIGHBOUR_CHARACTERS:]}\n{after[:NEIGHBOUR_CHARACTERS]}".strip()
+    return _add_pairs(f"{before[-NEIGHBOUR_CHARACTERS:]}\n{after[:NEIGHBOUR_CHARACTERS]}".strip())
 
 
 def _context(step: HistoryStep) -> str:
     """Searchable words beside the text: kind, tags, subject, linked code and date."""
     memory = step.after
     links = (*memory.links, *map(split_identifiers, memory.links))
-    return " ".join((memory.kind, *memory.tags, memory.subject, *links, spell_out_date(memory.valid_from))).strip()
+    names = (memory.kind, *memory.tags, memory.subject, *links, spell_out_date(memory.valid_from))
+    return _add_pairs(" ".join(names).strip())
+
+
+def _add_pairs(text: str) -> str:
+    """The text, and what it is searched by in scripts without spaces."""
+    return " ".join((text, *split_pairs(text)))

@@ -1,0 +1,1 @@
+"""Measure recall on question sets of our own: small stores, ten languages, prompts."""

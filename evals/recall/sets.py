@@ -1,0 +1,58 @@
+"""The question sets: stores of notes, and questions with the notes that answer them.
+
+A line of a file is a store, a note, or a question. ``half`` is A for tuning and B for reporting; it belongs to a store,
+in ``languages`` to a question, and was set before anything was measured.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "data"
+SETS = ("topical", "small_stores", "languages", "prompts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question or task, and the notes that it needs."""
+
+    text: str
+    type: str
+    """How it is asked: clean, typo, abbreviation, rambling; foreign and absent have no answer in the store."""
+    right: frozenset[str]
+    clean: str
+    """The same question, asked clearly; empty where the question is clear itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Notes by their id, and the questions about them."""
+
+    name: str
+    notes: dict[str, str]
+    questions: tuple[Question, ...]
+
+
+def load(name: str, part: str = "") -> list[Store]:
+    """Return the stores of a set with the questions of a part; without a part, of both."""
+    lines = [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    stores = [_parse(list(rows), part) for _, rows in groupby(lines, key=lambda row: row["store"])]
+    return [store for store in stores if store.questions]
+
+
+def _parse(rows: list[dict[str, Any]], part: str) -> Store:
+    half = rows[0].get("half", "")
+    questions = [row for row in rows if "ask" in row and part in ("", row.get("half", half))]
+    return Store(
+        name=rows[0]["store"],
+        notes={row["note"]: row["text"] for row in rows if "note" in row},
+        questions=tuple(_parse_questions(questions)),
+    )
+
+
+def _parse_questions(rows: Iterable[dict[str, Any]]) -> Iterable[Question]:
+    for row in rows:
+        yield Question(text=row["ask"], type=row["type"], right=frozenset(row["right"]), clean=row.get("clean", ""))

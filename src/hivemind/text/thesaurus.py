@@ -1,0 +1,77 @@
+"""Find the concepts of software work that a text mentions, whatever word, abbreviation, product or language it uses.
+
+A line of ``thesaurus.tsv`` is a concept and its expressions; ``*`` stands for any ending. The embedding model is small
+and English: it does not know that pnpm is a package manager, nor that 密码 is a password.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hivemind.text.scripts import INDIC, UNSPACED, WORD, fold
+
+FILE = Path(__file__).with_name("thesaurus.tsv")
+JOINED = re.compile(f"[\u0590-\u07ff{INDIC}{UNSPACED}]")
+"""Scripts in which an expression can begin in the middle of a word: no spaces, or articles joined to the word."""
+HEAD_LETTERS = 3
+LONG_WORD, LONG_PART = 10, 6
+"""Letters: an expression of six counts inside a word of ten, as in ``Produktivdatenbank``."""
+SPACED_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    text: str
+    has_any_ending: bool
+    concept: str
+
+
+def find_concepts(text: str) -> list[str]:
+    """Return the names of the concepts that a text mentions, in the order in which they are mentioned."""
+    by_head = _load()
+    words = f"{' '.join(WORD.findall(fold(text).replace('_', ' ')))} "
+    concepts: dict[str, None] = {}
+    for start, is_inside in _list_starts(words):
+        for expression in by_head.get(words[start : start + HEAD_LETTERS].rstrip(), ()):
+            end = start + len(expression.text)
+            is_part = expression.has_any_ending and (not is_inside or len(expression.text) >= LONG_PART)
+            is_whole = not is_inside and words[end : end + 1] == " "
+            if (is_part or is_whole) and words.startswith(expression.text, start):
+                concepts[expression.concept] = None
+    return list(concepts)
+
+
+def name_concepts(text: str) -> str:
+    """Return a text with the names of its concepts behind it, in English, unless the text has them itself."""
+    lower_text = text.lower()
+    names = [concept for concept in find_concepts(text) if concept not in lower_text]
+    return f"{text} ({', '.join(names)})" if names else text
+
+
+def _list_starts(words: str) -> Iterator[tuple[int, bool]]:
+    """Yield where an expression can begin, and whether that is inside a long word."""
+    for match in SPACED_WORD.finditer(words):
+        start, end = match.span()
+        yield start, False
+        if match[0].isascii():
+            inside = range(start + 1, end - LONG_PART + 1) if end - start >= LONG_WORD else ()
+            yield from ((place, True) for place in inside)
+        else:
+            for place in range(start + 1, end - 1):
+                yield place, not JOINED.match(words, place)
+
+
+@cache
+def _load() -> dict[str, list[_Expression]]:
+    """Return the expressions by their first letters; most words begin like none of them."""
+    by_head: dict[str, list[_Expression]] = {}
+    for line in FILE.read_text("utf-8").splitlines():
+        name, expressions = line.split("\t")
+        for written in map(fold, expressions.split(", ")):
+            text = written.removesuffix("*")
+            has_any_ending = text != written or bool(JOINED.match(text))
+            expression = _Expression(text, has_any_ending, name)
+            by_head.setdefault(text[:HEAD_LETTERS].rstrip(), []).append(expression)
+    return by_head
