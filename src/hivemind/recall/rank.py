@@ -10,19 +10,15 @@ from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.recall.search import Candidate
+from hivemind.recall.weighting import weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
-from hivemind.text.scripts import is_beyond_latin
 from hivemind.text.tokenise import extract_terms, measure_share
 
-WORDS_WEIGHT = 0.35
-"""The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""
-OTHER_SCRIPT_WORDS_WEIGHT = 0.7
-"""The weight of words in a question beyond the Latin script, which the English model hardly reads."""
 UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
-MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.2, 3
+MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.1, 3
 """Times the logarithm of the passages found, up to three: each passage is one more chance to match by accident."""
 PASTED_CHARACTERS = 400
 """A question longer than this is a pasted text, which long memories match for good reason: no penalty."""
@@ -59,10 +55,12 @@ def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) ->
     """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.words for candidate in candidates), default=0.0)
+    weight = weigh_words(query, candidates)
     window = find_time_window(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
     for candidate in candidates:
-        passages.setdefault(candidate.passage.memory_id, []).append(_score(candidate, most_words, query, window))
+        place = _score(candidate, most_words, weight, query, window)
+        passages.setdefault(candidate.passage.memory_id, []).append(place)
     best = [_pick_best(of_memory, query) for of_memory in passages.values()]
     # Sorting is stable, so the newer of two equal scores stays first.
     newest_first = sorted(best, key=lambda place: place.candidate.passage.revised_at, reverse=True)
@@ -129,9 +127,8 @@ def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
             return memory.text
 
 
-def _score(candidate: Candidate, most_words: float, query: Query, window: Window) -> Ranked:
+def _score(candidate: Candidate, most_words: float, weight: float, query: Query, window: Window) -> Ranked:
     words = candidate.words / most_words if most_words > 0 else 0.0
-    weight = OTHER_SCRIPT_WORDS_WEIGHT if is_beyond_latin(query.text) else WORDS_WEIGHT
     score = weight * words
     if candidate.meaning is not None:
         score += (1 - weight) * _rescale(candidate.meaning)

@@ -1,0 +1,45 @@
+"""Decide how much the words of a question count beside its meaning.
+
+A question in everyday words shares few of them with code, so meaning decides there. A question that is itself code, a
+name or a pasted error shares names and messages with what it is about, so words count. docs/explanation/ranking.md has
+the figures.
+"""
+
+import re
+from collections.abc import Sequence
+from heapq import nlargest
+
+from hivemind.model.recall import Query
+from hivemind.recall.search import Candidate
+from hivemind.text.scripts import is_beyond_latin
+
+PROSE_WEIGHT, CODE_WEIGHT = 0.4, 0.1
+"""The weight of words among candidates that are prose, and that are code; meaning has the rest."""
+OTHER_SCRIPT_WEIGHT = 0.7
+"""For a question beyond the Latin script, which the model hardly reads."""
+CODE_DENSITY = 0.05
+"""The share of brackets, semicolons, equals signs and underscores from which on a text counts as code."""
+LOOKED_AT, CHARACTERS_LOOKED_AT = 10, 800
+"""The best by words and the best by meaning are enough to see what a store is made of."""
+SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
+IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
+"""What only code, paths and messages of programs contain."""
+
+
+def weigh_words(query: Query, candidates: Sequence[Candidate]) -> float:
+    """Return the weight of words for this question, between 0 and 1."""
+    if is_beyond_latin(query.text):
+        return OTHER_SCRIPT_WEIGHT
+    if IDENTIFIER.search(query.text):
+        return PROSE_WEIGHT
+    return PROSE_WEIGHT - (PROSE_WEIGHT - CODE_WEIGHT) * _measure_code(candidates)
+
+
+def _measure_code(candidates: Sequence[Candidate]) -> float:
+    """Return how far the best candidates are code: 0 for prose, 1 for code."""
+    by_words = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.words)
+    by_meaning = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.meaning or 0.0)
+    texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}
+    length = sum(map(len, texts))
+    symbols = length - sum(len(text.translate(SYMBOLS)) for text in texts)
+    return min(1.0, symbols / length / CODE_DENSITY) if length else 0.0
