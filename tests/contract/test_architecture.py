@@ -89,6 +89,13 @@ def test_a_component_is_loaded_when_it_is_first_used() -> None:
     )
 
 
+def test_the_state_of_the_store_is_told_without_numpy() -> None:
+    loaded = modules_after("import hivemind.app.maintenance, hivemind.app.status")
+
+    assert "hivemind.store.integrity" in loaded
+    assert "numpy" not in loaded
+
+
 def test_hivemind_has_twenty_verbs_and_the_rest_lies_in_components() -> None:
     from hivemind.app import Hivemind
 

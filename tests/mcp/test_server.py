@@ -285,9 +285,12 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
     )
 
     told, failed = client.call("session")
+    found, _ = client.call("recall", query="rate limited login")
     unknown, unknown_failed = client.call("session", id="nobody")
 
     assert not failed
+    assert "[session s7 · codex · prompt · " in found
+    assert found.startswith("<hivemind-memory ")
     assert "Make the login rate limited" in told
     assert unknown_failed
     assert "no session" in unknown

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hivemind.app import low_priority
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
@@ -14,12 +15,16 @@ from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import ModelState, Stats, StatusReport
-from hivemind.recall.comparison import ModelComparison
 from hivemind.settings import write_setting
 from hivemind.store import backup as copies
 from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
+
+if TYPE_CHECKING:
+    # NumPy, which most of this does not need. Loaded before the embedder asks for one thread, it starts several, which
+    # wait for each other: at low priority on a busy machine, making vectors then takes ten times as long.
+    from hivemind.recall.comparison import ModelComparison
 
 EMBEDDING_LOCK = "embedding.lock"
 PASSAGES_AT_ONCE = 32
@@ -100,7 +105,7 @@ class Maintenance:
         self._context.embedder = LazyEmbedder(name)
         return self.model()
 
-    def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[ModelComparison, ...]:
+    def compare_models(self, names: Sequence[str], sample: int = 100) -> "tuple[ModelComparison, ...]":
         """Compare models by how well the first half of a memory finds it, and by speed."""
         texts = [
             memory.text for memory in memories.list_memories(self._context.store.db, self._context.query(limit=sample))

@@ -366,7 +366,10 @@ def print_recall(recall: Recall, *, why: bool) -> None:
 def _print_session_hit(hit: SessionHit) -> None:
     click.echo(quote(hit.text))
     click.echo("    " + click.style(format_label(hit.agent, hit.what, format_date(hit.at), *hit.labels), dim=True))
-    click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}", dim=True))
+    # Only with the option does a session of another repository open.
+    option = " --everywhere" if hit.labels else ""
+    click.echo("    " + click.style(f"hivemind session show {format_field(hit.session_id)}{option}", dim=True))
+    click.echo()
 
 
 def _print_hit(place: int, hit: Hit, *, why: bool) -> None:
