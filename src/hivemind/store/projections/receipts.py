@@ -84,6 +84,17 @@ def find_queries(db: Database, memory_ids: Iterable[str]) -> list[tuple[EventId,
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
+def count_uses(db: Database, memory_ids: Iterable[str], since: str) -> dict[str, int]:
+    """How often each of these memories answered a question since then; those that never did are left out."""
+    rows = db.execute(
+        "SELECT memory_id, count(*) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?)) AND at >= ?"
+        " AND is_unasked = 0 GROUP BY 1",
+        json.dumps(list(memory_ids)),
+        since,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(

@@ -138,7 +138,9 @@ def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
     print_text(format_field(session.directory))
     edits = [f"{edit.file}  +{edit.added} -{edit.removed}  {edit.why}" for edit in state.edited]
     outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
-    for title, lines in {"Task": [state.task], "Edited": edits, "Last commands": outputs}.items():
+    last_request = [first_line(state.last_request, 200)] if state.last_request else []
+    parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
+    for title, lines in parts.items():
         if lines:
             print_heading(title)
             for line in lines:
