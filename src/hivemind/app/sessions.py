@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hivemind import agents
 from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.notes import sync_notes
 from hivemind.app.observations import Observations, Placed, PruneReport, pages, tree_of
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import backfill, quarantine
@@ -160,12 +161,23 @@ class Sessions:
         return BackfillReport(batch=factory.batch, learned=outcome.new.total(), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
-        """Learn from a session, or from all that became inactive since the last run; results are proposals."""
+        """Learn from a session, or from all that became inactive since the last run and from agents' own notes.
+
+        What is learned are proposals.
+        """
         if everywhere and not self._context.is_person:
             raise Refused("only a person may learn from a session of another repository")
         if session:
             return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.factory)
-        return self._learn_from_resting(self._context.factory, progress)
+        report = self._learn_from_resting(self._context.factory, progress)
+        # Agents write their notes in sessions, so this is when notes change.
+        notes = sync_notes(self._context)
+        return replace(
+            report,
+            proposed=report.proposed + notes.new,
+            refused=report.refused + notes.refused,
+            by_detector=(*report.by_detector, *([("notes", notes.new)] if notes.new else [])),
+        )
 
     def waits_to_learn(self) -> bool:
         """Whether there is an inactive session that was not learned from yet."""

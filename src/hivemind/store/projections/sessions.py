@@ -167,6 +167,12 @@ def read_observations(db: Database, session: Session) -> list[Observation]:
     return [_parse_observation(session, row) for row in rows]
 
 
+def list_directories(db: Database) -> list[tuple[str, str]]:
+    """The directories of all sessions with their repositories."""
+    sql = "SELECT DISTINCT directory, repo FROM sessions WHERE directory <> '' AND repo <> '' ORDER BY directory, repo"
+    return [(row[0], row[1]) for row in db.execute(sql)]
+
+
 def find_edited_files(db: Database, session_id: str) -> list[str]:
     """The files that a session has edited so far."""
     sql = "SELECT DISTINCT file FROM observations WHERE session_id = ? AND edited AND NOT failed"

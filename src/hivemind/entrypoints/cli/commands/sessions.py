@@ -64,12 +64,13 @@ def brief(prompt: str) -> None:
 @commands.command("learn")
 @session_argument
 def learn(session: str, everywhere: bool) -> None:
-    """Learn from a session, or all since last time; proposals wait for review."""
+    """Learn from a session, or all since last time and agents' own notes; proposals wait for review."""
     with open_mind() as mind, progress("Learning") as advance:
         report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
     summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
-    emit(report, summary if report.sessions else "No session has ended since the last time.")
+    has_news = report.sessions or report.proposed
+    emit(report, summary if has_news else "No session has ended since the last time, and no notes are new.")
     for detector, count in report.by_detector:
         note(f"{count:,} from {detector}")
     if report.refused:
