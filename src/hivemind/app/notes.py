@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hivemind.app.context import ClaimRefused, Context
 from hivemind.app.quarantine import set_aside
+from hivemind.app.trees import list_trees
 from hivemind.capture import notes, stores
 from hivemind.capture.quarantine import ItemOrigin
-from hivemind.codebase.repository import rank_id
 from hivemind.curate import exclusion, files
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.learn import learn
@@ -22,7 +22,7 @@ from hivemind.model.memory import Channel, Memory, Source, Status
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
 from hivemind.store import log
-from hivemind.store.projections import memories, repositories, sessions
+from hivemind.store.projections import memories
 from hivemind.text.clean import neutralise
 
 BATCH = f"{files.BATCH}-notes"
@@ -101,17 +101,6 @@ def import_store(context: Context, tool: str, path: Path | None, *, approve: boo
         by_origin=_count_origins(imported_notes),
         skipped=tuple(Counter(item.reason for item in skips).most_common()),
     )  # fmt: skip
-
-
-def list_trees(context: Context) -> notes.Trees:
-    """List the directories whose repository is known: working trees that were seen, and places of sessions."""
-    db, own = context.store.db, (context.repository.root, context.repository.id)
-    pairs = [*sessions.list_directories(db), *repositories.list_trees(db), own]
-    # The strongest id of a directory wins: before its first commit, a repository has only its path.
-    in_order = sorted(
-        ((directory, repo) for directory, repo in pairs if directory and repo), key=lambda p: rank_id(p[1])
-    )
-    return notes.Trees(repos=dict(in_order))
 
 
 def record_entries(

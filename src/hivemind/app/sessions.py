@@ -10,8 +10,9 @@ from pathlib import Path
 from hivemind import agents
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.notes import sync_notes
-from hivemind.app.observations import Observations, Placed, PruneReport, pages, tree_of
+from hivemind.app.observations import Observations, Placed, PruneReport, pages
 from hivemind.app.quarantine import set_aside
+from hivemind.app.trees import find_existing_root, list_moved_trees, locate_tree
 from hivemind.capture import backfill, quarantine
 from hivemind.codebase import git
 from hivemind.curate import commits, detectors, distil
@@ -24,7 +25,7 @@ from hivemind.model.code import Anchor
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import BackfillReport
-from hivemind.model.scope import Visibility, label_other_repository
+from hivemind.model.scope import Repository, Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.recall import handover as handovers
 from hivemind.store import log, projector
@@ -137,6 +138,9 @@ class Sessions:
         )
         if unreadable and not dry_run:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
+        if not dry_run:
+            # Sessions of earlier imports whose directory was gone already.
+            context.store.record(list_moved_trees(context))
         lesson_count = (
             0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
         )
@@ -205,26 +209,32 @@ class Sessions:
     def _learn_from(self, ids: Sequence[str], factory: EventFactory, progress: Progress = quietly) -> DistillReport:
         outcome = Outcome()
         everything = Visibility.of(self._context.repository, everywhere=True)
-        root_of = cache(lambda directory: tree_of(directory).root)
+        locate = cache(partial(locate_tree, self._context))
         for number, session_id in enumerate(ids, start=1):
             session = sessions.get(self._context.store.db, session_id, everything)
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
                 # Before learning, because hooks do not tell what the agent said between its steps.
                 self._complete_from_transcript(session, factory)
-                self._propose_from(session, root_of(session.directory), factory, outcome)
+                self._propose_from(session, locate(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
             sessions=len(ids), proposed=outcome.new.total(), known=outcome.known_count, refused=outcome.refused_count,
             by_detector=tuple(sorted(outcome.new.items())),
         )  # fmt: skip
 
-    def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: Outcome) -> None:
+    def _propose_from(self, session: Session, tree: Repository, factory: EventFactory, outcome: Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        view = SessionView(steps=sessions.read_observations(context.store.db, session), root=root)
+        is_gone = not Path(session.directory).is_dir()
+        view = SessionView(
+            steps=sessions.read_observations(context.store.db, session),
+            # A worktree inside of its repository was a tree of its own.
+            root=session.directory if is_gone else tree.root,
+        )
+        root = find_existing_root(context, tree.id) if is_gone else tree.root
         proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
-        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), view.root, view.make_relative)
+        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
@@ -268,7 +278,7 @@ class Sessions:
     def _locate(self, observations: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
         """Yield observations with their repositories."""
         # A transcript has thousands of observations in one directory, and identifying it starts git.
-        tree = cache(tree_of)
+        tree = cache(partial(locate_tree, self._context))
         for observation in observations:
             repo = tree(observation.directory).id
             if not here or repo in self._context.checkout.names:
