@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hivemind import agents
 from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.examination import Announce, ExaminationReport, examine_sessions, list_examined_ids
 from hivemind.app.notes import sync_notes
 from hivemind.app.observations import Observations, Placed, PruneReport, pages
 from hivemind.app.quarantine import set_aside
@@ -32,6 +33,8 @@ from hivemind.store import log, projector
 from hivemind.store.projections import memories, sessions
 
 BOOKMARK = "distil"
+RECENT = 200
+"""Sessions among which those are looked for that no agent has examined."""
 REST = timedelta(minutes=10)
 """A session without events for so long counts as inactive, whether or not it reported its end."""
 
@@ -182,6 +185,29 @@ class Sessions:
             refused=report.refused + notes.refused,
             by_detector=(*report.by_detector, *([("notes", notes.new)] if notes.new else [])),
         )
+
+    def learn_with(
+        self, agent: str, session: str = "", *, limit: int = 1, announce: Announce = lambda *_: None
+    ) -> ExaminationReport:
+        """Learn from a session, or the newest inactive ones here, with the person's own agent; results are proposals.
+
+        ``announce`` is called before the text of a session is given to the agent.
+        """
+        context = self._context
+        if session:
+            candidates = [self._session(session, everywhere=False)]
+        else:
+            excluded_ids = self._active() | list_examined_ids(context)
+            listed = sessions.list_sessions(context.store.db, context.sight(), limit=RECENT)
+            waiting = [candidate for candidate in listed if candidate.id not in excluded_ids and candidate.task]
+            candidates = waiting[:limit]
+        return examine_sessions(context, agent, candidates, self._propose_lessons, announce)
+
+    def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
+        outcome = Outcome()
+        batch = f"distil-{derive_id('examine', session.id, self._context.now)[:12]}"
+        propose(self._context, replace(self._context.factory, batch=batch), proposals, session.repo, outcome)
+        return outcome.new.total()
 
     def waits_to_learn(self) -> bool:
         """Whether there is an inactive session that was not learned from yet."""

@@ -63,8 +63,22 @@ def brief(prompt: str) -> None:
 
 @commands.command("learn")
 @session_argument
-def learn(session: str, everywhere: bool) -> None:
-    """Learn from a session, or all since last time and agents' own notes; proposals wait for review."""
+@click.option("--with", "agent", metavar="AGENT", help="Ask your own agent instead: claude, codex, gemini or opencode.")
+@limit_option(1, "With --with: maximum number of sessions to send.")
+def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None:
+    """Learn from a session, or all since last time and agents' own notes; proposals wait for review.
+
+    --with sends the record of a session, without secrets, to your own agent, which sends it to the provider of its
+    model. The agent gets no tools. What it answers is proposed only if the words it rests on stand in the session.
+    'hivemind status --learning' lists what was sent; the setting learn_with_daily limits it.
+
+    \b
+    hivemind learn
+    hivemind learn --with claude --limit 3
+    """
+    if agent:
+        _learn_with(agent, session, limit)
+        return
     with open_mind() as mind, progress("Learning") as advance:
         report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
@@ -75,6 +89,21 @@ def learn(session: str, everywhere: bool) -> None:
         note(f"{count:,} from {detector}")
     if report.refused:
         note(f"{report.refused:,} left out, because they were rejected or erased here.")
+
+
+def _learn_with(agent: str, session: str, limit: int) -> None:
+    def announce(target: Session, title: str, size: int) -> None:
+        task = first_line(target.task, 60)
+        note(f"Sending {size:,} characters of session {target.id[:12]} ({task}) to {title} and its provider.")
+
+    with open_mind() as mind:
+        report = mind.sessions.learn_with(agent, session, limit=limit, announce=announce)
+    summary = f"{report.agent} read {plural(report.sessions, 'session')}: {plural(report.proposed, 'new proposal')}."
+    emit(report, summary if report.sessions else "There is no session here that an agent has not read yet.")
+    if report.dropped:
+        note(f"{report.dropped:,} dropped, because no words of the session show them.")
+    if report.proposed:
+        note("Review the proposals: hivemind review")
 
 
 @commands.group("session", cls=CommandGroup, invoke_without_command=True)
