@@ -88,7 +88,7 @@ def test_nothing_is_sent_beyond_the_daily_limit(
 
         with pytest.raises(Refused, match="learn_with_daily"):
             mind.sessions.learn_with("claude")
-        assert mind.history.examinations() == ()
+        assert mind.sessions.examinations() == ()
 
 
 def test_an_agent_that_is_not_installed_or_not_known_gets_nothing(
@@ -101,7 +101,7 @@ def test_an_agent_that_is_not_installed_or_not_known_gets_nothing(
         mind.sessions.learn_with("claude")
     with pytest.raises(InvalidInput, match="Did you mean claude"):
         mind.sessions.learn_with("claud")
-    assert mind.history.examinations() == ()
+    assert mind.sessions.examinations() == ()
 
 
 def test_an_agent_may_not_send_sessions_to_another(open_mind: Open) -> None:

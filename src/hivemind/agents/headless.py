@@ -28,11 +28,13 @@ class HeadlessAgent:
 HEADLESS_AGENTS = {
     "claude": HeadlessAgent(
         title="Claude Code",
+        # An empty list of tools, and of servers: those of --mcp-config alone, which is not given.
         command=("claude", "-p", "--tools", "", "--strict-mcp-config", "--no-session-persistence",
                  "--settings", '{"disableAllHooks": true}'),
     ),
     "codex": HeadlessAgent(
         title="Codex",
+        # A sandbox is the most it offers: a shell that cannot write or reach the network remains.
         command=("codex", "exec", "--sandbox", "read-only", "--skip-git-repo-check", "--ephemeral",
                  "--disable", "hooks", "-"),
     ),
@@ -44,6 +46,7 @@ HEADLESS_AGENTS = {
     ),
     "opencode": HeadlessAgent(
         title="OpenCode",
+        # Settings in the environment win over those of the person.
         command=("opencode", "run", "--pure", "--agent", "plan"),
         environ={"OPENCODE_CONFIG_CONTENT": '{"tools": {"*": false}}'},
     ),

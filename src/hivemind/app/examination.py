@@ -9,12 +9,17 @@ from hivemind.curate import examine
 from hivemind.curate.session_view import SessionView
 from hivemind.errors import Refused, Unavailable
 from hivemind.model.claim import Proposal
-from hivemind.model.events import SessionExamined
-from hivemind.model.scope import Scope
+from hivemind.model.events import NAME_BY_FACT, SessionExamined
+from hivemind.model.scope import Scope, Visibility
 from hivemind.model.session import Session
 from hivemind.store import log
 from hivemind.store.projections import sessions
 
+MOST_ENTRIES = 100_000
+"""More than anybody sends in a lifetime."""
+
+Examination = tuple[str, SessionExamined]
+"""When a session was sent to an agent, and what came of it."""
 Announce = Callable[[Session, str, int], None]
 """Is told before a session is sent: the session, the title of the agent, and how many characters."""
 Propose = Callable[[Session, Sequence[Proposal]], int]
@@ -39,6 +44,7 @@ def examine_sessions(
 ) -> ExaminationReport:
     """Send sessions to an agent, one at a time, and propose what it finds; stops at the daily limit."""
     context.require_person("learning with an agent")
+    # Before anything is read: an agent that cannot be asked must not count as a try.
     agent = get_headless_agent(name)
     left_today = count_left_today(context)
     if left_today < 1:
@@ -48,8 +54,10 @@ def examine_sessions(
         )
     proposed_count = dropped_count = 0
     chosen = candidates[:left_today]
+    # One by one, each on record before the next: whoever stops this knows what was sent.
     for session in chosen:
         view = SessionView(steps=sessions.read_observations(context.store.db, session), root=session.directory)
+        # Secrets were redacted when the session was recorded.
         question = examine.build_question(view)
         announce(session, agent.title, len(question))
         fact = SessionExamined(session_id=session.id, agent=name, characters=len(question))
@@ -73,14 +81,23 @@ def examine_sessions(
 def count_left_today(context: Context) -> int:
     """Return how many sessions may still be sent to agents today."""
     today = context.now[:10]
-    sent_count = sum(event.at.startswith(today) for event in log.find_events_of(context.store.db, SessionExamined))
+    sent_count = sum(at.startswith(today) for at, _ in list_examinations(context))
     return context.settings.learn_with_daily - sent_count
 
 
 def list_examined_ids(context: Context) -> set[str]:
     """List the sessions that an agent has examined before."""
-    events = log.find_events_of(context.store.db, SessionExamined)
-    return {event.about for event in events if isinstance(event.fact, SessionExamined) and not event.fact.has_failed}
+    # After a failure the person may try again.
+    return {entry.session_id for _, entry in list_examinations(context) if not entry.has_failed}
+
+
+def list_examinations(context: Context) -> list[Examination]:
+    """List which sessions were sent to an agent, and when, newest first, in all repositories."""
+    # From the log and not from a table: there are a few entries a day at most.
+    sight = Visibility.of(context.repository, everywhere=True)
+    entries = log.read_entries(context.store.db, sight, facts=[NAME_BY_FACT[SessionExamined]], limit=MOST_ENTRIES)
+    facts = [(entry.at, entry.event.fact) for entry in entries if entry.event]
+    return [(at, fact) for at, fact in facts if isinstance(fact, SessionExamined)]
 
 
 def _record(context: Context, session: Session, fact: SessionExamined) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hivemind.app.context import Context
 from hivemind.formats import timestamps
-from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased, SessionExamined
+from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
 from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
@@ -60,11 +60,6 @@ class History:
     def tokens_spent(self) -> tuple[Spent, ...]:
         """Sum the tokens that memory cost each session, newest first."""
         return tuple(receipts.summarise_sessions(self._context.store.db))
-
-    def examinations(self) -> tuple[tuple[str, SessionExamined], ...]:
-        """List which sessions were sent to an agent to learn from, and when, newest first."""
-        events = log.find_events_of(self._context.store.db, SessionExamined)
-        return tuple((event.at, event.fact) for event in reversed(events) if isinstance(event.fact, SessionExamined))
 
     def log(
         self,

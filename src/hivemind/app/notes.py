@@ -14,7 +14,7 @@ from hivemind.curate import exclusion, files
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.learn import learn
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.claim import Claim, Note
+from hivemind.model.claim import Claim, ForeignNote
 from hivemind.model.code import Anchor
 from hivemind.model.events import MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.ids import EventId, derive_id
@@ -61,6 +61,7 @@ def sync_notes(
     if unknown := [origin for origin in origins if origin not in notes.ORIGINS]:
         suggestion = did_you_mean(unknown[0], notes.ORIGINS) or f" Notes are read of: {', '.join(notes.ORIGINS)}."
         raise InvalidInput(f"{unknown[0]!r} keeps no notes that can be read.{suggestion}")
+    # By id, because clones of one repository have the same notes in their trees.
     found_notes = {note.memory_id: note for note in notes.find_notes(home or Path.home(), list_trees(context), origins)}
     earlier = [
         memory for memory in memories.find_by_batch(context.store.db, BATCH) if not origins or memory.agent in origins
@@ -90,7 +91,10 @@ def import_store(context: Context, tool: str, path: Path | None, *, approve: boo
     """Import the store or an export of another memory tool; with ``approve`` the person vouches for it."""
     factory = context.new_batch(f"import-{tool}")
     items = stores.read_items(tool, path, Path.home(), list_trees(context), context.repository.id)
-    imported_notes = list({item.memory_id: item for item in items if isinstance(item, Note) and item.text}.values())
+    imported_notes = list(
+        {item.memory_id: item for item in items if isinstance(item, ForeignNote) and item.text}.values()
+    )
+    # Bad lines go to the quarantine; what is left out on purpose is only counted.
     skips = [item for item in items if isinstance(item, SkippedInput)]
     set_aside(context, ItemOrigin.IMPORT, [item for item in skips if item.raw])
     unknown_notes = _select_unknown(context, imported_notes)
@@ -135,11 +139,11 @@ def _find_anchors(context: Context, entries: Iterable[Exported]) -> list[tuple[A
     return checkout.anchors_for(claims, context.edited_files)
 
 
-def _make_entries(context: Context, imported_notes: Iterable[Note]) -> list[Exported]:
+def _make_entries(context: Context, imported_notes: Iterable[ForeignNote]) -> list[Exported]:
     return [(note.scope, note.repo, _make_fact(note, context.settings.person)) for note in imported_notes]
 
 
-def _make_fact(note: Note, owner: str) -> MemoryRemembered:
+def _make_fact(note: ForeignNote, owner: str) -> MemoryRemembered:
     return MemoryRemembered(
         memory_id=note.memory_id,
         kind=note.kind,
@@ -148,11 +152,12 @@ def _make_fact(note: Note, owner: str) -> MemoryRemembered:
         owner=owner,
         sources=(Source(channel=Channel.IMPORT, actor=note.origin, file=note.file, lines=note.lines),),
         links=note.links,
+        # What was noted in March was believed from March on, not only from the import.
         valid_from=note.written_at,
     )
 
 
-def _select_unknown(context: Context, candidates: Iterable[Note]) -> list[Note]:
+def _select_unknown(context: Context, candidates: Iterable[ForeignNote]) -> list[ForeignNote]:
     return [note for note in candidates if not log.find_ids_about(context.store.db, [note.memory_id])]
 
 
@@ -161,5 +166,5 @@ def _is_withdrawn(context: Context, memory: Memory) -> bool:
     return memory.status is Status.RETRACTED and not exclusion.find_verdict(context.store, memory.id)
 
 
-def _count_origins(imported_notes: Iterable[Note]) -> tuple[tuple[str, int], ...]:
+def _count_origins(imported_notes: Iterable[ForeignNote]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(Counter(note.origin for note in imported_notes).items()))

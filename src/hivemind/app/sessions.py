@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hivemind import agents
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.examination import Announce, ExaminationReport, examine_sessions, list_examined_ids
-from hivemind.app.notes import sync_notes
 from hivemind.app.observations import Observations, Placed, PruneReport, pages
 from hivemind.app.quarantine import set_aside
 from hivemind.app.trees import find_existing_root, list_moved_trees, locate_tree
@@ -31,6 +30,9 @@ from hivemind.model.session import Handover, Observation, Session, SessionState,
 from hivemind.recall import handover as handovers
 from hivemind.store import log, projector
 from hivemind.store.projections import memories, sessions
+
+if TYPE_CHECKING:
+    from hivemind.app.examination import Announce, Examination, ExaminationReport
 
 BOOKMARK = "distil"
 RECENT = 200
@@ -177,6 +179,10 @@ class Sessions:
         if session:
             return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.factory)
         report = self._learn_from_resting(self._context.factory, progress)
+        # Imported here, as is what asks agents: together a fifth of this module's import time, and every hook at the
+        # start of a session imports it.
+        from hivemind.app.notes import sync_notes
+
         # Agents write their notes in sessions, so this is when notes change.
         notes = sync_notes(self._context)
         return replace(
@@ -187,12 +193,14 @@ class Sessions:
         )
 
     def learn_with(
-        self, agent: str, session: str = "", *, limit: int = 1, announce: Announce = lambda *_: None
-    ) -> ExaminationReport:
+        self, agent: str, session: str = "", *, limit: int = 1, announce: "Announce" = lambda *_: None
+    ) -> "ExaminationReport":
         """Learn from a session, or the newest inactive ones here, with the person's own agent; results are proposals.
 
         ``announce`` is called before the text of a session is given to the agent.
         """
+        from hivemind.app.examination import examine_sessions, list_examined_ids
+
         context = self._context
         if session:
             candidates = [self._session(session, everywhere=False)]
@@ -202,6 +210,12 @@ class Sessions:
             waiting = [candidate for candidate in listed if candidate.id not in excluded_ids and candidate.task]
             candidates = waiting[:limit]
         return examine_sessions(context, agent, candidates, self._propose_lessons, announce)
+
+    def examinations(self) -> "tuple[Examination, ...]":
+        """List which sessions were sent to an agent to learn from, and when, newest first."""
+        from hivemind.app.examination import list_examinations
+
+        return tuple(list_examinations(self._context))
 
     def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
         outcome = Outcome()

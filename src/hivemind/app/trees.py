@@ -4,23 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind.app.context import Context
-from hivemind.capture.notes import Trees
 from hivemind.codebase.repository import identify, rank_id
 from hivemind.model.events import Event
-from hivemind.model.scope import Repository
+from hivemind.model.scope import KnownTrees, Repository
 from hivemind.store.projections import repositories, sessions
 
 NO_TREE = Repository(id="", root="")
 PATH = "path:"
 
 
-def list_trees(context: Context) -> Trees:
+def list_trees(context: Context) -> KnownTrees:
     """List the directories whose repository is known: working trees that were seen, and places of sessions."""
     db, own = context.store.db, (context.repository.root, context.repository.id)
     pairs = [*sessions.list_directories(db), *repositories.list_trees(db), own]
     # The strongest id of a directory wins: before its first commit, a repository has only its path.
     in_order = sorted((pair for pair in pairs if all(pair)), key=lambda pair: rank_id(pair[1]))
-    return Trees(repos=dict(in_order))
+    return KnownTrees(repos=dict(in_order))
 
 
 def locate_tree(context: Context, directory: str) -> Repository:

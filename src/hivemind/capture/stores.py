@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents.json_input import get_list, get_objects, get_text, parse_object, parse_timestamp
-from hivemind.capture.notes import Trees, guess_kind
+from hivemind.capture.notes import guess_kind
 from hivemind.errors import InvalidInput, did_you_mean
 from hivemind.formats.untrusted import parse_json, read_text_lines
-from hivemind.model.claim import Note
+from hivemind.model.claim import ForeignNote
 from hivemind.model.memory import Kind
-from hivemind.model.scope import Scope
+from hivemind.model.scope import KnownTrees, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.store.foreign import read_rows
 from hivemind.text.markdown import split_front_matter, split_points
 
-Item = Note | SkippedInput
+Item = ForeignNote | SkippedInput
 
 LARGEST_JSON_BYTES = 256 << 20
 SQLITE_HEADER = b"SQLite format 3\0"
@@ -41,7 +41,7 @@ class Import:
     """What a reader needs: the file or folder, the known repositories, and the one to import into."""
 
     path: Path
-    trees: Trees
+    trees: KnownTrees
     repo: str
 
 
@@ -54,7 +54,7 @@ class Tool:
     """Where it keeps its store below the home directory; empty if that differs."""
 
 
-def read_items(tool: str, path: Path | None, home: Path, trees: Trees, repo: str) -> list[Item]:
+def read_items(tool: str, path: Path | None, home: Path, trees: KnownTrees, repo: str) -> list[Item]:
     """Read the notes of a tool's store or export; without a path, of its store in the usual place."""
     if tool not in TOOLS:
         suggestion = did_you_mean(tool, TOOLS) or f" Supported are: {', '.join(TOOLS)}."
@@ -64,10 +64,11 @@ def read_items(tool: str, path: Path | None, home: Path, trees: Trees, repo: str
     if place is None or not place.exists():
         problem = f"there is no {tool} store at {place}" if place else f"{tool} has no usual place for its store"
         raise InvalidInput(f"{problem}; give its path: hivemind import --from {tool} PATH")
+    # All of it before the first is recorded: a file that turns out to be of another kind changes nothing.
     items = list(TOOLS[tool].read(Import(path=place, trees=trees, repo=repo)))
     if not items:
         raise InvalidInput(f"{place} holds nothing that {tool} has written")
-    return [replace(item, origin=tool) if isinstance(item, Note) else item for item in items]
+    return [replace(item, origin=tool) if isinstance(item, ForeignNote) else item for item in items]
 
 
 def _read_claude_mem(source: Import) -> Iterator[Item]:
@@ -90,7 +91,7 @@ def _decode_observation(source: Import, row: dict[str, Any]) -> Item:
     detail = get_text(row, "narrative") or _join_facts(row.get("facts")) or get_text(row, "text", "subtitle")
     title = get_text(row, "title")
     text = f"{title}: {detail}" if title and detail else title or detail
-    return _place(source, row, Note(text=text, kind=CLAUDE_MEM_KINDS.get(kind, Kind.FACT)))
+    return _place(source, row, ForeignNote(text=text, kind=CLAUDE_MEM_KINDS.get(kind, Kind.FACT)))
 
 
 def _join_facts(value: Any) -> str:
@@ -103,15 +104,16 @@ def _join_facts(value: Any) -> str:
 
 
 def _decode_summary(source: Import, row: dict[str, Any]) -> Item:
-    return _place(source, row, Note(text=get_text(row, "learned")))
+    return _place(source, row, ForeignNote(text=get_text(row, "learned")))
 
 
-def _place(source: Import, row: dict[str, Any], note: Note) -> Item:
+def _place(source: Import, row: dict[str, Any], note: ForeignNote) -> Item:
     """Put a note into the repository whose folder has the name of its project."""
     project = get_text(row, "merged_into_project", "project")
     # A worktree is named after its repository: "shop/feature".
     names = (project, project.partition("/")[0])
     repos = {repo for directory, repo in source.trees.repos.items() if Path(directory).name in names}
+    # Two repositories may have folders of one name; a guess would tell one about the other.
     if len(repos) != 1:
         return SkippedInput(reason=f"of project {project!r}, which is no repository that Hivemind has seen")
     written_at = parse_timestamp(row.get("created_at_epoch"))
@@ -126,6 +128,7 @@ def _read_mem0(source: Import) -> Iterator[Item]:
             last_changes[get_text(row, "memory_id")] = row
         rows = [row for row in last_changes.values() if row.get("event") != "DELETE" and not row.get("is_deleted")]
     else:
+        # ``get_all`` returns results, and some exports only their list.
         content = _read_json(source.path)
         rows = _list_objects(content, "results", "memories")
     for row in rows:
@@ -164,6 +167,7 @@ def _read_mcp_memory(source: Import) -> Iterator[Item]:
             record = parse_object(line.strip())
             texts = [f"{get_text(record, 'name')}: {text}" for text in get_list(record, "observations")]
             if record.get("type") == "relation":
+                # Relations are names, such as depends_on.
                 relation = get_text(record, "relationType").replace("_", " ")
                 texts = [f"{get_text(record, 'from')} {relation} {get_text(record, 'to')}"]
             if not record and line.strip():
@@ -174,8 +178,8 @@ def _read_mcp_memory(source: Import) -> Iterator[Item]:
                 yield replace(_make_note(source, text, kind), lines=str(number))
 
 
-def _make_note(source: Import, text: str, kind: Kind, written_at: Any = "") -> Note:
-    return Note(
+def _make_note(source: Import, text: str, kind: Kind, written_at: Any = "") -> ForeignNote:
+    return ForeignNote(
         text=text,
         kind=kind,
         scope=Scope.PROJECT if source.repo else Scope.USER,

@@ -76,6 +76,7 @@ def make_consolidation_events(factory: EventFactory, plan: Consolidation) -> lis
 def _say_the_same(first: Memory, second: Memory, terms: dict[MemoryId, frozenset[str]]) -> bool:
     if (first.scope, first.repo, first.subject) != (second.scope, second.repo, second.subject):
         return False
+    # Not by meaning: vectors of "staging" and "production" are closer than those of many a paraphrase.
     shorter, longer = sorted((terms[first.id], terms[second.id]), key=len)
     if len(shorter) < FEWEST_TERMS or not shorter <= longer or len(shorter) < SAME_SHARE * len(longer):
         return False

@@ -67,6 +67,7 @@ def _render_session(view: SessionView) -> str:
     text = "\n".join(lines)
     if len(text) <= LONGEST_SESSION:
         return text
+    # The task stands at the beginning, and how it ended at the end.
     half = LONGEST_SESSION // 2
     return f"{text[:half]}\n[…]\n{text[-half:]}"
 
@@ -83,6 +84,7 @@ def _render_step(step: Observation) -> Iterator[str]:
         case ObservationKind.TOOL if step.command:
             result = "failed" if step.failed else "passed"
             yield f"Ran ({result}): {first_line(step.command, LONGEST_OUTPUT)}"
+            # Of what passed, the command says enough.
             if step.failed and step.output:
                 yield f"  {step.output[-LONGEST_OUTPUT:]}"
         case ObservationKind.TOOL if step.diff:
@@ -113,6 +115,7 @@ def _make_proposal(item: dict[str, Any], view: SessionView, detector: str) -> Pr
         kind=Kind(kind),
         text=neutralise(text).strip()[:LONGEST_LESSON],
         sources=(make_source(step, quote),),
+        # A model's word; below every detector whose precision was counted.
         confidence=0.5,
     )
 

@@ -61,7 +61,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ForeignNote:
     """What an agent or another memory tool has stored on its own; a person decides whether it is correct."""
 
     text: str

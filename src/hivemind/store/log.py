@@ -14,13 +14,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import cast
 
 from hivemind.errors import OutOfOrder, Refused
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.model import wire
 from hivemind.model.events import (
-    NAME_BY_FACT,
     EntriesLost,
     EntriesRefused,
     Event,
@@ -231,12 +230,6 @@ def read_events_about(db: Database, about_id: str) -> list[Event]:
         _parse_event(row)
         for row in db.execute(f"{SELECT_EVENTS} e.about = ? AND e.about <> '' ORDER BY e.at, e.id", about_id)
     ]
-
-
-def find_events_of(db: Database, fact: type[Any]) -> list[Event]:
-    """The events of one fact, in order of time; reads every header, so it is not for facts of every day."""
-    rows = db.execute(f"{SELECT_EVENTS} e.fact = ? ORDER BY e.at, e.id", NAME_BY_FACT[fact])
-    return [_parse_event(row) for row in rows]
 
 
 def last_position(db: Database) -> int:

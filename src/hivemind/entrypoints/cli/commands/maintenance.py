@@ -59,7 +59,7 @@ def status(counts: bool, tokens: bool, learning: bool) -> None:
         elif tokens:
             _emit_tokens(mind.history.tokens_spent())
         elif learning:
-            _emit_learning(mind.history.examinations())
+            _emit_learning(mind.sessions.examinations())
         else:
             report = mind.maintenance.status()
             emit(report, lambda: _print_status(report))
