@@ -229,7 +229,7 @@ def test_learning_reads_notes_too(mind: Hivemind, tmp_path: Path) -> None:
 
 
 def make_claude_mem(path: Path, project: str) -> None:
-    """Make a store with the columns of claude-mem 12."""
+    """Make a store with the columns of claude-mem 13."""
     import apsw
 
     db = apsw.Connection(str(path))
@@ -291,6 +291,10 @@ def test_exports_of_other_tools_are_imported(mind: Hivemind, tmp_path: Path) -> 
             {"type": "bug", "title": "Login loop", "content": "Cookies need SameSite=None.", "isLatest": True},
             {"type": "bug", "title": "Login loop", "content": "Old version of it.", "isLatest": False},
         ],
+        "lessons": [
+            {"content": "Rebuild the index after a merge", "project": str(tmp_path)},
+            {"content": "Something about another project", "project": "/somewhere/else"},
+        ],
     }
     graph = [
         {"type": "entity", "name": "Billing", "entityType": "service", "observations": ["runs on Fridays only"]},
@@ -313,6 +317,7 @@ def test_exports_of_other_tools_are_imported(mind: Hivemind, tmp_path: Path) -> 
     assert {text: memory.agent for text, memory in memories.items()} == {
         "Uses pnpm for all packages": "mem0",
         "Login loop: Cookies need SameSite=None.": "agentmemory",
+        "Rebuild the index after a merge": "agentmemory",
         "Billing: runs on Fridays only": "mcp-memory",
         "Billing depends on Ledger": "mcp-memory",
         "Coffee API: Cache beans for an hour #cache": "basic-memory",

@@ -91,7 +91,9 @@ def _decode_observation(source: Import, row: dict[str, Any]) -> Item:
     detail = get_text(row, "narrative") or _join_facts(row.get("facts")) or get_text(row, "text", "subtitle")
     title = get_text(row, "title")
     text = f"{title}: {detail}" if title and detail else title or detail
-    return _place(source, row, ForeignNote(text=text, kind=CLAUDE_MEM_KINDS.get(kind, Kind.FACT)))
+    return _place(
+        source, row, _make_note(source, text, CLAUDE_MEM_KINDS.get(kind, Kind.FACT), row.get("created_at_epoch"))
+    )
 
 
 def _join_facts(value: Any) -> str:
@@ -104,20 +106,22 @@ def _join_facts(value: Any) -> str:
 
 
 def _decode_summary(source: Import, row: dict[str, Any]) -> Item:
-    return _place(source, row, ForeignNote(text=get_text(row, "learned")))
+    note = _make_note(source, get_text(row, "learned"), Kind.FACT, row.get("created_at_epoch"))
+    return _place(source, row, note)
 
 
 def _place(source: Import, row: dict[str, Any], note: ForeignNote) -> Item:
-    """Put a note into the repository whose folder has the name of its project."""
+    """Put a note into the repository of its project, which tools name by its directory or by the folder's name."""
     project = get_text(row, "merged_into_project", "project")
     # A worktree is named after its repository: "shop/feature".
     names = (project, project.partition("/")[0])
-    repos = {repo for directory, repo in source.trees.repos.items() if Path(directory).name in names}
+    by_name = {repo for directory, repo in source.trees.repos.items() if Path(directory).name in names}
+    repos = {source.trees.find(project)} if project.startswith("/") else by_name
+    repo = repos.pop() if len(repos) == 1 else ""
     # Two repositories may have folders of one name; a guess would tell one about the other.
-    if len(repos) != 1:
+    if not repo:
         return SkippedInput(reason=f"of project {project!r}, which is no repository that Hivemind has seen")
-    written_at = parse_timestamp(row.get("created_at_epoch"))
-    return replace(note, repo=repos.pop(), written_at=written_at, file=source.path.name)
+    return replace(note, repo=repo)
 
 
 def _read_mem0(source: Import) -> Iterator[Item]:
@@ -150,14 +154,15 @@ def _read_basic_memory(source: Import) -> Iterator[Item]:
 
 def _read_agentmemory(source: Import) -> Iterator[Item]:
     export = _read_object(source.path)
-    for row in get_objects(export, "memories"):
-        # Older versions of a memory stay in the store beside the latest.
-        if row.get("isLatest") is not False:
+    for row in (*get_objects(export, "memories"), *get_objects(export, "lessons")):
+        # Older versions of a memory stay in the store beside the latest, and so does what was deleted.
+        if row.get("isLatest") is not False and not row.get("deleted"):
             title, content = get_text(row, "title"), get_text(row, "content")
-            # The title is often the beginning of the content.
+            # The title is often the beginning of the content; lessons have none.
             text = content if content.startswith(title.rstrip("…. ")) else f"{title}: {content}"
             kind = AGENTMEMORY_KINDS.get(get_text(row, "type"), Kind.FACT)
-            yield _make_note(source, text, kind, row.get("createdAt"))
+            note = _make_note(source, text, kind, row.get("createdAt"))
+            yield _place(source, row, note) if get_text(row, "project") else note
 
 
 def _read_mcp_memory(source: Import) -> Iterator[Item]:
