@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
+from hivemind.curate.learn import strip_local_references
 from hivemind.errors import InvalidInput
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.events import MemoryRemembered
+from hivemind.model.ids import MemoryId
+from hivemind.model.memory import Channel, Kind, Memory, Source, Status
 from hivemind.model.scope import Scope
 from tests.command_line import run, run_json
 from tests.conftest import Open
@@ -122,6 +125,39 @@ def test_what_a_person_decided_about_a_note_stands(mind: Hivemind, user: Path, t
     assert (again.new, gone.gone) == (0, 0)
     assert mind.show(approved.id).status is Status.ACTIVE
     assert proposals(mind) == []
+
+
+def test_a_rejected_value_stays_out_in_another_note_and_leaves_no_trace_each_day(
+    mind: Hivemind, user: Path, tmp_path: Path
+) -> None:
+    mind.reject(mind.remember("Tabs are used here, not spaces").id)
+    write(claude_folder(user, tmp_path) / "MEMORY.md", "- Tabs are used here, not spaces\n")
+    before = len(mind.history.log(limit=100))
+
+    reports = [mind.files.sync_notes(home=user) for _ in range(3)]
+
+    assert [(report.new, report.refused) for report in reports] == [(0, 1)] * 3
+    assert len(mind.history.log(limit=100)) == before
+
+
+def test_a_published_note_does_not_tell_the_team_about_the_home_directory() -> None:
+    fact = MemoryRemembered(
+        memory_id=MemoryId("a" * 32),
+        kind=Kind.FACT,
+        text="Deploys need the VPN to be up",
+        owner="ada",
+        sources=(
+            Source(
+                channel=Channel.IMPORT, actor="claude-code", file="~/.claude/projects/-home-ada/memory/a.md", lines="3"
+            ),
+            Source(channel=Channel.FILE, file="AGENTS.md", lines="7"),
+        ),
+    )
+
+    note, rule = strip_local_references(fact, []).sources
+
+    assert (note.file, note.lines) == ("", "")
+    assert (rule.file, rule.lines) == ("AGENTS.md", "7")
 
 
 def test_a_note_that_comes_back_is_proposed_again(mind: Hivemind, user: Path, tmp_path: Path) -> None:

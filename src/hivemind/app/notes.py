@@ -70,10 +70,15 @@ def sync_notes(
     # A person's decision stands whatever becomes of the note: only what nobody has decided about is withdrawn.
     missing = [memory for memory in earlier if memory.status is Status.PROPOSED and memory.id not in found_notes]
     again = [memory for memory in earlier if memory.id in found_notes and _is_withdrawn(context, memory)]
-    unknown_notes = _select_unknown(context, found_notes.values())
-    new_count, refused_count = len(unknown_notes), 0
+    unknown_entries = _make_entries(context, _select_unknown(context, found_notes.values()))
+    # Without a record of the refusal, unlike in an import: the note stays in its file and is read again every day.
+    entries = [
+        (scope, repo, fact)
+        for scope, repo, fact in unknown_entries
+        if not exclusion.find_refusal(context.store, fact.text, repo)
+    ]
+    new_count = len(entries) if dry_run else record_entries(context, entries, factory)[0]
     if not dry_run:
-        new_count, refused_count = record_entries(context, _make_entries(context, unknown_notes), factory)
         context.record(
             [
                 factory.about(memory, MemoryRetracted(memory_id=memory.id, reason="the note is gone"))
@@ -82,7 +87,8 @@ def sync_notes(
             + [factory.about(memory, MemoryRestored(memory_id=memory.id, reason="noted again")) for memory in again]
         )
     return NoteReport(
-        notes=len(found_notes), new=new_count + len(again), gone=len(missing), refused=refused_count,
+        notes=len(found_notes), new=new_count + len(again), gone=len(missing),
+        refused=len(unknown_entries) - len(entries),
         batch=factory.batch, by_origin=_count_origins(found_notes.values()),
     )  # fmt: skip
 
