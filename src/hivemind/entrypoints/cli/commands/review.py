@@ -134,7 +134,9 @@ def dispute(memory: str, other: str, **options: Any) -> None:
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The rules file.")
 @yes_option
 def promote(memory: str, file: str, yes: bool) -> None:
-    """Write a reviewed memory into a rules file, as a diff you confirm.
+    """Write a reviewed memory into a rules file.
+
+    Shows the change as a diff and asks first.
 
     \b
     hivemind review promote 3f9a2c1e --to AGENTS.md
@@ -160,7 +162,7 @@ def promote(memory: str, file: str, yes: bool) -> None:
 @dry_run_option
 @yes_option
 def consolidate(unused_for: str, dry_run: bool, yes: bool) -> None:
-    """Merge memories that say the same, and retire those that nobody was shown.
+    """Merge memories that say the same, and retire unused ones.
 
     Lists them first and asks. Of memories that say the same, the most trusted and most used stays and gets the sources
     of the others. One rollback undoes all of it.

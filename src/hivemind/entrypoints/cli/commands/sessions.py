@@ -66,7 +66,9 @@ def brief(prompt: str) -> None:
 @click.option("--with", "agent", metavar="AGENT", help="Ask your own agent instead: claude, codex, gemini or opencode.")
 @limit_option(1, "With --with: maximum number of sessions to send.")
 def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None:
-    """Learn from a session, or all since last time and agents' own notes; proposals wait for review.
+    """Learn from a session, or all since last time; proposals wait for review.
+
+    Without a session, also what agents have noted on their own since last time.
 
     --with sends the record of a session, without secrets, to your own agent, which sends it to the provider of its
     model. The agent gets no tools. What it answers is proposed only if the words it rests on stand in the session.

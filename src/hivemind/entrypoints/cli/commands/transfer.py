@@ -162,9 +162,9 @@ def import_rules(dry_run: bool) -> None:
 @click.argument("agents", metavar="[AGENT]...", nargs=-1)
 @dry_run_option
 def import_notes(agents: tuple[str, ...], dry_run: bool) -> None:
-    """Import what agents have noted on their own, as proposals with file and line.
+    """Import what agents have noted on their own.
 
-    Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot in VS Code and Serena, and Windsurf's global
+    Each note becomes a proposal with its file and line. Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot in VS Code and Serena, and Windsurf's global
     rules, about repositories that Hivemind has seen. 'hivemind learn' reads them again; a proposal whose note is gone
     is withdrawn, unless somebody approved it.
 
@@ -196,8 +196,9 @@ def _report_notes(report: NoteReport, *, dry_run: bool = False, approve: bool = 
 @click.option("--from", "tool", type=click.Choice(IMPORT_TOOLS), help="The other memory tool that wrote it.")
 @click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
 def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
-    """Import memories that 'hivemind export' wrote, or the store of another tool; - reads standard input.
+    """Import exported memories, or another tool's store.
 
+    FILE is what 'hivemind export' wrote; - reads standard input.
     With --from, FILE is the store or an export of that tool; without a file, its store in the usual place.
 
     A line that cannot be read is reported and kept in the quarantine; the others are imported, and the exit code is 1.
