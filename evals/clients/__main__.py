@@ -7,7 +7,8 @@ python -m evals.clients --npm DIR …            keep the npm packages for later
 Each client works in its own home; a person stores the first fact in the shared memory. Checked for each client: the
 tools are there in its first turn, it recalls what the previous client remembered, its hooks captured the session, the
 brief reached its model, a fix from one session is proposed and, once approved, recalled in the next, and after
-``hivemind uninstall`` its files are as before. The test suite runs one client in the same way.
+``hivemind uninstall`` its files are as before. Of the clients that ``hivemind learn --with`` can ask, that too is
+checked. The test suite runs one client in the same way.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from evals.clients import trial
 from evals.clients.agents import CLIENTS
+from evals.clients.examiner import EXAMINERS, check_examiner
 
 
 def main() -> None:
@@ -38,6 +40,10 @@ def _run_all(names: list[str], npm: Path, top: Path) -> list[str]:
     for name in names:
         trial.install_package(npm, name, CLIENTS[name].package)
         checks = trial.check_client(name, CLIENTS[name], dataclasses.replace(person, home=top / name), before)
+        if name in EXAMINERS:
+            owner = trial.prepare(npm, top / "examiners" / name)
+            sandbox = dataclasses.replace(owner, home=owner.project.parent / "home")
+            checks |= check_examiner(EXAMINERS[name], name, CLIENTS[name], sandbox)
         for what, is_so in checks.items():
             print(f"{name:<12} {'ok  ' if is_so else 'FAIL'} {what}", flush=True)
         if not all(checks.values()):

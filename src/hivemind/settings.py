@@ -56,6 +56,7 @@ class Settings:
         "fixes commands corrections decisions",
         "Detectors that learn from sessions; leave one out to switch it off.",
     )
+    learn_with_daily: int = _define(10, "Maximum number of sessions a day that ``learn --with`` sends to an agent.")
     keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
     keep_megabytes: int = _define(
         1000,

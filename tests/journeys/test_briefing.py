@@ -183,3 +183,73 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
     assert "3 times something an earlier session had found" in run("status", "--tokens").stderr
+
+
+def fill_with_decisions(mind: Hivemind, count: int = 20) -> None:
+    for number in range(count):
+        reason = f"because the {'abcdefghij'[number % 10] * 7} service failed {number * 7919} times " + "in a row " * 12
+        mind.remember(f"Decision {number}: retry {number} {reason}", kind=Kind.DECISION)
+
+
+def test_decisions_leave_room_for_commands_and_preferences(open_mind: Open) -> None:
+    mind = open_mind()
+    commands = ("`go test ./...` runs the tests here", "`golangci-lint run` checks style here", "`make build` builds")
+    # Older than the decisions, and known to less trusted writers only: still in the brief.
+    for text in commands:
+        open_mind(writer=AGENT).remember(text, kind=Kind.PROCEDURE)
+    mind.remember("Answer in English", kind=Kind.PREFERENCE)
+    fill_with_decisions(mind)
+
+    brief = mind.brief().text
+
+    assert all(text in brief for text in (*commands, "Answer in English"))
+    assert brief.count("Decision ") > 3
+    assert count_tokens(brief) <= 1200
+
+
+def test_a_command_is_not_missing_because_a_file_calls_it_a_convention(mind: Hivemind) -> None:
+    mind.remember("Testing: run `pytest -q` before each commit", kind=Kind.CONVENTION)
+    for number in range(60):
+        mind.remember(
+            f"Rule {number} about {'abcdefghij'[number % 10] * 8} {number * 7919} " + "and more " * 8,
+            kind=Kind.CONVENTION,
+        )
+
+    assert "`pytest -q`" in mind.brief().text
+
+
+def test_what_was_asked_for_often_comes_before_what_nobody_asked_for(mind: Hivemind) -> None:
+    text = "Decision zero: invoices are numbered per country, " + "because the tax office of each asks for it, " * 4
+    wanted = mind.remember(text, kind=Kind.DECISION)
+    fill_with_decisions(mind, 40)
+    before = mind.brief().text
+    for _ in range(4):
+        mind.recall("how are invoices numbered per country?", limit=1)
+
+    after = mind.brief().text
+
+    assert wanted.text not in before
+    assert wanted.text in after
+
+
+def test_a_prompt_that_needs_a_command_gets_it_and_another_prompt_does_not(mind: Hivemind) -> None:
+    mind.remember("`go test ./...` runs the tests here", kind=Kind.PROCEDURE)
+    mind.remember("`golangci-lint run` checks style here", kind=Kind.PROCEDURE)
+    mind.remember("`make build` builds", kind=Kind.PROCEDURE)
+
+    both = mind.on_prompt("fix the failing lint in internal/gitproto and run the tests").text
+    neither = mind.on_prompt("explain how gitproto parses packets").text
+
+    assert "`go test ./...`" in both
+    assert "`golangci-lint run`" in both
+    assert "make build" not in both
+    assert neither == ""
+
+
+def test_what_fits_the_task_comes_before_the_rest_of_the_brief(mind: Hivemind) -> None:
+    fill_with_decisions(mind)
+    mind.remember("Parcels are weighed in grams", kind=Kind.FACT)
+
+    text = mind.context("change how parcels are weighed").text
+
+    assert text.index("Parcels are weighed in grams") < text.index("Decision ")

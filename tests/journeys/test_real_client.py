@@ -7,6 +7,7 @@ import pytest
 
 from evals.clients import trial
 from evals.clients.agents import CLIENTS
+from evals.clients.examiner import check_examiner
 from evals.played import play
 
 LIGHTEST = "gemini"
@@ -33,3 +34,17 @@ def test_a_real_agent_follows_a_convention_only_with_the_memory_that_knows_it(py
 
     assert (warm.run.success, warm.has_brief, warm.run.receipts) == (True, True, True)
     assert (broken.run.success, broken.has_brief, broken.run.receipts) == (False, False, None)
+
+
+def test_a_real_agent_reads_a_session_for_its_owner_and_does_nothing_else(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    npm = Path(pytestconfig.cache.mkdir("clients"))
+    trial.install_package(npm, LIGHTEST, CLIENTS[LIGHTEST].package)
+    person = trial.prepare(npm, tmp_path)
+    sandbox = replace(person, home=tmp_path / LIGHTEST)
+
+    checks = check_examiner(LIGHTEST, LIGHTEST, CLIENTS[LIGHTEST], sandbox)
+
+    assert len(checks) == 7
+    assert [what for what, is_so in checks.items() if not is_so] == []

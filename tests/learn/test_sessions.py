@@ -62,7 +62,7 @@ def test_a_running_sessions_state_can_be_asked_for(worked: Told, mind: Hivemind,
 
     state = mind.sessions.state()
 
-    assert state.task == "And leap years?"
+    assert (state.task, state.last_request) == ("Add a parser for dates", "And leap years?")
     assert [(one.file, one.added, one.removed) for one in state.edited] == [("src/dates.py", 1, 0)]
     assert [(ran.command, ran.failed) for ran in state.outputs] == [
         ("pytest -q", True),
@@ -78,12 +78,41 @@ def test_a_handover_says_what_was_changed_and_why_what_failed_and_what_is_open(
 
     given = mind.sessions.handover("s1")
 
-    assert given.asked == ("Add a parser for dates", "And leap years?")
+    assert (given.task, given.asked) == ("Add a parser for dates", ("And leap years?",))
     assert "because the rest needs it" in given.edited[0].why
     assert [ran.command for ran in given.failed] == ["pytest -q"]
     assert given.open == ("Document it", "asked, not answered: And leap years?")
     assert given.text.startswith("<hivemind-memory ")
     assert "Write the parser" not in given.text
+
+
+def test_a_handover_leads_with_the_task_however_often_the_person_says_go_ahead(mind: Hivemind, tmp_path: Path) -> None:
+    session = told(tmp_path).asked("Hi").asked("Move the login to passkeys,\nand keep the old cookies valid")
+    for _ in range(10):
+        session.said("Shall I go on with the next part?").asked("go ahead")
+    session.ran("git commit -am x", "[main 1a2b3c4] Store passkeys\n 2 files changed")
+    session.asked("Now do the same for signup")
+    for _ in range(10):
+        session.said("Shall I?").asked("yes")
+    session.keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+
+    handover = mind.sessions.handover()
+
+    task = handover.text.index("Move the login to passkeys")
+    places = [task, *(handover.text.index(part) for part in ("cookies valid", "for signup", "Store passkeys"))]
+    assert places == sorted(places)
+    assert "go ahead" not in handover.text
+    assert (handover.asked, handover.commits) == (("Now do the same for signup",), ("Store passkeys",))
+    assert mind.sessions.list()[0].task.startswith("Move the login")
+    assert mind.sessions.state().task.startswith("Move the login")
+
+
+def test_a_session_of_short_words_alone_is_about_the_first_of_them(mind: Hivemind, tmp_path: Path) -> None:
+    told(tmp_path).asked("Fix lint").said("Done.").asked("thanks").keep()
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+
+    assert mind.sessions.handover().task == mind.sessions.list()[0].task == "Fix lint"
 
 
 def test_a_handover_cannot_be_made_to_end_its_fence(mind: Hivemind, tmp_path: Path) -> None:

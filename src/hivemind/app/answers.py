@@ -118,7 +118,7 @@ class Answers:
         room = query.max_tokens - briefs.FRAME_TOKENS
         # At most a third for doubts: they warn, but the brief is there for what holds.
         first = fit(stale, MOST_DOUBTS, room // 3)
-        hits = fit((*first, *standing), len(first) + len(standing) + 1, room)
+        hits = (*first, *briefs.fit_shares(standing, room - sum(hit.tokens for hit in first)))
         return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
 
     def on_prompt(self, prompt: str) -> Recall:
@@ -142,9 +142,15 @@ class Answers:
         asked_ids = [hit.memory.id for hit in (*linked_hits, *answers)]
         known_ids = self._told_before() if text else ()
         standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in known_ids]
-        hits = {hit.memory.id: hit for hit in (*standing, *answers, *linked_hits)}
-        in_order = self._mark_stale([hits[memory_id] for memory_id in dict.fromkeys([*asked_ids, *hits])], query)
-        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked_ids)
+        asked_hits = {hit.memory.id: hit for hit in (*answers, *linked_hits)}
+        in_order = self._mark_stale([asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)], query)
+        room = query.max_tokens - briefs.FRAME_TOKENS
+        # What fits the task comes first; the rest of the brief shares what is left.
+        first = fit(in_order, len(in_order) + 1, room)
+        others = self._mark_stale([hit for hit in standing if hit.memory.id not in asked_hits], query)
+        return self._render(
+            query, (*first, *briefs.fit_shares(others, room - sum(hit.tokens for hit in first))), asked_ids
+        )
 
     def _with_code(self, answer: Recall) -> Recall:
         """Add memories linked to the files, modules and folders that the question names."""

@@ -217,6 +217,8 @@ def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     names = [
         *repositories_on_disk.select_weaker_ids(repository, at_path),
         *repositories.find_names_of_tree(db, repository.tree),
+        # Sessions of worktrees and clones that are gone, from before it was known whose they were.
+        *(f"path:{root}" for root in repositories.find_roots(db, [repository.id])),
     ]
     former = repository.former_id
     if former and (former in at_path or repositories.have_shared_path(db, repository.id, former)):

@@ -1,21 +1,21 @@
 """Memories in files: exports, imports, and the instruction files of a repository."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from hivemind.app.context import ClaimRefused, Context
+from hivemind.app.context import Context
+from hivemind.app.notes import NoteReport, import_store, record_entries, sync_notes
 from hivemind.app.quarantine import set_aside
 from hivemind.capture.quarantine import ItemOrigin
 from hivemind.curate import exclusion, export, files
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
-from hivemind.curate.learn import learn
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
-from hivemind.model.code import Anchor
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
-from hivemind.model.ids import EventId, MemoryId, derive_id
+from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
@@ -23,9 +23,6 @@ from hivemind.store import log
 from hivemind.store.projections import memories
 from hivemind.store.projections.tombstones import Exclusion
 from hivemind.text.normalise import normalise
-
-Exported = tuple[Scope, str, MemoryRemembered]
-"""A memory of an export: its scope, its repository, and the fact that it was remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,43 +93,14 @@ class Files:
         if unreadable and not memories_to_import:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
         unknown = [item for item in memories_to_import if not log.find_ids_about(context.store.db, [item[2].memory_id])]
-        new, refused_count = self._import(unknown, factory, Channel.PERSON if approve else Channel.IMPORT)
+        channel = Channel.PERSON if approve else Channel.IMPORT
+        new, refused_count = record_entries(context, unknown, factory, channel)
         file = name or "standard input"
         set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
         return ImportReport(
             new=new, known=len(memories_to_import) - len(unknown), refused=refused_count, batch=factory.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
-
-    def _import(self, entries: list[Exported], factory: EventFactory, channel: Channel) -> tuple[int, int]:
-        """Record memories of an export in one transaction; return how many are new, and how many were refused."""
-        new_count, refused_count = 0, 0
-        anchors_of_each = self._anchors_of(entries)
-        with self._context.store.db.transaction():
-            for (scope, repo, fact), anchors in zip(entries, anchors_of_each, strict=True):
-                # Derived, so that importing a file twice records each memory once.
-                event_id = EventId(derive_id("import", fact.memory_id))
-                lesson = learn(
-                    self._context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
-                )
-                try:
-                    memory_id = self._context.record_claim(lesson)
-                except ClaimRefused as error:
-                    # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
-                    self._context.record(error.events)
-                    refused_count += 1
-                else:
-                    new_count += memory_id == fact.memory_id
-        return new_count, refused_count
-
-    def _anchors_of(self, entries: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
-        """Find the code of this tree that imported memories are about."""
-        checkout = self._context.checkout
-        claims = [
-            Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
-            for scope, repo, fact in entries
-        ]
-        return checkout.anchors_for(claims, self._context.edited_files)
 
     def _to_export(self, *, everywhere: bool, session: str, owner: str) -> Iterator[Memory]:
         visible = memories.iterate_visible(self._context.store.db, self._context.sight(everywhere=everywhere))
@@ -141,6 +109,17 @@ class Files:
             for memory in visible
             if (not session or memory.session_id == session) and (not owner or memory.owner == owner)
         )
+
+    def sync_notes(self, origins: Sequence[str] = (), *, home: Path | None = None, dry_run: bool = False) -> NoteReport:
+        """Propose what agents keep in notes of their own, and withdraw proposals whose note is gone."""
+        return sync_notes(self._context, origins, home=home, dry_run=dry_run)
+
+    def import_from(self, tool: str, path: Path | None = None, *, approve: bool = False) -> NoteReport:
+        """Import the store or an export of another memory tool; what it says arrives as proposals."""
+        context = self._context
+        if approve:
+            context.require_person("an approved import")
+        return import_store(context, tool, path, approve=approve)
 
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
         """Import the points of AGENTS.md and similar files, and retract those that were removed."""

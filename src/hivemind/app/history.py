@@ -16,7 +16,7 @@ from hivemind.store import log
 from hivemind.store.log import LogEntry
 from hivemind.store.projections import memories, receipts
 
-PRIVATE_FACTS = ("memories.recalled", "write.refused")
+PRIVATE_FACTS = ("memories.recalled", "write.refused", "session.examined")
 """Facts of what somebody asked or tried, which are not the team's."""
 
 

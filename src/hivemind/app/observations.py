@@ -4,16 +4,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
+from hivemind.app.trees import locate_tree
 from hivemind.capture import intake, quarantine, spool
-from hivemind.codebase.repository import identify
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, StoreFull
@@ -22,7 +21,7 @@ from hivemind.formats.codec import to_json
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
-from hivemind.model.scope import Repository, Scope
+from hivemind.model.scope import Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import sessions
@@ -62,7 +61,8 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, tree, watch = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        context, watch = self._context, load_erased_watch(self._context.store)
+        tree = cache(partial(locate_tree, context))
         # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
@@ -143,11 +143,6 @@ class Observations:
             )
             self._context.record([self._context.factory.event(fact, Scope.USER, "")])
         return PruneReport(observations=len(superfluous), bytes=sum(observation.size for observation in superfluous))
-
-
-def tree_of(directory: str) -> Repository:
-    """Identify the repository of an agent's directory; empty if the agent did not report one."""
-    return identify(Path(directory)) if directory else Repository(id="", root="")
 
 
 def pages(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hivemind import agents
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.observations import Observations, Placed, PruneReport, pages, tree_of
+from hivemind.app.observations import Observations, Placed, PruneReport, pages
 from hivemind.app.quarantine import set_aside
+from hivemind.app.trees import find_existing_root, list_moved_trees, locate_tree
 from hivemind.capture import backfill, quarantine
 from hivemind.codebase import git
 from hivemind.curate import commits, detectors, distil
@@ -24,14 +26,19 @@ from hivemind.model.ids import derive_id
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall
 from hivemind.model.reports import BackfillReport
-from hivemind.model.scope import Visibility, label_other_repository
+from hivemind.model.scope import Repository, Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.recall import handover as handovers
 from hivemind.store import log, projector
 from hivemind.store.projections import memories, sessions
 from hivemind.text.clean import validate_text
 
+if TYPE_CHECKING:
+    from hivemind.app.examination import Announce, Examination, ExaminationReport
+
 BOOKMARK = "distil"
+RECENT = 200
+"""Sessions among which those are looked for that no agent has examined."""
 REST = timedelta(minutes=10)
 """A session without events for so long counts as inactive, whether or not it reported its end."""
 
@@ -158,6 +165,9 @@ class Sessions:
         )
         if unreadable and not dry_run:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
+        if not dry_run:
+            # Sessions of earlier imports whose directory was gone already.
+            context.store.record(list_moved_trees(context))
         lesson_count = (
             0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
         )
@@ -182,12 +192,58 @@ class Sessions:
         return BackfillReport(batch=factory.batch, learned=outcome.new.total(), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
-        """Learn from a session, or from all that became inactive since the last run; results are proposals."""
+        """Learn from a session, or from all that became inactive since the last run and from agents' own notes.
+
+        What is learned are proposals.
+        """
         if everywhere and not self._context.is_person:
             raise Refused("only a person may learn from a session of another repository")
         if session:
             return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.factory)
-        return self._learn_from_resting(self._context.factory, progress)
+        report = self._learn_from_resting(self._context.factory, progress)
+        # Imported here, as is what asks agents: together a fifth of this module's import time, and every hook at the
+        # start of a session imports it.
+        from hivemind.app.notes import sync_notes
+
+        # Agents write their notes in sessions, so this is when notes change.
+        notes = sync_notes(self._context)
+        return replace(
+            report,
+            proposed=report.proposed + notes.new,
+            refused=report.refused + notes.refused,
+            by_detector=(*report.by_detector, *([("notes", notes.new)] if notes.new else [])),
+        )
+
+    def learn_with(
+        self, agent: str, session: str = "", *, limit: int = 1, announce: "Announce" = lambda *_: None
+    ) -> "ExaminationReport":
+        """Learn from a session, or the newest inactive ones here, with the person's own agent; results are proposals.
+
+        ``announce`` is called before the text of a session is given to the agent.
+        """
+        from hivemind.app.examination import examine_sessions, list_examined_ids
+
+        context = self._context
+        if session:
+            candidates = [self._session(session, everywhere=False)]
+        else:
+            excluded_ids = self._active() | list_examined_ids(context)
+            listed = sessions.list_sessions(context.store.db, context.sight(), limit=RECENT)
+            waiting = [candidate for candidate in listed if candidate.id not in excluded_ids and candidate.task]
+            candidates = waiting[:limit]
+        return examine_sessions(context, agent, candidates, self._propose_lessons, announce)
+
+    def examinations(self) -> "tuple[Examination, ...]":
+        """List which sessions were sent to an agent to learn from, and when, newest first."""
+        from hivemind.app.examination import list_examinations
+
+        return tuple(list_examinations(self._context))
+
+    def _propose_lessons(self, session: Session, proposals: Sequence[Proposal]) -> int:
+        outcome = Outcome()
+        batch = f"distil-{derive_id('examine', session.id, self._context.now)[:12]}"
+        propose(self._context, replace(self._context.factory, batch=batch), proposals, session.repo, outcome)
+        return outcome.new.total()
 
     def waits_to_learn(self) -> bool:
         """Whether there is an inactive session that was not learned from yet."""
@@ -215,26 +271,32 @@ class Sessions:
     def _learn_from(self, ids: Sequence[str], factory: EventFactory, progress: Progress = quietly) -> DistillReport:
         outcome = Outcome()
         everything = Visibility.of(self._context.repository, everywhere=True)
-        root_of = cache(lambda directory: tree_of(directory).root)
+        locate = cache(partial(locate_tree, self._context))
         for number, session_id in enumerate(ids, start=1):
             session = sessions.get(self._context.store.db, session_id, everything)
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
                 # Before learning, because hooks do not tell what the agent said between its steps.
                 self._complete_from_transcript(session, factory)
-                self._propose_from(session, root_of(session.directory), factory, outcome)
+                self._propose_from(session, locate(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
             sessions=len(ids), proposed=outcome.new.total(), known=outcome.known_count, refused=outcome.refused_count,
             by_detector=tuple(sorted(outcome.new.items())),
         )  # fmt: skip
 
-    def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: Outcome) -> None:
+    def _propose_from(self, session: Session, tree: Repository, factory: EventFactory, outcome: Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        view = SessionView(steps=sessions.read_observations(context.store.db, session), root=root)
+        is_gone = not Path(session.directory).is_dir()
+        view = SessionView(
+            steps=sessions.read_observations(context.store.db, session),
+            # A worktree inside of its repository was a tree of its own.
+            root=session.directory if is_gone else tree.root,
+        )
+        root = find_existing_root(context, tree.id) if is_gone else tree.root
         proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
-        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), view.root, view.make_relative)
+        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
         propose(
             context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
@@ -278,7 +340,7 @@ class Sessions:
     def _locate(self, observations: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
         """Yield observations with their repositories."""
         # A transcript has thousands of observations in one directory, and identifying it starts git.
-        tree = cache(tree_of)
+        tree = cache(partial(locate_tree, self._context))
         for observation in observations:
             repo = tree(observation.directory).id
             if not here or repo in self._context.checkout.names:

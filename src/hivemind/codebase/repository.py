@@ -17,6 +17,8 @@ from hivemind.model.scope import Repository
 SCP_LIKE = re.compile(r"(?:[\w.+-]+@)?(?P<host>\[[^\]]+\]|[\w.-]+):(?P<path>(?!//).+)")
 URL = re.compile(r"(?P<scheme>[\w+]+)://(?:[^@/]*@)?(?P<host>\[[^\]]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.+)")
 DEFAULT_PORTS = {"ssh": "22", "git+ssh": "22", "ssh+git": "22", "https": "443", "http": "80", "git": "9418"}
+ID_KINDS = ("path", "commit", "remote")
+"""What an id may be made of, the weakest first."""
 CASELESS_HOSTS = frozenset(
     {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "dev.azure.com", "ssh.dev.azure.com"}
 )
@@ -50,9 +52,12 @@ def select_weaker_ids(repository: Repository, names: Iterable[str]) -> tuple[str
     A remote is a stronger id than a first commit, and that than a path. An id of the same strength may
     belong to another repository that was at this path before.
     """
-    strength = ["path", "commit", "remote"]
-    rank = strength.index(repository.id.partition(":")[0])
-    return tuple(name for name in names if strength.index(name.partition(":")[0]) < rank)
+    return tuple(name for name in names if rank_id(name) < rank_id(repository.id))
+
+
+def rank_id(name: str) -> int:
+    """How strongly an id identifies a repository: a path least, a remote most."""
+    return ID_KINDS.index(name.partition(":")[0])
 
 
 def normalise_remote(remote: str) -> str:

@@ -13,6 +13,7 @@ from hivemind.errors import InvalidInput
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
+from hivemind.text.markdown import split_points
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
 FOLDERS = (
@@ -27,7 +28,6 @@ BATCH = "files"
 
 BEGIN, END = "<!-- hivemind: what the team has learned -->", "<!-- hivemind: end -->"
 BLOCK = re.compile(re.escape(BEGIN) + r".*?" + re.escape(END) + r"\n?", re.DOTALL)
-BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ def read_points(root: Path) -> Iterator[Point]:
         content = file.read_text(errors="replace")
         name = file.relative_to(root).as_posix()
         yield from (
-            Point(file=name, lines=lines, text=text, bare=bare)
-            for lines, text, bare in _split_paragraphs(BLOCK.sub(_blank_lines, content))
-            if text
+            Point(file=name, lines=point.lines, text=_prepend_heading(point.heading, point.text), bare=point.text)
+            for point in split_points(BLOCK.sub(_blank_lines, content))
+            if point.text
         )
 
 
@@ -93,32 +93,8 @@ def _find_files(root: Path) -> Iterator[Path]:
             yield file
 
 
-def _split_paragraphs(text: str) -> Iterator[tuple[str, str, str]]:
-    """Split text into bullets and paragraphs with line numbers and headings, without code."""
-    heading, start, in_code = "", 0, False
-    paragraph: list[str] = []
-    # The empty line at the end closes the last paragraph.
-    for number, line in enumerate([*text.splitlines(), ""], start=1):
-        if line.lstrip().startswith("```"):
-            in_code = not in_code
-        is_break = bool(BULLET.match(line)) or not line.strip() or line.startswith("#") or line.strip() == "---"
-        if is_break and paragraph:
-            bare = " ".join(paragraph)
-            yield _format_lines(start, number - 1), _prepend_heading(heading, bare), bare
-            paragraph = []
-        if line.startswith("#"):
-            heading = line.lstrip("# ").strip()
-        elif line.strip() and line.strip() != "---" and not in_code and not line.lstrip().startswith(("```", "<!--")):
-            start = start if paragraph else number
-            paragraph.append(BULLET.sub("", line).strip())
-
-
 def _prepend_heading(heading: str, text: str) -> str:
     return (f"{heading}: {text}" if heading else text)[: MAX_TEXT_BYTES // 4]
-
-
-def _format_lines(start: int, end: int) -> str:
-    return str(start) if start == end else f"{start}-{end}"
 
 
 def _blank_lines(block: re.Match[str]) -> str:

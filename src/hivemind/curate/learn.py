@@ -19,7 +19,7 @@ from hivemind.model.events import (
     WriteRefused,
 )
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.memory import Channel, Memory
+from hivemind.model.memory import Channel, Memory, Source
 from hivemind.model.metadata import Metadata, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import Store
@@ -91,10 +91,16 @@ def strip_local_references(fact: MemoryRemembered, old_memories: list[Memory]) -
     """Remove from a claim for the team what refers to anything that stays on this machine."""
     return replace(
         fact,
-        sources=tuple(replace(source, session_id="", event="", quote="") for source in fact.sources),
+        sources=tuple(_strip_source(source) for source in fact.sources),
         supersedes=tuple(old.id for old in old_memories if may_name(Scope.TEAM, old.scope)),
         derived_from=(),
     )
+
+
+def _strip_source(source: Source) -> Source:
+    # A note of an agent lies in the home directory of one person; files of the repository are everybody's.
+    file, lines = ("", "") if source.file.startswith("~/") else (source.file, source.lines)
+    return replace(source, session_id="", event="", quote="", file=file, lines=lines)
 
 
 def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered:

@@ -35,6 +35,9 @@ def main() -> None:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         agent_name, event = [*arguments, "", ""][:2]
         payload = _read_payload().decode("utf-8", "replace")
+        # The agent was started by ``hivemind learn --with``: this is not a session of the person's.
+        if os.environ.get("HIVEMIND_HOOKS") == "off":
+            sys.exit(0)
         agent = identify_hook_agent(agent_name, os.environ, payload)
         seconds = time.time()
         # Not by datetime, to spare its import.

@@ -290,6 +290,20 @@ class ObservationsDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionExamined:
+    """The record of a session was sent to the person's own agent, to learn from it."""
+
+    session_id: str
+    agent: str
+    characters: int
+    proposed: int = 0
+    dropped: int = 0
+    """Lessons without words in the session that show them."""
+    has_failed: bool = False
+    """The agent gave no answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesLost:
     """A damaged store was repaired, and these entries could not be recovered."""
 
@@ -343,6 +357,7 @@ Fact = (
     | ObservationMade
     | ObservationCompleted
     | ObservationsDropped
+    | SessionExamined
     | EntriesLost
     | RepositorySeen
     | UnknownFact

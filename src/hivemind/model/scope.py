@@ -1,7 +1,9 @@
 """Scopes of memories, repositories, and what a reader may see."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Self
 
 from hivemind.errors import InvalidInput
@@ -49,6 +51,18 @@ class Repository:
         # A commit id means nothing to people, so the folder gives the name.
         tail = self.root if self.id.startswith("commit:") else self.id
         return tail.rstrip("/").rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTrees:
+    """The directories whose repository is known, and the repository of each."""
+
+    repos: Mapping[str, str]
+
+    def find(self, directory: str) -> str:
+        """The repository of a directory in or below a known tree; empty if there is none."""
+        path = PurePath(directory)
+        return next((self.repos[str(place)] for place in (path, *path.parents) if str(place) in self.repos), "")
 
 
 def label_other_repository(repo: str) -> str:

@@ -7,6 +7,8 @@ from hivemind.model.ids import SessionId
 
 MAX_RAW_CHARACTERS = 72 * 1024
 """Characters of unreadable input that are kept for the quarantine."""
+FEWEST_REQUEST_WORDS = 3
+"""Words of a prompt that says what to do; shorter ones, such as "go ahead", only answer the agent."""
 
 
 class ObservationKind(StrEnum):
@@ -85,7 +87,7 @@ class Session:
     last_seen_at: str
     observations: int
     task: str
-    """The first request a person made in it."""
+    """The first request of a person that says what to do; else their first words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,9 @@ class SessionState:
 
     session: Session
     task: str
-    """The last request of a person."""
+    """The first request of a person that says what to do; else their first words."""
+    last_request: str
+    """The last such request; empty if it is the task."""
     edited: tuple[EditedFile, ...]
     """The most recently edited first."""
     outputs: tuple[CommandRun, ...]
@@ -130,8 +134,12 @@ class Handover:
     """What another agent needs to continue a session."""
 
     session: Session
+    task: str
+    """The first request of a person that says what to do; else their first words."""
     asked: tuple[str, ...]
-    """The requests of a person, in order."""
+    """What the task became: the last requests after it, in order."""
+    commits: tuple[str, ...]
+    """The subjects of the commits it made, in order."""
     edited: tuple[EditedFile, ...]
     failed: tuple[CommandRun, ...]
     """Commands whose last run failed."""

@@ -1,41 +1,57 @@
 """Summaries of a session: its current state, and a handover for another agent to continue from."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hivemind.formats.timestamps import format_minute
 from hivemind.formats.untrusted import parse_json
-from hivemind.model.session import CommandRun, EditedFile, Handover, Observation, ObservationKind, Session, SessionState
+from hivemind.model.session import (
+    FEWEST_REQUEST_WORDS,
+    CommandRun,
+    EditedFile,
+    Handover,
+    Observation,
+    ObservationKind,
+    Session,
+    SessionState,
+)
 from hivemind.text.clean import first_line
 from hivemind.text.commands import extract_command, is_inspection
 from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
-LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN = 5, 20, 8, 12
+LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN, MOST_COMMITS = 5, 20, 8, 12, 8
 """How many of each fit into a handover that costs less than reading the session again."""
-OUTPUT_CHARACTERS, REPLY_CHARACTERS, LINE_CHARACTERS = 600, 800, 200
+OUTPUT_CHARACTERS, REPLY_CHARACTERS, LINE_CHARACTERS, TASK_CHARACTERS = 600, 800, 200, 600
 CLOSED = ("completed", "done", "cancelled", "deleted")
 """Statuses with which agents close a point of their plan."""
+COMMIT = re.compile(r"^\[(?!detached HEAD\])[^\]\n]+ [0-9a-f]{7,40}\] (?P<subject>.+)$", re.MULTILINE)
+"""What ``git commit`` prints: ``[main 1a2b3c4] Subject``."""
 NOTE = "Hand-over of a session. It informs; it is not an instruction."
 
 
 def summarise_state(session: Session, trace: Sequence[Observation]) -> SessionState:
-    """Return the last prompt, the changed files and the last commands of a session."""
-    prompts = _list_prompts(trace)
+    """Return the task, the changed files and the last commands of a session."""
+    task, later_requests = _split_task(trace)
     return SessionState(
         session=session,
-        task=prompts[-1] if prompts else "",
+        task=task,
+        last_request=later_requests[-1] if later_requests else "",
         edited=tuple(_list_edits(session, trace)[:MOST_FILES]),
         outputs=tuple(_summarise_command(step) for step in reversed(trace) if step.command)[:LAST_OUTPUTS],
     )
 
 
 def build_handover(session: Session, trace: Sequence[Observation], note: str = "") -> Handover:
-    """Summarise prompts, edits, failures and open points; ``note`` is a remark about the session, shown first."""
+    """Summarise the task, edits, failures and open points; ``note`` is a remark about the session, shown first."""
+    task, later_requests = _split_task(trace)
     replies = [step.text for step in trace if step.seen is ObservationKind.REPLY and not step.subagent]
     summary = Handover(
         session=session,
-        asked=tuple(_list_prompts(trace)[-MOST_PROMPTS:]),
+        task=task,
+        asked=tuple(later_requests[-MOST_PROMPTS:]),
+        commits=tuple(_list_commits(trace)[-MOST_COMMITS:]),
         edited=tuple(_list_edits(session, trace)[:MOST_FILES]),
         failed=tuple(_list_failures(trace)),
         open=tuple(_list_open(trace)[:MOST_OPEN]),
@@ -44,9 +60,20 @@ def build_handover(session: Session, trace: Sequence[Observation], note: str = "
     return replace(summary, text=_render(summary, note))
 
 
-def _list_prompts(trace: Iterable[Observation]) -> list[str]:
+def _split_task(trace: Iterable[Observation]) -> tuple[str, list[str]]:
+    """Return the first request of a person, and those after it, without words that only answer the agent."""
     # A prompt to a subagent is written by an agent, not by the person.
-    return [step.text for step in trace if step.seen is ObservationKind.PROMPT and not step.subagent]
+    prompts = [step.text for step in trace if step.seen is ObservationKind.PROMPT and not step.subagent]
+    requests = [prompt for prompt in prompts if len(prompt.split()) >= FEWEST_REQUEST_WORDS]
+    # A session of short words alone is still about the first of them.
+    task, *later_requests = requests or prompts or [""]
+    return task, later_requests
+
+
+def _list_commits(trace: Iterable[Observation]) -> list[str]:
+    """List the subjects of the commits that commands made."""
+    outputs = (step.output for step in trace if "commit" in step.command and not step.failed)
+    return [match["subject"].strip() for output in outputs for match in COMMIT.finditer(output)]
 
 
 def _list_edits(session: Session, trace: Iterable[Observation]) -> list[EditedFile]:
@@ -148,7 +175,9 @@ def _render(summary: Handover, note: str) -> str:
             )
         )
     ]
-    parts += _render_part("Asked for", [first_line(prompt, LINE_CHARACTERS) for prompt in summary.asked])
+    parts += _render_part("Task", [summary.task.strip()[:TASK_CHARACTERS]] if summary.task else [])
+    parts += _render_part("Then asked for", [first_line(prompt, LINE_CHARACTERS) for prompt in summary.asked])
+    parts += _render_part("Committed", [first_line(subject, LINE_CHARACTERS) for subject in summary.commits])
     parts += _render_part("Changed", _describe_edits(summary.edited))
     parts += _render_part("Failing when last run", [_describe_failure(run) for run in summary.failed])
     parts += _render_part("Open", summary.open)

@@ -15,6 +15,14 @@ INSPECTION = re.compile(
     r"|\A(?:git|gh|jj|hg|hivemind)\s"
 )
 """Commands that only inspect or tidy up; their exit codes say nothing about the work."""
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+PURPOSES = {
+    "test": re.compile(r"\b(?:tests?|testing|\w*pytest|vitest|jest|tox|nox|ctest|rspec|phpunit)\b", re.IGNORECASE),
+    "lint": re.compile(r"\b(?:\w*lint\w*|ruff|biome|clippy|pre-commit|rubocop)\b", re.IGNORECASE),
+    "types": re.compile(r"\b(?:type-?checks?|mypy|pyright|tsc)\b", re.IGNORECASE),
+    "build": re.compile(r"\b(?:builds?|compiles?)\b", re.IGNORECASE),
+}
+"""What nearly every task needs a command for, and the words by which commands and requests name it."""
 
 
 def extract_command(command: str) -> str:
@@ -39,6 +47,16 @@ def _reduce(line: str) -> str:
     if not all(OUTPUT_FILTER.match(part) or part in ("true", ":") or part.startswith("echo ") for part in filters):
         return ""
     return REDIRECT.sub(" ", ASSIGNMENT.sub("", first)).strip(" &")
+
+
+def find_purposes(text: str) -> tuple[str, ...]:
+    """The purposes that a request or a command names: ``test``, ``lint``, ``types``, ``build``."""
+    return tuple(purpose for purpose, words in PURPOSES.items() if words.search(text))
+
+
+def find_command_purposes(note: str) -> tuple[str, ...]:
+    """The purposes of the commands that a note quotes as code."""
+    return find_purposes(" ; ".join(CODE_SPAN.findall(note))) if "`" in note else ()
 
 
 def is_inspection(command: str) -> bool:

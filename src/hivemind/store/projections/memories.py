@@ -273,6 +273,11 @@ def find_from_files(db: Database, repo: str) -> list[Memory]:
     return _select(db, "repo = ? AND channel = 'file'", repo)
 
 
+def find_by_batch(db: Database, prefix: str) -> list[Memory]:
+    """Memories that a batch whose name begins so brought, whatever became of them."""
+    return _select(db, "substr(batch, 1, length(?)) = ? ORDER BY recorded_at, id", prefix, prefix)
+
+
 def iterate_visible(db: Database, sight: Visibility) -> Iterator[Memory]:
     """Every visible memory, oldest first."""
     return map(_parse_memory, db.stream(f"{SELECT_WHERE} {VISIBLE} ORDER BY recorded_at, id", bind_sight(sight)))

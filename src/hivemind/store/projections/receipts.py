@@ -97,6 +97,26 @@ def find_session_queries(db: Database, observations: Iterable[str]) -> list[tupl
     return [(EventId(row[0]), row[1]) for row in rows]
 
 
+def count_uses(db: Database, memory_ids: Iterable[str], since: str) -> dict[str, int]:
+    """How often each of these memories answered a question since then; those that never did are left out."""
+    rows = db.execute(
+        "SELECT memory_id, count(*) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?)) AND at >= ?"
+        " AND is_unasked = 0 GROUP BY 1",
+        json.dumps(list(memory_ids)),
+        since,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def find_last_shown(db: Database, memory_ids: Iterable[str]) -> dict[MemoryId, str]:
+    """When each of these memories was last shown to anybody, asked or unasked; those that never were are left out."""
+    rows = db.execute(
+        "SELECT memory_id, max(at) FROM receipts WHERE memory_id IN (SELECT value FROM json_each(?)) GROUP BY 1",
+        json.dumps(list(memory_ids)),
+    )
+    return {MemoryId(row[0]): row[1] for row in rows}
+
+
 def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int = 200) -> list[Receipt]:
     """The newest receipts of a session; of all visible sessions if ``session_id`` is empty."""
     rows = db.execute(

@@ -58,6 +58,11 @@ def find_roots(db: Database, names: Iterable[str]) -> list[str]:
     return [row[0] for row in db.execute(sql, json.dumps(list(names)))]
 
 
+def list_trees(db: Database) -> list[tuple[str, str]]:
+    """Every path at which a working tree was recorded, with its repository; in the order of their names."""
+    return [(row[0], row[1]) for row in db.execute("SELECT root, repo FROM repositories ORDER BY root, repo")]
+
+
 def other_names(db: Database, repo: str) -> list[str]:
     """Earlier names of a repository: before it had a remote or a commit, or before its remote changed.
 

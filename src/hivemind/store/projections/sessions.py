@@ -9,7 +9,7 @@ from hivemind.formats.codec import from_plain, from_row
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId
 from hivemind.model.scope import Visibility
-from hivemind.model.session import Observation, Session
+from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, Session
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.log import unpack_content
@@ -48,7 +48,9 @@ SELECT_SESSIONS = (
     "SELECT s.id, s.agent, s.repo, s.directory, s.started_at, s.last_seen_at,"
     " (SELECT count(*) FROM observations o WHERE o.session_id = s.id),"
     " coalesce((SELECT o.text FROM observations o WHERE o.session_id = s.id AND o.seen = 'prompt' AND o.subagent = ''"
-    " ORDER BY o.at LIMIT 1), '') FROM sessions s"
+    # Words are counted by their spaces: a session that begins with "hi" is about what was asked next.
+    f" ORDER BY length(o.text) - length(replace(o.text, ' ', '')) < {FEWEST_REQUEST_WORDS - 1}, o.at LIMIT 1), '')"
+    " FROM sessions s"
 )
 SELECT_OBSERVATIONS = (
     "SELECT o.id, o.at, o.exit_code, o.failed, b.content, o.session_id FROM observations o"
@@ -163,6 +165,12 @@ def read_observations(db: Database, session: Session) -> list[Observation]:
     """The observations of a session, in order."""
     rows = db.execute(f"{SELECT_OBSERVATIONS} WHERE o.session_id = ? ORDER BY o.at, position", session.id)
     return [_parse_observation(session, row) for row in rows]
+
+
+def list_directories(db: Database) -> list[tuple[str, str]]:
+    """The directories of all sessions with their repositories."""
+    sql = "SELECT DISTINCT directory, repo FROM sessions WHERE directory <> '' AND repo <> '' ORDER BY directory, repo"
+    return [(row[0], row[1]) for row in db.execute(sql)]
 
 
 def find_edited_files(db: Database, session_id: str) -> list[str]:

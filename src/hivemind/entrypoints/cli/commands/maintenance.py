@@ -21,7 +21,9 @@ from hivemind.entrypoints.cli.output import (
     warn,
 )
 from hivemind.errors import InvalidInput
+from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_minute
+from hivemind.model.events import SessionExamined
 from hivemind.model.ids import shorten_id
 from hivemind.model.recall import Spent
 from hivemind.model.reports import Stats, StatusReport
@@ -40,7 +42,8 @@ MANY_UNEMBEDDED = 32
 @commands.command("status")
 @click.option("--counts", is_flag=True, help="Count memories, sessions and log entries in the whole store instead.")
 @click.option("--tokens", is_flag=True, help="Show the tokens that memory cost each session instead.")
-def status(counts: bool, tokens: bool) -> None:
+@click.option("--learning", is_flag=True, help="List the sessions that 'learn --with' sent to an agent instead.")
+def status(counts: bool, tokens: bool, learning: bool) -> None:
     """Show memories, agents and pending reviews, and what to do next.
 
     \b
@@ -48,14 +51,17 @@ def status(counts: bool, tokens: bool) -> None:
     hivemind status --json
     hivemind status --counts
     hivemind status --tokens
+    hivemind status --learning
     """
-    if counts and tokens:
-        raise InvalidInput("--counts and --tokens exclude each other; choose one")
+    if counts + tokens + learning > 1:
+        raise InvalidInput("--counts, --tokens and --learning exclude each other; choose one")
     with open_mind() as mind, progress("Reading the store"):
         if counts:
             _emit_counts(mind.maintenance.stats())
         elif tokens:
             _emit_tokens(mind.history.tokens_spent())
+        elif learning:
+            _emit_learning(mind.sessions.examinations())
         else:
             report = mind.maintenance.status()
             emit(report, lambda: _print_status(report))
@@ -107,6 +113,23 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
         f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
     )
     emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
+
+
+def _emit_learning(examinations: Sequence[tuple[str, SessionExamined]]) -> None:
+    rows = [
+        [
+            format_minute(at),
+            entry.agent,
+            shorten_id(entry.session_id),
+            f"{entry.characters:,}",
+            "failed" if entry.has_failed else f"{entry.proposed:,}",
+            f"{entry.dropped:,}",
+        ]
+        for at, entry in examinations
+    ]
+    columns = ["when", "agent", "session", "characters", "proposed", "dropped"]
+    records = [{"at": at, **to_plain(entry)} for at, entry in examinations]
+    emit_rows(records, columns, rows, if_empty="No session was sent to an agent. 'hivemind learn --with AGENT' does.")
 
 
 @commands.command("doctor")

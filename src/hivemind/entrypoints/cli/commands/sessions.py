@@ -63,18 +63,50 @@ def brief(prompt: str) -> None:
 
 @commands.command("learn")
 @session_argument
-def learn(session: str, everywhere: bool) -> None:
-    """Learn from a session, or all since last time; proposals wait for review."""
+@click.option("--with", "agent", metavar="AGENT", help="Ask your own agent instead: claude, codex, gemini or opencode.")
+@limit_option(1, "With --with: maximum number of sessions to send.")
+def learn(session: str, everywhere: bool, agent: str | None, limit: int) -> None:
+    """Learn from a session, or all since last time; proposals wait for review.
+
+    Without a session, also what agents have noted on their own since last time.
+
+    --with sends the record of a session, without secrets, to your own agent, which sends it to the provider of its
+    model. The agent gets no tools. What it answers is proposed only if the words it rests on stand in the session.
+    'hivemind status --learning' lists what was sent; the setting learn_with_daily limits it.
+
+    \b
+    hivemind learn
+    hivemind learn --with claude --limit 3
+    """
+    if agent:
+        _learn_with(agent, session, limit)
+        return
     with open_mind() as mind, progress("Learning") as advance:
         report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
         mind.maintenance.start_catching_up()
     proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
     summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
-    emit(report, summary if report.sessions else "No session has ended since the last time.")
+    has_news = report.sessions or report.proposed
+    emit(report, summary if has_news else "No session has ended since the last time, and no notes are new.")
     for detector, count in report.by_detector:
         note(f"{count:,} from {detector}")
     if report.refused:
         note(f"{report.refused:,} left out, because they were rejected or erased here.")
+
+
+def _learn_with(agent: str, session: str, limit: int) -> None:
+    def announce(target: Session, title: str, size: int) -> None:
+        task = first_line(target.task, 60)
+        note(f"Sending {size:,} characters of session {target.id[:12]} ({task}) to {title} and its provider.")
+
+    with open_mind() as mind:
+        report = mind.sessions.learn_with(agent, session, limit=limit, announce=announce)
+    summary = f"{report.agent} read {plural(report.sessions, 'session')}: {plural(report.proposed, 'new proposal')}."
+    emit(report, summary if report.sessions else "There is no session here that an agent has not read yet.")
+    if report.dropped:
+        note(f"{report.dropped:,} dropped, because no words of the session show them.")
+    if report.proposed:
+        note("Review the proposals: hivemind review")
 
 
 @commands.group("session", cls=CommandGroup, invoke_without_command=True)
@@ -158,7 +190,9 @@ def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
     print_text(format_field(session.directory))
     edits = [f"{edit.file}  +{edit.added} -{edit.removed}  {edit.why}" for edit in state.edited]
     outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
-    for title, lines in {"Task": [state.task], "Edited": edits, "Last commands": outputs}.items():
+    last_request = [first_line(state.last_request, 200)] if state.last_request else []
+    parts = {"Task": [state.task], "Last request": last_request, "Edited": edits, "Last commands": outputs}
+    for title, lines in parts.items():
         if lines:
             print_heading(title)
             for line in lines:

@@ -3,11 +3,12 @@
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 
 from hivemind.app.files import FileSyncReport
+from hivemind.app.notes import IMPORT_TOOLS, NoteReport
 from hivemind.entrypoints.cli.arguments import dry_run_option, everywhere_option, open_mind
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
 from hivemind.entrypoints.cli.output import emit, emit_rows, note, progress, warn
@@ -31,7 +32,9 @@ class ImportGroup(CommandGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, with ``memories`` before the name of a file."""
         word = next((arg for arg in args if arg == "-" or not arg.startswith("-")), "")
-        if word and word not in self.commands and (word == "-" or Path(word).exists()):
+        # The word after --from is a tool, and not the name of a command.
+        is_file = word == "-" or Path(word).exists() or any(arg.partition("=")[0] == "--from" for arg in args)
+        if word and word not in self.commands and is_file:
             args = ["memories", *args]
         return super().parse_args(ctx, args)
 
@@ -39,14 +42,16 @@ class ImportGroup(CommandGroup):
 @commands.group("import", cls=ImportGroup, invoke_without_command=True)
 @click.pass_context
 def import_group(ctx: click.Context) -> None:
-    """Import transcripts, commits, rules files or exported memories. Without a command, list what there is to import.
+    """Import transcripts, commits, rules files, notes or memories. Without a command, list what there is to import.
 
     \b
     hivemind import                        what could be imported; changes nothing
     hivemind import transcripts            past sessions of all agents on this machine
     hivemind import git                    this repository's commits
     hivemind import rules                  AGENTS.md, CLAUDE.md and the like
+    hivemind import notes                  what agents have noted on their own
     hivemind import memories.jsonl         what 'hivemind export' wrote
+    hivemind import --from mem0 FILE       the store or an export of another memory tool
     """
     if ctx.invoked_subcommand is None:
         _preview()
@@ -55,20 +60,29 @@ def import_group(ctx: click.Context) -> None:
 def _preview() -> None:
     """List what each source would bring."""
     with open_mind() as mind, progress("Reading") as advance:
-        reports: dict[str, BackfillReport | FileSyncReport] = {
+        reports: dict[str, BackfillReport | FileSyncReport | NoteReport] = {
             "transcripts": mind.sessions.import_transcripts(dry_run=True, progress=advance),
             "rules": mind.files.sync_instructions(dry_run=True),
+            "notes": mind.files.sync_notes(dry_run=True),
         }
         # Outside a git repository there are no commits to offer.
         with suppress(HivemindError):
             reports["git"] = mind.sessions.import_git(dry_run=True)
     rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
     rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
+    rows.append(["hivemind import --from TOOL PATH", f"the store of another memory tool: {', '.join(IMPORT_TOOLS)}"])
     emit_rows(reports, ["command", "imports"], rows, after="Nothing was imported yet; run one of these commands.")
 
 
-def _summarise(report: BackfillReport | FileSyncReport) -> str:
+def _summarise(report: BackfillReport | FileSyncReport | NoteReport) -> str:
     """What an import brought or would bring."""
+    if isinstance(report, NoteReport):
+        origins = ", ".join(f"{count:,} of {origin}" for origin, count in report.by_origin)
+        return (
+            f"{plural(report.notes, 'note')} ({origins}): {report.new:,} new"
+            if report.notes
+            else "nothing: none were found"
+        )
     if isinstance(report, FileSyncReport):
         return f"{plural(report.said, 'point')} in rules files: {report.new:,} new, {report.gone:,} gone"
     if report.commits:
@@ -146,20 +160,67 @@ def import_rules(dry_run: bool) -> None:
             note(f"{point.file}:{point.lines} was {point.why} earlier and stays out{text}")
 
 
+@import_group.command("notes")
+@click.argument("agents", metavar="[AGENT]...", nargs=-1)
+@dry_run_option
+def import_notes(agents: tuple[str, ...], dry_run: bool) -> None:
+    """Import what agents have noted on their own.
+
+    Each note becomes a proposal with its file and line. Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot in VS Code and Serena, and Windsurf's global
+    rules, about repositories that Hivemind has seen. 'hivemind learn' reads them again; a proposal whose note is gone
+    is withdrawn, unless somebody approved it.
+
+    \b
+    hivemind import notes --dry-run
+    hivemind import notes claude-code
+    """
+    with open_mind() as mind:
+        report = mind.files.sync_notes(agents, dry_run=dry_run)
+    _report_notes(report, dry_run=dry_run)
+
+
+def _report_notes(report: NoteReport, *, dry_run: bool = False, approve: bool = False) -> None:
+    emit(report, f"{'Would import' if dry_run else 'Imported'} {_summarise(report)}.")
+    if report.gone:
+        note(f"{report.gone:,} withdrawn, because the note is gone.")
+    if report.refused:
+        note(f"{report.refused:,} left out, because they were rejected or erased here.")
+    for reason, count in report.skipped:
+        note(f"{count:,} skipped: {reason}")
+    if report.new and not dry_run:
+        if not approve:
+            note("Review the proposals: hivemind review")
+        note(f"Undo: hivemind rollback --batch {report.batch}")
+
+
 @import_group.command("memories")
-@click.argument("file", type=click.File("rb"))
+@click.argument("path", metavar="[FILE]", type=click.Path(exists=True, allow_dash=True, path_type=Path), required=False)
+@click.option("--from", "tool", type=click.Choice(IMPORT_TOOLS), help="The other memory tool that wrote it.")
 @click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
-def import_memories(file: BinaryIO, approve: bool) -> None:
-    """Import memories that 'hivemind export' wrote; - reads standard input.
+def import_memories(path: Path | None, tool: str | None, approve: bool) -> None:
+    """Import exported memories, or another tool's store.
+
+    FILE is what 'hivemind export' wrote; - reads standard input.
+    With --from, FILE is the store or an export of that tool; without a file, its store in the usual place.
 
     A line that cannot be read is reported and kept in the quarantine; the others are imported, and the exit code is 1.
 
     \b
     hivemind import memories.jsonl
     hivemind import memories --approve - < memories.jsonl
+    hivemind import --from claude-mem
+    hivemind import --from basic-memory ~/notes
     """
-    with open_mind() as mind, progress("Importing"):
-        report = mind.files.import_lines(read_text_lines(file), approve=approve, name=getattr(file, "name", ""))
+    if tool:
+        with open_mind() as mind, progress("Importing"):
+            notes = mind.files.import_from(tool, path, approve=approve)
+        _report_notes(notes, approve=approve)
+        return
+    if path is None:
+        raise click.UsageError("name the file to import; - reads standard input")
+    with open_mind() as mind, progress("Importing"), click.open_file(str(path), "rb") as file:
+        lines = read_text_lines(cast(BinaryIO, file))
+        report = mind.files.import_lines(lines, approve=approve, name="" if str(path) == "-" else str(path))
     emit(report, f"Imported {plural(report.new, 'memory')}; {report.known:,} already known.")
     for line in report.unreadable[:MAX_LINES_SHOWN]:
         warn(line)
