@@ -167,7 +167,7 @@ def test_settings_that_are_broken_are_reported_and_left_alone(tmp_path: Path) ->
 
     plan = connection.plan_install("gemini", InstallTarget(home=tmp_path), LAUNCH)
 
-    assert plan.changes == ()
+    assert settings not in [change.path for change in plan.changes]
     assert any("not valid JSON" in note for note in plan.notes)
 
 

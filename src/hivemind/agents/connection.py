@@ -21,6 +21,12 @@ from hivemind.agents.config_entries import (
     plan_changes,
 )
 from hivemind.agents.file_changes import read_file
+from hivemind.agents.slash_commands import (
+    build_command_files,
+    build_skill_files,
+    format_gemini_command,
+    format_opencode_command,
+)
 from hivemind.errors import InvalidInput
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
@@ -122,9 +128,16 @@ def render_plugin_files(version: str) -> dict[str, str]:
         "gemini/gemini-extension.json": manifest | server,
         "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
     }
-    return {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()} | {
-        "opencode/hivemind.js": opencode.render_plugin(launch)
-    }
+    commands = (
+        *build_skill_files(Path(PLUGIN_PATH, "skills")),
+        *build_command_files(Path("gemini/commands"), format_gemini_command, ".toml"),
+        *build_command_files(Path("opencode/commands"), format_opencode_command),
+    )
+    return (
+        {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}
+        | {"opencode/hivemind.js": opencode.render_plugin(launch)}
+        | {file.path.as_posix(): file.text for file in commands}
+    )
 
 
 def _is_present(name: str, home: Path) -> bool:
