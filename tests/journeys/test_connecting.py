@@ -264,7 +264,7 @@ def test_a_plugin_for_a_team_to_publish_names_no_path_of_this_machine(tmp_path: 
     hooks = json.loads(files["plugins/hivemind/hooks/hooks.json"])["hooks"]
     assert hooks["SessionStart"][0]["hooks"][0]["command"] == "hivemind-hook claude-code SessionStart"
     assert json.loads(files["plugins/hivemind/.mcp.json"])["mcpServers"]["hivemind"]["args"] == ["mcp"]
-    assert json.loads(files["gemini/gemini-extension.json"])["mcpServers"]
-    assert "hivemind-hook" in files["opencode/hivemind.js"]
+    assert json.loads(files["plugins/gemini/gemini-extension.json"])["mcpServers"]
+    assert "hivemind-hook" in files["plugins/opencode/hivemind.js"]
     assert sys.prefix not in "".join(files.values())
     assert run("install", "--plugin", str(tmp_path / "plugin")).exit_code == 2

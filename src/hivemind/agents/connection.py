@@ -125,17 +125,17 @@ def render_plugin_files(version: str) -> dict[str, str]:
         f"{PLUGIN_PATH}/.claude-plugin/plugin.json": manifest | {"author": owner},
         f"{PLUGIN_PATH}/.mcp.json": server,
         f"{PLUGIN_PATH}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
-        "gemini/gemini-extension.json": manifest | server,
-        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
+        "plugins/gemini/gemini-extension.json": manifest | server,
+        "plugins/gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
     }
     commands = (
         *build_skill_files(Path(PLUGIN_PATH, "skills")),
-        *build_command_files(Path("gemini/commands"), format_gemini_command, ".toml"),
-        *build_command_files(Path("opencode/commands"), format_opencode_command),
+        *build_command_files(Path("plugins/gemini/commands"), format_gemini_command, ".toml"),
+        *build_command_files(Path("plugins/opencode/commands"), format_opencode_command),
     )
     return (
         {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}
-        | {"opencode/hivemind.js": opencode.render_plugin(launch)}
+        | {"plugins/opencode/hivemind.js": opencode.render_plugin(launch)}
         | {file.path.as_posix(): file.text for file in commands}
     )
 
