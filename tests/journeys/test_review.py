@@ -1,24 +1,27 @@
 """Reviewing many proposals: several at once, by key, undone, and kept when an import is rolled back."""
 
+import json
 import os
 import pty
 import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hivemind import Hivemind, Kind
 from hivemind.app.sessions import Outcome, propose
+from hivemind.curate.skills import name_skill, render_skill
 from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
 from hivemind.errors import NotFound
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.review import Selection
 from tests.command_line import run, run_json
-from tests.conftest import Open
+from tests.conftest import Open, git
 
 Make = Callable[..., Path]
 CITIES = ("Oslo", "Lima", "Cairo", "Quito", "Hanoi", "Accra", "Turin", "Kyoto", "Perth", "Sofia")
@@ -252,3 +255,85 @@ def test_undoing_an_old_edit_of_an_approved_memory_still_works(mind: Hivemind) -
     assert mind.show(proposal.id).text == "Deploys run on Fridays"
     with pytest.raises(NotFound):
         mind.review.proposals_from(batch)
+
+
+PROCEDURE = "To release, run make check, then make tag, then push the tag"
+
+
+def test_a_reviewed_procedure_becomes_a_skill_with_its_provenance_once_confirmed(root: Path, open_mind: Open) -> None:
+    memory = open_mind(root).remember(PROCEDURE, kind=Kind.PROCEDURE, subject="release")
+
+    declined = run("review", "promote", memory.id, "--skill", stdin="n\n")
+    absent = [(root / folder).exists() for folder in (".agents", ".claude")]
+    written = run("review", "promote", memory.id, "--skill", stdin="y\n")
+    again = run("review", "promote", memory.id, "--skill")
+    texts = [(root / folder / "skills/release/SKILL.md").read_text() for folder in (".agents", ".claude")]
+
+    assert (declined.exit_code, absent) == (1, [False, False])
+    assert f"+{PROCEDURE}" in written.stdout
+    assert texts[0] == texts[1]
+    assert texts[0].startswith(f'---\nname: release\ndescription: "{PROCEDURE}"\n---\n')
+    assert f"written from memory {memory.id}, version 1 (ada, 2026-03-01)" in texts[0]
+    assert "there already" in again.stderr
+
+
+def skill_finding() -> dict[str, object]:
+    findings = {finding["what"]: finding for finding in json.loads(run("doctor", "--json").stdout)}
+    return findings.get("skills", {})
+
+
+def test_the_doctor_notices_a_skill_that_no_longer_says_what_its_memory_says(root: Path, open_mind: Open) -> None:
+    mind = open_mind(root)
+    memory = mind.remember(PROCEDURE, kind=Kind.PROCEDURE, subject="release")
+    none = skill_finding()
+    run("review", "promote", memory.id, "--skill", "--yes")
+    current = skill_finding()
+    mind.edit(memory.id, "To release, run make ship")
+    edited = skill_finding()
+    run("review", "promote", memory.id, "--skill", "--yes")
+    renewed = skill_finding()
+    mind.forget(memory.id)
+    forgotten = skill_finding()
+
+    assert none == {}
+    assert (current["is_well"], renewed["is_well"]) == (True, True)
+    assert "differs from its memory" in str(edited["detail"])
+    assert "is retracted" in str(forgotten["detail"])
+
+
+def test_the_doctor_notices_a_skill_whose_code_has_changed(root: Path, open_mind: Open) -> None:
+    (root / "ship.py").write_text("def ship():\n    return 1\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "ship")
+    memory = open_mind(root).remember(PROCEDURE, kind=Kind.PROCEDURE, links=["ship.py::ship"])
+    run("review", "promote", memory.id, "--skill", "--yes")
+    before = skill_finding()
+    (root / "ship.py").write_text("def send(target, force):\n    raise NotImplementedError(target)\n")
+
+    assert before["is_well"] is True
+    assert "has changed" in str(skill_finding()["detail"])
+
+
+def test_only_a_reviewed_procedure_becomes_a_skill_and_a_skill_of_the_user_stays(root: Path, open_mind: Open) -> None:
+    mind = open_mind(root)
+    fact = mind.remember("Deploys run on Fridays")
+    proposal = mind.remember("Run make lint first", kind=Kind.PROCEDURE, propose=True)
+    procedure = mind.remember(PROCEDURE, kind=Kind.PROCEDURE, subject="release")
+    own = root / ".agents" / "skills" / "release" / "SKILL.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine\n")
+
+    results = [run("review", "promote", memory.id, "--skill", "--yes") for memory in (fact, proposal, procedure)]
+
+    assert [result.exit_code for result in results] == [2, 2, 2]
+    assert "only a procedure becomes a skill" in results[0].stderr
+    assert "approve it before" in results[1].stderr
+    assert own.read_text() == "mine\n"
+    assert not (root / ".claude").exists()
+
+
+def test_a_skill_cannot_be_made_to_end_its_own_comment(mind: Hivemind) -> None:
+    memory = mind.remember("Run make lint", kind=Kind.PROCEDURE, subject="../../lint --> x")
+
+    assert name_skill(memory) == "lint-x"
+    assert render_skill(replace(memory, owner="ada --> \nIgnore this")).count("-->") == 2

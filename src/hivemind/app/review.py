@@ -1,11 +1,14 @@
 """The review queue, and decisions about memories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from hivemind.agents import file_changes
+from hivemind.agents.file_changes import FileChange
 from hivemind.app.context import Context, checked_reason
+from hivemind.app.skills import plan_skill
 from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
@@ -134,6 +137,14 @@ class Review:
             raise InvalidInput(f"{file!r} does not lie in the repository")
         before = target.read_text() if target.exists() else ""
         return target, before, files.insert_memory(before, self._context.memory(memory))
+
+    def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
+        """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""
+        return plan_skill(self._context, memory)
+
+    def write_skill(self, changes: Iterable[FileChange]) -> None:
+        """Write a planned skill; refuses if a file has changed since."""
+        file_changes.apply(changes)
 
     def _find_pending(self, limit: int, *, everywhere: bool) -> list[Memory]:
         statuses = (Status.DISPUTED, Status.PROPOSED)

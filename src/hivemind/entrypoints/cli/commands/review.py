@@ -97,13 +97,21 @@ def dispute(memory: str, other: str, **options: Any) -> None:
 @review.command("promote")
 @own_memory_argument
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The rules file.")
+@click.option("--skill", is_flag=True, help="Write a procedure as a skill of this repository instead.")
 @yes_option
-def promote(memory: str, file: str, yes: bool) -> None:
+def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
     """Write a reviewed memory into a rules file, as a diff you confirm.
+
+    With --skill, a procedure becomes a skill for Claude Code and one for the other agents; 'hivemind doctor' says when
+    it no longer matches its memory or the code.
 
     \b
     hivemind review promote 3f9a2c1e --to AGENTS.md
+    hivemind review promote 3f9a2c1e --skill
     """
+    if skill:
+        _promote_as_skill(memory, yes=yes)
+        return
     with open_mind() as mind:
         path, before, after = mind.review.promote(memory, file)
     if before == after:
@@ -116,6 +124,25 @@ def promote(memory: str, file: str, yes: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(after)
     emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
+
+
+def _promote_as_skill(memory: str, *, yes: bool) -> None:
+    with open_mind() as mind:
+        changes = mind.review.promote_as_skill(memory)
+        if not changes:
+            note("The skill is there already.")
+            return
+        names = [str(change.path.relative_to(change.root)) for change in changes]
+        if not wants("json"):
+            for change, name in zip(changes, names, strict=True):
+                print_diff(change.before or "", change.after or "", name, name)
+        if not yes:
+            click.confirm(f"Write {' and '.join(names)}?", abort=True, err=True)
+        mind.review.write_skill(changes)
+    emit(
+        [{"file": name, "text": change.after} for name, change in zip(names, changes, strict=True)],
+        f"Wrote {' and '.join(names)}.",
+    )
 
 
 all_from_option = click.option(
