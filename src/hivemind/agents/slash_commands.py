@@ -1,7 +1,7 @@
 """The commands that a person types inside an agent, such as /remember, in the file format of each agent."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def format_skill(command: SlashCommand) -> str:
     return _format_markdown(command, fields, "")
 
 
-def _format_markdown(command: SlashCommand, fields: dict[str, str | bool], placeholder: str) -> str:
+def _format_markdown(command: SlashCommand, fields: Mapping[str, object], placeholder: str) -> str:
     # A JSON value is a valid YAML value.
     front_matter = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
     return f"---\n# {MARK}.\n{front_matter}---\n\n{_add_arguments(command, placeholder)}\n"

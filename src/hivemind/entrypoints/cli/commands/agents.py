@@ -28,7 +28,7 @@ PURPOSES = {
     "server": "MCP server: ask and remember",
     "hooks": "hooks: capture and brief",
     "instructions": "rule: when to ask",
-    "commands": "commands: /remember, /recall, /review-memories, /forget",
+    "commands": "commands: /remember, /recall, …",
     "status line": "status line",
     "trust": "your trust in our hooks",
 }
