@@ -123,7 +123,7 @@ def test_a_key_decides_one_proposal_and_a_capital_all_that_are_like_it(root: Pat
     fixes = learned(mind, ["A red build was mended by clearing the cache"], detector="fixes")
 
     # The newest is asked about first: the fix is skipped, a command rejected, the other two approved.
-    press(mind, "srA")
+    press(mind, "srAA")
 
     assert statuses(mind, fixes) == ["proposed"]
     assert sorted(statuses(mind, commands)) == ["active", "active", "retracted"]
@@ -133,12 +133,25 @@ def test_undo_brings_a_group_back_and_asks_about_it_again(root: Path, open_mind:
     mind = open_mind(root)
     ids = learned(mind, [f"The {city} office tests with make {city.lower()}" for city in CITIES])
 
-    press(mind, "Ru" + "q")
+    press(mind, "RRu" + "q")
     undone = statuses(mind, ids)
-    press(mind, "ruA")
+    press(mind, "ruAA")
 
     assert undone == ["proposed"] * 10
     assert statuses(mind, ids) == ["active"] * 10
+
+
+def test_a_group_is_shown_and_confirmed_before_it_is_decided(
+    root: Path, open_mind: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mind = open_mind(root)
+    ids = learned(mind, ["Lint with make lint", "Build with make build"])
+
+    press(mind, "Abq")
+
+    confirmation = capsys.readouterr().out.partition("these 2")[0].rpartition("quit")[2]
+    assert ("make lint" in confirmation, "make build" in confirmation) == (True, True)
+    assert statuses(mind, ids) == ["proposed", "proposed"]
 
 
 def test_other_keys_decide_nothing(root: Path, open_mind: Open) -> None:
@@ -155,7 +168,7 @@ def test_a_hundred_proposals_take_a_hundred_keys_at_most(root: Path, open_mind: 
     texts = [f"Run make {one}{other} before {other}{one} is packed" for one in CITIES for other in CITIES]
     ids = learned(mind, texts)
 
-    press(mind, "ar" * 10 + "A")
+    press(mind, "ar" * 10 + "AA")
 
     counts = statuses(mind, ids)
     assert (counts.count("active"), counts.count("retracted")) == (90, 10)

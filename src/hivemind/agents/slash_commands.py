@@ -20,6 +20,7 @@ class SlashCommand:
 
 
 COMMANDS = (
+    # The prompts name our tools in words, because each agent puts another prefix before their names.
     SlashCommand(
         name="remember",
         description="Store something in the project's memory",

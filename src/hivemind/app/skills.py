@@ -16,6 +16,7 @@ def plan_skill(context: Context, memory_id: str) -> tuple[FileChange, ...]:
     memory = context.memory(memory_id)
     root, text = context.checkout.root, skills.render_skill(memory)
     changes = []
+    # The same text for all agents, because the format of skills is a standard that they share.
     for folder in skills.FOLDERS:
         path = root / folder / skills.name_skill(memory) / skills.FILE
         before = read_file(path)
@@ -24,6 +25,7 @@ def plan_skill(context: Context, memory_id: str) -> tuple[FileChange, ...]:
             raise InvalidInput(
                 f"{path.relative_to(root)} is a skill of its own; rename it, or give the memory a subject"
             )
+        # A link in the repository must not make us write outside of it.
         if not path.resolve().is_relative_to(root.resolve()):
             raise InvalidInput(f"{path.relative_to(root)} leads out of the repository")
         if before != text:

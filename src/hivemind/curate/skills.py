@@ -35,6 +35,7 @@ def name_skill(memory: Memory) -> str:
 
 def render_skill(memory: Memory) -> str:
     """Return the text of a skill: name, description, procedure, and where it comes from."""
+    # A skill is followed without a question, so it needs more than a detector's word.
     check_reviewed(memory)
     if memory.kind is not Kind.PROCEDURE:
         raise InvalidInput(

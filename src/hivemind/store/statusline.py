@@ -21,6 +21,7 @@ SELECT count(*) FILTER (WHERE status IN ('active', 'disputed')),
     count(*) FILTER (WHERE status IN ('proposed', 'disputed'))
 FROM memories WHERE repo IN names
 """
+# Distinct, because a memory can be shown again, for example after a compaction.
 COUNT_TOLD = """
 SELECT count(DISTINCT memory_id), count(DISTINCT CASE WHEN is_in_doubt = 1 THEN memory_id END)
 FROM receipts WHERE session_id = :session AND session_id <> ''
@@ -34,6 +35,7 @@ def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int,
     try:
         session, agent_directory = next(iter(connection.execute(READ_PAYLOAD, {"payload": payload})), ("", ""))
         root = _find_root(connection, os.path.realpath(agent_directory or directory))
+        # The names of a tree are those it ever had: memories keep the name under which they were stored.
         values = {"session": str(session), "root": root}
         memory_count, waiting_count = next(iter(connection.execute(COUNT_MEMORIES, values)))
         told_count, doubtful_count = next(iter(connection.execute(COUNT_TOLD, values)))

@@ -17,6 +17,7 @@ LONGEST_QUOTE = 160
 """Enough to judge a proposal by what it rests on; `d` shows all sources."""
 REPORTS = {"a": "approved", "o": "approved", "e": "edited", "m": "merged", "r": "rejected"}
 """What each key did, for the last line."""
+GROUP_KEYS = ("A", "R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class ReviewPrompt:
         self._mind = mind
         self._queue = queue
         self._everywhere = everywhere
+        # A parameter, because a test has no terminal that could send keys.
         self._read_key = read_key
         self._decisions: list[Decision] = []
 
@@ -59,11 +61,13 @@ class ReviewPrompt:
                 print_heading("End of the queue")
                 choices = {"u": "undo", "q": "quit"}
             key = self._ask(choices, position)
+            # A key that was not offered cannot arrive here.
             if key == "u":
                 position = self._undo(position)
-            elif key != "q":
-                if key != "s":
-                    self._decide(position, key)
+            elif key == "s":
+                position = self._find_undecided(position + 1)
+            elif key != "q" and self._confirm_group(position, key):
+                self._decide(position, key)
                 position = self._find_undecided(position + 1)
         self._sum_up()
 
@@ -89,6 +93,7 @@ class ReviewPrompt:
         """The undecided proposals of the same origin and kind, this one included."""
         if not item.is_plain_proposal:
             return [item]
+        # Computed anew for each question, because what was decided meanwhile must not be decided twice.
         decided_ids = self._decided_ids
         return [
             other
@@ -101,6 +106,7 @@ class ReviewPrompt:
         item = self._queue[position]
         print_heading(f"{position + 1} of {len(self._queue)}: {item.memory.kind}, {item.why}")
         click.echo(quote(item.memory.text, ""))
+        # A quotation that only repeats the text would be read for nothing.
         evidence = next((source.quote for source in item.memory.sources if source.quote), "")
         if evidence and evidence not in item.memory.text:
             click.echo(click.style(quote(first_line(evidence, LONGEST_QUOTE), "  from: "), dim=True))
@@ -114,7 +120,12 @@ class ReviewPrompt:
         choices = {"a": "still correct" if item.reason.asks_for_verification else "approve"}
         if item.against:
             choices |= {"o": "approve over it", "m": "merge"}
-        choices |= {"r": "reject", "e": "edit"}
+        choices["r"] = "reject"
+        # A new wording is stored in the repository of this directory, so it cannot replace one of another.
+        if self._mind.checkout.is_elsewhere(item.memory.repo):
+            choices.pop("m", None)
+        else:
+            choices["e"] = "edit"
         if group_size > 1:
             choices |= {"A": f"approve all {group_size} like this", "R": f"reject all {group_size}"}
         choices |= {"d": "details", "s": "skip"}
@@ -129,6 +140,7 @@ class ReviewPrompt:
             try:
                 key = self._read_key()
             except EOFError:
+                # Ctrl-D, or a terminal that was closed.
                 return "q"
             except KeyboardInterrupt:
                 # Reading single keys turns the signal off, and Ctrl-C arrives as a key.
@@ -138,10 +150,22 @@ class ReviewPrompt:
             elif key in choices:
                 return key
 
+    def _confirm_group(self, position: int, key: str) -> bool:
+        """Show what a decision about a group covers and have it confirmed; one about a single memory needs none."""
+        if key not in GROUP_KEYS:
+            return True
+        # Nobody may raise the trust of texts that they have not seen.
+        group = self._group(self._queue[position])
+        for item in group:
+            click.echo(quote(first_line(item.memory.text, LONGEST_QUOTE), ""))
+        verb = "approve" if key == "A" else "reject"
+        return self._ask({key: f"{verb} these {len(group)}", "b": "back"}, position) == key
+
     def _decide(self, position: int, key: str) -> None:
         """Apply a decision as a batch of its own, which undo rolls back."""
         item = self._queue[position]
-        items = self._group(item) if key in "AR" else [item]
+        items = self._group(item) if key in GROUP_KEYS else [item]
+        # One batch for the whole group, so that one key undoes it.
         with self._mind.review.batch("review") as batch:
             for chosen_item in items:
                 self._apply(chosen_item, key.lower())
