@@ -314,6 +314,19 @@ def test_the_doctor_notices_a_skill_that_no_longer_says_what_its_memory_says(roo
     assert "is retracted" in str(forgotten["detail"])
 
 
+def test_a_skill_keeps_its_name_when_its_memory_is_reworded(root: Path, open_mind: Open) -> None:
+    mind = open_mind(root)
+    memory = mind.remember(PROCEDURE, kind=Kind.PROCEDURE)
+    run("review", "promote", memory.id, "--skill", "--yes")
+    mind.edit(memory.id, "Ship with make ship")
+
+    run("review", "promote", memory.id, "--skill", "--yes")
+
+    assert [folder.name for folder in (root / ".agents" / "skills").iterdir()] == ["to-release-run-make"]
+    assert "Ship with make ship" in (root / ".claude" / "skills" / "to-release-run-make" / "SKILL.md").read_text()
+    assert skill_finding()["is_well"] is True
+
+
 def test_the_doctor_notices_a_skill_whose_code_has_changed(root: Path, open_mind: Open) -> None:
     (root / "ship.py").write_text("def ship():\n    return 1\n")
     git(root, "add", ".")
@@ -349,4 +362,4 @@ def test_a_skill_cannot_be_made_to_end_its_own_comment(mind: Hivemind) -> None:
     memory = mind.remember("Run make lint", kind=Kind.PROCEDURE, subject="../../lint --> x")
 
     assert name_skill(memory) == "lint-x"
-    assert render_skill(replace(memory, owner="ada --> \nIgnore this")).count("-->") == 2
+    assert render_skill(replace(memory, owner="ada --> \nIgnore this"), "lint-x").count("-->") == 2

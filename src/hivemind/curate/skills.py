@@ -16,24 +16,20 @@ FOLDERS = (".agents/skills", ".claude/skills")
 """The first reaches all agents that read skills but Claude Code, the second Claude Code."""
 FILE = "SKILL.md"
 OWN_SKILL = re.compile(r"<!-- hivemind: written from memory (?P<id>[0-9a-f]+), version (?P<version>\d+)\b[^>]*-->")
-LONGEST_NAME, LONGEST_DESCRIPTION = 40, 200
-"""Agents list the names and descriptions of all skills in every session, so both are short."""
+MAX_NAME_WORDS, LONGEST_NAME, LONGEST_DESCRIPTION = 4, 64, 200
+"""Agents list the names and descriptions of all skills in every session, so both are short; the standard allows
+names of 64 characters."""
 LARGEST_FILE = 1024 * 1024
 
 
 def name_skill(memory: Memory) -> str:
-    """Return the name of a memory's skill: its subject, else the first words of its text."""
+    """Return a name for a memory's skill: its subject, else the first words of its text."""
     words = re.findall(r"[a-z0-9]+", (memory.subject or memory.text).lower())
-    name = ""
-    for word in words:
-        if len(name) + len(word) >= LONGEST_NAME:
-            break
-        name += f"-{word}" if name else word
     # A text without Latin letters has no such words.
-    return name or f"memory-{shorten_id(memory.id)}"
+    return "-".join(words[:MAX_NAME_WORDS])[:LONGEST_NAME].strip("-") or f"memory-{shorten_id(memory.id)}"
 
 
-def render_skill(memory: Memory) -> str:
+def render_skill(memory: Memory, name: str) -> str:
     """Return the text of a skill: name, description, procedure, and where it comes from."""
     # A skill is followed without a question, so it needs more than a detector's word.
     check_reviewed(memory)
@@ -48,7 +44,7 @@ def render_skill(memory: Memory) -> str:
     sources = "; ".join(filter(None, map(_format_source, memory.sources)))
     approval = f"{memory.owner}, {format_date(memory.revised_at)}"
     return (
-        f"---\nname: {name_skill(memory)}\ndescription: {description}\n---\n\n{text}\n\n"
+        f"---\nname: {name}\ndescription: {description}\n---\n\n{text}\n\n"
         f"<!-- hivemind: written from memory {memory.id}, version {memory.version} ({_escape(approval)}) -->\n"
         f"<!-- Sources: {_escape(sources) or 'none named'}. All of them: hivemind explain {shorten_id(memory.id)} -->\n"
     )

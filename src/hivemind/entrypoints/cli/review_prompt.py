@@ -127,7 +127,7 @@ class ReviewPrompt:
         else:
             choices["e"] = "edit"
         if group_size > 1:
-            choices |= {"A": f"approve all {group_size} like this", "R": f"reject all {group_size}"}
+            choices |= {"A": f"approve all {group_size}", "R": f"reject all {group_size}"}
         choices |= {"d": "details", "s": "skip"}
         if self._decisions:
             choices["u"] = "undo"
