@@ -12,6 +12,11 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, leave)
     try:
+        if sys.argv[1:] == ["statusline"]:
+            # Runs at every change of an agent's screen, so it does not pay for the command line.
+            from hivemind.entrypoints import statusline
+
+            return statusline.main()
         from hivemind.entrypoints.cli import hivemind
 
         hivemind(prog_name="hivemind")

@@ -167,7 +167,7 @@ def test_settings_that_are_broken_are_reported_and_left_alone(tmp_path: Path) ->
 
     plan = connection.plan_install("gemini", InstallTarget(home=tmp_path), LAUNCH)
 
-    assert plan.changes == ()
+    assert settings not in [change.path for change in plan.changes]
     assert any("not valid JSON" in note for note in plan.notes)
 
 
@@ -350,3 +350,33 @@ def test_a_list_on_one_line_of_yaml_is_left_to_the_user(tmp_path: Path) -> None:
 
     assert config not in [change.path for change in plan.changes]
     assert any("by hand" in note for note in plan.notes)
+
+
+COMMANDS = {"remember", "recall", "review-memories", "forget"}
+
+
+@pytest.mark.parametrize("project", [False, True])
+@pytest.mark.parametrize(
+    "name", ["claude-code", "codex", "gemini", "qwen", "opencode", "cursor", "copilot", "continue", "windsurf"]
+)
+def test_the_commands_are_written_in_a_form_that_parses(name: str, project: bool, tmp_path: Path) -> None:
+    place = InstallTarget(home=tmp_path, project=tmp_path / "project" if project else None)
+    changes = connection.plan_install(name, place, LAUNCH).changes
+    files = {change.path: change.after or "" for change in changes if change.what == ("commands",)}
+
+    assert {path.parent.name if path.name == "SKILL.md" else path.stem for path in files} == COMMANDS
+    for path, text in files.items():
+        assert "hivemind" in text
+        if path.suffix == ".toml":
+            assert set(tomllib.loads(text)) == {"description", "prompt"}
+        elif text.startswith("---\n"):
+            fields = text.split("---\n")[1].splitlines()[1:]
+            assert all(json.loads(field.partition(": ")[2]) for field in fields)
+
+
+def test_a_command_passes_the_words_of_the_user_on_in_the_form_of_its_agent(tmp_path: Path) -> None:
+    for name, placeholder in (("claude-code", "$ARGUMENTS"), ("gemini", "{{args}}"), ("cursor", "")):
+        changes = connection.plan_install(name, InstallTarget(home=tmp_path), LAUNCH).changes
+        command = next(change.after or "" for change in changes if change.path.stem == "recall")
+        used = [mark for mark in ("$ARGUMENTS", "{{args}}") if mark in command]
+        assert used == ([placeholder] if placeholder else [])

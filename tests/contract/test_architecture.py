@@ -72,6 +72,18 @@ def test_asking_for_the_version_loads_neither_the_store_nor_the_looks() -> None:
     assert {"apsw", "rich", "numpy", "hivemind.app"}.isdisjoint(loaded)
 
 
+def test_the_status_line_loads_neither_the_command_line_nor_the_store() -> None:
+    loaded = modules_after("import hivemind.entrypoints.statusline as s; s._load_queries()")
+
+    assert "apsw" in loaded
+    assert {name for name in loaded if name.startswith("hivemind.")} == {
+        "hivemind.entrypoints",
+        "hivemind.entrypoints.statusline",
+        "hivemind.paths",
+    }
+    assert {"json", "typing", "click"}.isdisjoint(loaded - modules_after("import apsw"))
+
+
 def test_the_server_for_agents_is_ready_before_the_store_is_loaded() -> None:
     loaded = modules_after("import hivemind.entrypoints.cli.commands.mcp")
 
@@ -153,9 +165,10 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
 
     assert writing.value("PRAGMA secure_delete") == reading.value("PRAGMA secure_delete") == 1
     openers = {p for p in SOURCE.rglob("*.py") if "apsw.Connection(" in p.read_text("utf-8")}
-    # The index of a tree is a cache of files that lie beside it in the clear.
+    # The index of a tree is a cache of files that lie beside it in the clear, and a status line only reads.
     assert {str(p.relative_to(SOURCE)) for p in openers if p.name not in FOREIGN} == {
         "store/sqlite.py",
+        "store/statusline.py",
         "codebase/database.py",
     }
     writing.close()

@@ -25,6 +25,14 @@ def test_the_reference_is_up_to_date() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_plugin_and_the_extensions_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "dev/plugins.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("page", "told"),
     [

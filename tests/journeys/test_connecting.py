@@ -1,9 +1,11 @@
 """Connecting agents from the command line, and leaving."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,9 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return user
 
 
+COMMANDS = ("remember", "recall", "review-memories", "forget")
+
+
 def files(user: Path) -> dict[str, str]:
     return {str(path.relative_to(user)): path.read_text() for path in user.rglob("*") if path.is_file()}
 
@@ -42,7 +47,9 @@ def test_agents_on_the_machine_are_connected_shown_first_and_taken_back(user: Pa
     assert '+    "hivemind": {' in shown.stdout
     assert untouched == before
     assert done.exit_code == again.exit_code == gone.exit_code == 0
-    assert set(connected) - set(before) == {".claude.json", ".codex/hooks.json"}
+    commands = {f".claude/commands/{name}.md" for name in COMMANDS}
+    skills = {f".codex/skills/{name}/SKILL.md" for name in COMMANDS}
+    assert set(connected) - set(before) == {".claude.json", ".codex/hooks.json", *commands, *skills}
     assert "// mine" in connected[".claude/settings.json"]
     assert "hooks.state" not in connected[".codex/config.toml"]
     assert "Codex runs none of these hooks until you trust them" in done.stderr
@@ -59,8 +66,10 @@ def test_a_summary_is_shown_first_and_every_line_to_who_asks(user: Path) -> None
     assert [(agent, file, what.partition(":")[0]) for agent, file, _, what in rows] == [
         ("Claude Code", "~/.claude.json", "MCP server"),
         ("Claude Code", "~/.claude/settings.json", "hooks"),
+        ("Claude Code", "~/.claude/commands/ (4 files)", "commands"),
         ("Codex", "~/.codex/config.toml", "MCP server"),
         ("Codex", "~/.codex/hooks.json", "hooks"),
+        ("Codex", "~/.codex/skills/ (4 files)", "commands"),
     ]
     assert all(size.startswith("+") for _, _, size, _ in rows)
     assert '+    "hivemind": {' in curious.stdout
@@ -102,6 +111,78 @@ def test_what_is_installed_runs_by_absolute_path(user: Path, tmp_path: Path) -> 
     assert '"remember"' in served.stdout
 
 
+def test_the_status_line_counts_what_is_stored_here_and_told_in_the_session(user: Path, tmp_path: Path) -> None:
+    run("install", "claude-code", "--yes")
+    settings = json.loads(files(user)[".claude/settings.json"].replace("// mine", ""))
+    command = settings["statusLine"]["command"]
+    payload = json.dumps({"session_id": "s1", "hook_event_name": "SessionStart", "cwd": str(tmp_path)})
+
+    def show() -> str:
+        return subprocess.run(command, shell=True, input=payload, capture_output=True, text=True, check=True).stdout
+
+    run("remember", "Deploys need a review", "--kind", "convention")
+    before = show()
+    run("remember", "API port is 8080")
+    run("remember", "API port is 9090")
+    hook = settings["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    subprocess.run(hook, shell=True, input=payload, capture_output=True, text=True, check=True)
+
+    assert before == "hivemind: 1 memory\n"
+    assert re.fullmatch(r"hivemind: 3 memories · \d told( · \d in doubt)? · 2 to review\n", show())
+    assert run("statusline", stdin=payload).stdout == show()
+
+
+def test_the_status_line_of_one_repository_does_not_count_another(
+    user: Path, make_repository: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_repository("api"))
+    run("remember", "Deploys need a review")
+    here = run("statusline").stdout
+    monkeypatch.chdir(make_repository("web"))
+
+    assert (here, run("statusline").stdout) == ("hivemind: 1 memory\n", "hivemind: 0 memories\n")
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database" * 100])
+def test_a_status_line_without_a_readable_store_says_so_and_does_not_fail(
+    home: Path, user: Path, damage: bytes
+) -> None:
+    missing = run("statusline", stdin="{not json")
+    home.mkdir(parents=True)
+    (home / "memory.db").write_bytes(damage)
+    damaged = run("statusline")
+
+    assert (missing.stdout, missing.exit_code) == ("hivemind: no memories yet\n", 0)
+    assert (damaged.stdout, damaged.exit_code) == ("hivemind: cannot read the store; run 'hivemind doctor'\n", 0)
+
+
+@pytest.mark.parametrize("own", ["~/bin/line.sh", "~/bin/line.sh; hivemind statusline"])
+def test_a_status_line_of_the_user_is_never_replaced_or_removed(user: Path, own: str) -> None:
+    settings = user / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"statusLine": {"type": "command", "command": own}}))
+    before = settings.read_text()
+
+    run("install", "claude-code", "--yes")
+    installed = json.loads(settings.read_text())["statusLine"]["command"]
+    run("uninstall", "--yes")
+
+    assert installed == own
+    assert settings.read_text() == before
+
+
+def test_a_command_of_the_user_with_our_name_is_left_to_them(user: Path) -> None:
+    own = user / ".claude" / "commands" / "recall.md"
+    own.parent.mkdir()
+    own.write_text("Recall the faulty batch.\n")
+
+    installed = run("install", "claude-code", "--yes")
+    run("uninstall", "--yes")
+
+    assert "a file of yours has this name" in installed.stderr
+    assert own.read_text() == "Recall the faulty batch.\n"
+    assert files(user).keys() >= {".claude/commands/recall.md"}
+
+
 def test_a_project_is_connected_by_itself(user: Path, tmp_path: Path) -> None:
     before = files(user)
     project = tmp_path / "project"
@@ -111,7 +192,8 @@ def test_a_project_is_connected_by_itself(user: Path, tmp_path: Path) -> None:
     connected = files(project)
     run("uninstall", "--project", str(project), "--yes")
 
-    assert set(connected) == {".mcp.json", ".claude/settings.json"}
+    commands = {f".claude/commands/{name}.md" for name in COMMANDS}
+    assert set(connected) == {".mcp.json", ".claude/settings.json", *commands}
     assert "keep them out of version control" in done.stderr
     assert (files(project), files(user)) == ({}, before)
 
@@ -182,7 +264,7 @@ def test_a_plugin_for_a_team_to_publish_names_no_path_of_this_machine(tmp_path: 
     hooks = json.loads(files["plugins/hivemind/hooks/hooks.json"])["hooks"]
     assert hooks["SessionStart"][0]["hooks"][0]["command"] == "hivemind-hook claude-code SessionStart"
     assert json.loads(files["plugins/hivemind/.mcp.json"])["mcpServers"]["hivemind"]["args"] == ["mcp"]
-    assert json.loads(files["gemini/gemini-extension.json"])["mcpServers"]
-    assert "hivemind-hook" in files["opencode/hivemind.js"]
+    assert json.loads(files["plugins/gemini/gemini-extension.json"])["mcpServers"]
+    assert "hivemind-hook" in files["plugins/opencode/hivemind.js"]
     assert sys.prefix not in "".join(files.values())
     assert run("install", "--plugin", str(tmp_path / "plugin")).exit_code == 2

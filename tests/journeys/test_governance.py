@@ -632,7 +632,7 @@ def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rol
     contradicted = run("remember", "API port is 8080")
     assert "contradicts" in contradicted.stderr
     assert len(run_json("review")) == 2
-    rolled = run("rollback", "--batch", batch, "--yes")
+    rolled = run("rollback", "--batch", batch, "--also-approved", "--yes")
     assert "hivemind rollback --undo" in rolled.stdout
     assert len(run_json("recall", "API port")["hits"]) == 1
     undone = run("rollback", "--undo", rolled.stdout.strip().rsplit(" ", 1)[1])

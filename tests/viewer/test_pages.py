@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from hivemind.entrypoints.viewer.pages import sessions
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Kind, Memory
 from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
 
@@ -212,6 +212,24 @@ def test_the_deck_is_worked_by_keyboard_and_each_verdict_can_be_undone(page: Pag
 
     assert (approved, undone, rejected, status(viewer, one)) == ("active", "proposed", "retracted", "proposed")
     assert kept(viewer, "Parcels over 30 kg need a second carrier.").id == one.id
+
+
+def test_all_proposals_of_a_kind_are_decided_with_one_key_and_one_undo(page: Page, viewer: Viewer) -> None:
+    group = [
+        kept(viewer, text, propose=True, kind=Kind.REQUIREMENT)
+        for text in ("Pallets carry a tracking code.", "Envelopes need a stamp.")
+    ]
+    other = kept(viewer, "Couriers wear a badge.", propose=True, kind=Kind.PREFERENCE)
+    page.goto(f"/review?at={group[0].id}")
+
+    press(page, "x")
+    expect(page.get_by_role("status")).to_contain_text("Rejected")
+    rejected = [status(viewer, memory) for memory in (*group, other)]
+    press(page, "u")
+    expect(page.get_by_role("status")).to_contain_text("Undone")
+
+    assert rejected == ["retracted", "retracted", "proposed"]
+    assert [status(viewer, memory) for memory in group] == ["proposed", "proposed"]
 
 
 def test_a_conflict_is_settled_in_favour_of_one_and_that_can_be_undone(page: Page, viewer: Viewer) -> None:

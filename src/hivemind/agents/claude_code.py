@@ -1,14 +1,16 @@
 """Claude Code: hooks in settings.json, the server in .claude.json, one transcript file per session."""
 
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents.agent import make_reply
-from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, StatusLine, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
+from hivemind.agents.slash_commands import build_command_files, format_claude_command
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "claude-code"
@@ -37,14 +39,24 @@ reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
-    """Return the server, always loaded so that the model need not search for its tools, and the hooks."""
+    """Return the server, always loaded so that the model need not search for its tools, the hooks and the commands."""
     # Not a plugin: that needs the `claude` command, renames our tools, and gives SessionEnd 1.5 seconds at most.
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     return (
         ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
         build_claude_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
+        *_build_status_line(target, launch),
+        *build_command_files(target.root / ".claude" / "commands", format_claude_command),
     )
+
+
+def _build_status_line(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
+    # Not in a project: its settings override the user's own status line.
+    if target.project:
+        return ()
+    path = target.home / ".claude" / "settings.json"
+    return (StatusLine(path=path, command=shlex.join(launch.status_line)),)
 
 
 def read_transcript(path: Path) -> Observations:

@@ -31,6 +31,9 @@ RULE = (
 )
 """Instructions for the model, for agents whose hooks cannot give it context."""
 
+OWN_STATUS_LINE = re.compile(rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?'?(?: --home [^;|&<>$`]+)?")
+"""Whatever the path before it; what contains a shell operator was composed by the user."""
+
 FileReader = Callable[[Path], str | None]
 
 
@@ -53,6 +56,7 @@ class Launch:
 
     hook: tuple[str, ...] = ("hivemind-hook",)
     server: tuple[str, ...] = ("hivemind", "mcp")
+    status_line: tuple[str, ...] = ("hivemind", "statusline")
 
     def command(self, agent: str, event: str) -> str:
         """Return the hook's command line for a shell."""
@@ -69,7 +73,7 @@ class Piece(ABC):
 
     path: Path
     what: str = "server"
-    """What it is: server, hooks, instructions or trust."""
+    """What it is: server, hooks, instructions, commands, status line or trust."""
 
     @abstractmethod
     def add_to(self, text: str) -> str:
@@ -244,6 +248,31 @@ class Lines(Piece):
         start = f"\n{text}\n".index(f"\n{self._mark}\n")
         end = re.compile(r"\n(?=\n|\[)").search(text, start)
         return start, (end.start() if end else len(text.rstrip("\n")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusLine(Piece):
+    """Our status line in a JSON file, if the user has none of their own."""
+
+    command: str
+    key: str = "statusLine"
+    what: str = "status line"
+
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our status line; one of the user's stays, because there can be only one."""
+        if jsonc.get(text, (self.key,)) is not None and not self.is_in(text):
+            return text
+        return jsonc.put(text, (self.key,), {"type": "command", "command": self.command})
+
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our status line."""
+        return jsonc.remove(text, (self.key,)) if self.is_in(text) else text
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has our status line alone, not as a part of a command of the user's."""
+        entry = jsonc.get(text, (self.key,))
+        command = str(entry.get("command", "")) if isinstance(entry, dict) else ""
+        return bool(OWN_STATUS_LINE.fullmatch(command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

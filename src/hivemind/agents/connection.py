@@ -21,6 +21,12 @@ from hivemind.agents.config_entries import (
     plan_changes,
 )
 from hivemind.agents.file_changes import read_file
+from hivemind.agents.slash_commands import (
+    build_command_files,
+    build_skill_files,
+    format_gemini_command,
+    format_opencode_command,
+)
 from hivemind.errors import InvalidInput
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
@@ -119,12 +125,19 @@ def render_plugin_files(version: str) -> dict[str, str]:
         f"{PLUGIN_PATH}/.claude-plugin/plugin.json": manifest | {"author": owner},
         f"{PLUGIN_PATH}/.mcp.json": server,
         f"{PLUGIN_PATH}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
-        "gemini/gemini-extension.json": manifest | server,
-        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
+        "plugins/gemini/gemini-extension.json": manifest | server,
+        "plugins/gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
     }
-    return {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()} | {
-        "opencode/hivemind.js": opencode.render_plugin(launch)
-    }
+    commands = (
+        *build_skill_files(Path(PLUGIN_PATH, "skills")),
+        *build_command_files(Path("plugins/gemini/commands"), format_gemini_command, ".toml"),
+        *build_command_files(Path("plugins/opencode/commands"), format_opencode_command),
+    )
+    return (
+        {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()}
+        | {"plugins/opencode/hivemind.js": opencode.render_plugin(launch)}
+        | {file.path.as_posix(): file.text for file in commands}
+    )
 
 
 def _is_present(name: str, home: Path) -> bool:

@@ -22,7 +22,7 @@ class FileChange:
     root: Path
     """Directories below this one are removed if the change leaves them empty."""
     what: tuple[str, ...] = ()
-    """What the change adds or removes: server, hooks, instructions, trust."""
+    """What the change adds or removes: server, hooks, instructions, commands, status line, trust."""
 
 
 def read_file(path: Path) -> str | None:

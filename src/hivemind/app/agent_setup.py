@@ -163,12 +163,13 @@ def _launch(home: Path) -> Launch:
     """Return the commands that start the hook and the server."""
     # Absolute paths, because agents run commands with a PATH of their own; -P keeps Python from importing files of the
     # repository. Some agents start servers without the user's variables, so an unusual home is an argument.
-    hook = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
+    programs = Path(str(hivemind.__file__)).parent / "entrypoints"
     is_usual = str(home) == data_directory({"HOME": str(Path.home())})
     home_option = () if is_usual else ("--home", str(home))
     return Launch(
-        hook=(sys.executable, "-I", "-S", str(hook), *home_option),
+        hook=(sys.executable, "-I", "-S", str(programs / "hook.py"), *home_option),
         server=(sys.executable, "-P", "-m", "hivemind", "mcp", *home_option),
+        status_line=(sys.executable, "-I", str(programs / "statusline.py"), *home_option),
     )
 
 
@@ -181,7 +182,7 @@ def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity:
     stale = connection.plan_install(health.agent, _place(None), launch).changes
     # A hook that names another Python still runs, but with another version and perhaps another home.
     if stale and not wrong:
-        wrong.append("names another installation of hivemind")
+        wrong.append("was set up by another installation or version of hivemind")
     activity = f"last heard of {timestamps.format_minute(last_activity)}" if last_activity else "not heard of yet"
     detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
     remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""

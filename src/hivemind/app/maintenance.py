@@ -50,7 +50,7 @@ class Maintenance:
 
     def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
         """Check the store; ``quick`` skips comparing the tables with a rebuild."""
-        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures()
+        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures(), *self._skills()
 
     def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
         """Report erasures that are not finished; opening the store has just tried to."""
@@ -61,6 +61,14 @@ class Maintenance:
             )
             remedy = "close other programs that use the store, then run 'hivemind doctor' again" if count else ""
             yield integrity.Finding(what="erasures", is_well=not count, detail=detail, remedy=remedy)
+
+    def _skills(self) -> Iterator[integrity.Finding]:
+        """Report skills of this repository that differ from the memories they were written from."""
+        # Imported here, because the other checks do not need it. A hub has no working tree.
+        from hivemind.app.skills import examine_skills
+
+        if self._context.checkout.exists:
+            yield from examine_skills(self._context)
 
     def backup(self, file: str = "") -> copies.Backup:
         """Back up the store while others write; without a file name, to its backup folder."""

@@ -1,17 +1,21 @@
 """The review queue, and decisions about memories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from hivemind.agents import file_changes
+from hivemind.agents.file_changes import FileChange
 from hivemind.app.consolidation import consolidate, plan_consolidation
 from hivemind.app.context import Context, checked_reason
-from hivemind.app.staleness import StaleMemory, stale_memories
+from hivemind.app.skills import plan_skill
+from hivemind.app.staleness import EVERY, StaleMemory, stale_memories
 from hivemind.curate import files, verdicts
 from hivemind.curate import rollback as rollbacks
+from hivemind.curate.distil import find_detector
 from hivemind.curate.reconcile import find_possible_conflicts
-from hivemind.errors import InvalidInput
+from hivemind.errors import InvalidInput, NotFound
 from hivemind.model.events import Fact, MemoryAnchored, MemoryVerified
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Channel, Memory, Status
@@ -35,15 +39,21 @@ class Review:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def queue(self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None) -> tuple[ReviewItem, ...]:
-        """List the memories that need review: disputed, stale, overdue, proposed.
+    def queue(
+        self, *, limit: int = 50, doubts: Sequence[StaleMemory] | None = None, everywhere: bool = False
+    ) -> tuple[ReviewItem, ...]:
+        """List the memories that need review: disputed, stale, overdue, then proposals, the most useful ones first.
 
-        ``doubts`` is the result of ``code.stale``, if the caller has it already.
+        ``doubts`` is the result of ``code.stale``, if the caller has it already. ``everywhere`` includes other
+        repositories; only this one's code is there to find stale memories.
         """
         context, db = self._context, self._context.store.db
-        undecided_query = context.query(limit=limit, statuses=(Status.DISPUTED, Status.PROPOSED))
-        items = [self._make_undecided_item(memory) for memory in memories.find_pending(db, undecided_query)]
-        items += [_overdue(memory) for memory in memories.find_overdue(db, context.query(limit=limit))]
+        items = [
+            self._make_undecided_item(memory, everywhere=everywhere)
+            for memory in self._find_pending(limit, everywhere=everywhere)
+        ]
+        overdue_query = context.query(limit=limit, everywhere=everywhere)
+        items += [_overdue(memory) for memory in memories.find_overdue(db, overdue_query)]
         items += [_stale(doubt) for doubt in (stale_memories(context) if doubts is None else doubts)]
         items.sort(key=lambda item: WEIGHT[item.reason])
         # A memory waits once, for its weightiest reason; when that is settled, the next one shows.
@@ -51,6 +61,19 @@ class Review:
         for item in items:
             once.setdefault(item.memory.id, item)
         return tuple(once.values())[:limit]
+
+    def proposals_from(self, name: str, *, everywhere: bool = False) -> tuple[ReviewItem, ...]:
+        """List the proposals of a detector, a session or a batch, except those that contradict a memory."""
+        items = [
+            self._make_undecided_item(memory, everywhere=everywhere)
+            for memory in self._find_pending(EVERY, everywhere=everywhere)
+        ]
+        matches = [item for item in items if name in (item.detector, item.memory.session_id, item.memory.batch)]
+        if not matches:
+            origins = sorted({origin for item in items for origin in (item.detector, item.memory.batch) if origin})
+            remedy = f"proposals came from {', '.join(origins)}" if origins else "there are no proposals here"
+            raise NotFound(f"no proposal came from a detector, session or batch {name!r}; {remedy}")
+        return tuple(item for item in matches if item.is_plain_proposal)
 
     def possible_conflicts(self, memory: Memory) -> tuple[Memory, ...]:
         """Find memories that may contradict this one, but not clearly enough for a dispute."""
@@ -78,17 +101,28 @@ class Review:
         return self._context.batch(name)
 
     def rollback(
-        self, selection: Selection, *, reason: str = "", dry_run: bool = False
+        self, selection: Selection, *, reason: str = "", dry_run: bool = False, include_approved: bool = False
     ) -> tuple[str, tuple[MemoryChange, ...]]:
-        """Roll back selected changes; return the name for ``undo_rollback``, and the changes."""
+        """Roll back selected changes; return the name for ``undo_rollback``, and the changes.
+
+        What a person approved since it was stored stays, unless ``include_approved``.
+        """
         context = self._context
         context.require_person("a rollback")
-        changes = rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
+        changes = [change for change in self._plan_rollback(selection) if include_approved or not change.is_approved]
         # Short enough to type, because a person names it to undo the rollback.
         name = derive_id("rollback", context.now)[:12]
         if changes and not dry_run:
             context.record(rollbacks.make_rollback_events(context.factory, changes, name, checked_reason(reason)))
         return name, tuple(changes)
+
+    def count_kept_by_rollback(self, selection: Selection) -> int:
+        """Count the memories that a rollback leaves because a person approved them since."""
+        return sum(change.is_approved for change in self._plan_rollback(selection))
+
+    def _plan_rollback(self, selection: Selection) -> list[MemoryChange]:
+        context = self._context
+        return rollbacks.plan_rollback(context.store, replace(selection, since=context.past(selection.since)))
 
     def undo_rollback(self, name: str) -> int:
         """Undo a rollback; return the number of memories."""
@@ -113,17 +147,33 @@ class Review:
         before = target.read_text() if target.exists() else ""
         return target, before, files.insert_memory(before, self._context.memory(memory))
 
-    def _make_undecided_item(self, memory: Memory) -> ReviewItem:
+    def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:
+        """Plan to write a procedure as a skill of this repository; ``write_skill`` makes the changes."""
+        return plan_skill(self._context, memory)
+
+    def write_skill(self, changes: Iterable[FileChange]) -> None:
+        """Write a planned skill; refuses if a file has changed since."""
+        file_changes.apply(changes)
+
+    def _find_pending(self, limit: int, *, everywhere: bool) -> list[Memory]:
+        statuses = (Status.DISPUTED, Status.PROPOSED)
+        query = self._context.query(limit=limit, statuses=statuses, everywhere=everywhere)
+        return memories.find_pending(self._context.store.db, query)
+
+    def _make_undecided_item(self, memory: Memory, *, everywhere: bool) -> ReviewItem:
         """Make the item of a disputed or proposed memory."""
-        against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, self._context.sight()))
+        sight = self._context.sight(everywhere=everywhere)
+        against = tuple(memories.get_visible(self._context.store.db, memory.contradicts, sight))
+        detector = find_detector(memory)
         if memory.rivals:
             edits = "; ".join(f"{rival.by} made of an older version: {rival.text}" for rival in memory.rivals)
             reason, why = ReviewReason.DISPUTED, f"disputed: {edits}"
         elif memory.status is Status.DISPUTED:
             reason, why = ReviewReason.DISPUTED, "disputed by what was said elsewhere"
         else:
-            reason, why = ReviewReason.PROPOSED, f"proposed by {PROPOSERS[memory.channel]}"
-        return ReviewItem(memory=memory, reason=reason, why=why, against=against)
+            proposer = f"the detector {detector}" if detector else PROPOSERS[memory.channel]
+            reason, why = ReviewReason.PROPOSED, f"proposed by {proposer}"
+        return ReviewItem(memory=memory, reason=reason, why=why, against=against, detector=detector)
 
 
 def _overdue(memory: Memory) -> ReviewItem:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hivemind.app.agent_setup import Agents
 from hivemind.app.context import Context
+from hivemind.app.skills import examine_skills
 from hivemind.app.staleness import stale_memories
 from hivemind.capture import quarantine
 from hivemind.errors import HivemindError
@@ -50,7 +51,10 @@ def status(context: Context, stats: Stats) -> StatusReport:
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
-    return replace(standing, next=tuple(_next_steps(standing, unconnected_names)))
+    steps = [*_next_steps(standing, unconnected_names)]
+    if any(not finding.is_well for finding in examine_skills(context)):
+        steps.append(NextStep(command="hivemind doctor", why="look at skills that differ from their memories"))
+    return replace(standing, next=tuple(steps))
 
 
 def _stale(context: Context) -> list[Memory]:

@@ -27,6 +27,7 @@ TRAILER = re.compile(
 # A number says nothing without its issue tracker.
 LINK = re.compile(r"\s*\((?:[a-z]+ )?#\d+(?:, ?(?:[a-z]+ )?#\d+)*\)|\s*#\d+", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n|\n(?=\s*[-*] )")
+COMMIT_DETECTORS = ("git-fixes", "git-decisions")
 LONGEST, SHORTEST, MOST_FILES = 600, 25, 25
 """Characters of a text and of a subject; commits with more files are sweeping changes and say little about any."""
 
@@ -40,10 +41,10 @@ def propose_from_commit(commit: Commit) -> Iterator[Proposal]:
         return
     if FIX.match(subject) and (reason or len(subject) >= SHORTEST):
         yield _make_proposal(
-            "git-fixes", Kind.FIX, commit, subject, reason or next(iter(_split_sentences(body)), "")[:LONGEST]
+            COMMIT_DETECTORS[0], Kind.FIX, commit, subject, reason or next(iter(_split_sentences(body)), "")[:LONGEST]
         )
     elif reason:
-        yield _make_proposal("git-decisions", Kind.DECISION, commit, subject, reason)
+        yield _make_proposal(COMMIT_DETECTORS[1], Kind.DECISION, commit, subject, reason)
 
 
 def extract_reasons(body: str) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
+from hivemind.curate.commits import COMMIT_DETECTORS
+from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
@@ -12,7 +14,7 @@ from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derive_id
-from hivemind.model.memory import Channel
+from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
 from hivemind.store import Store, log
 from hivemind.text.clean import neutralise, validate_text
@@ -84,6 +86,20 @@ def parse_believed(setting: str) -> dict[str, float]:
         except ValueError:
             raise InvalidInput(f"the setting believed has {entry!r}; write it like 'commands:0.9'") from None
     return confidences
+
+
+def find_detector(memory: Memory) -> str:
+    """Return the detector that proposed a memory; empty if none did."""
+    if memory.channel is not Channel.DERIVED:
+        return ""
+    # The id follows from detector and evidence, so it tells the detector without a field for it. Sources that were
+    # added since stand behind those of the proposal.
+    for count in range(1, len(memory.sources) + 1):
+        for name in (*DETECTORS, *COMMIT_DETECTORS):
+            sources = memory.sources[:count]
+            if Proposal(detector=name, kind=memory.kind, text=memory.text, sources=sources).memory_id == memory.id:
+                return name
+    return ""
 
 
 def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:

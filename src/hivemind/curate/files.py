@@ -63,12 +63,17 @@ def strip_heading(text: str) -> str:
     return text.partition(": ")[2] or text
 
 
-def insert_memory(text: str, memory: Memory) -> str:
-    """Return the file's text with a reviewed memory in our block; an older line of the same memory is replaced."""
+def check_reviewed(memory: Memory) -> None:
+    """Refuse a memory that no person has approved, or that no longer stands."""
     if memory.status is not Status.ACTIVE or memory.trust is not Trust.HIGH:
         raise InvalidInput(
             f"{shorten_id(memory.id)} is {memory.status}, trust {memory.trust}; approve it before promoting it"
         )
+
+
+def insert_memory(text: str, memory: Memory) -> str:
+    """Return the file's text with a reviewed memory in our block; an older line of the same memory is replaced."""
+    check_reviewed(memory)
     line = f"- {' '.join(neutralise(memory.text).split())} <!-- {shorten_id(memory.id)} -->"
     block = BLOCK.search(text)
     lines = block[0].splitlines()[1:-1] if block else []

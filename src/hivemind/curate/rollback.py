@@ -2,9 +2,10 @@
 
 from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import InvalidInput, NotFound
-from hivemind.model.events import Event, MemoryRolledBack, RollbackUndone
+from hivemind.model.events import Event, MemoryRemembered, MemoryRolledBack, RollbackUndone
 from hivemind.model.fold import find_rolled_back, fold_memory
-from hivemind.model.ids import MemoryId
+from hivemind.model.ids import EventId, MemoryId
+from hivemind.model.memory import Status
 from hivemind.model.review import MemoryChange, Selection
 from hivemind.store import Store, log
 
@@ -20,8 +21,24 @@ def plan_rollback(store: Store, selection: Selection) -> list[MemoryChange]:
         undone_ids = tuple(event_id for event_id in selected_ids if event_id not in find_rolled_back(events))
         if undone_ids:
             before, after = fold_memory(events), fold_memory(event for event in events if event.id not in undone_ids)
-            changes.append(MemoryChange(memory_id=MemoryId(memory_id), undone=undone_ids, before=before, after=after))
+            changes.append(
+                MemoryChange(
+                    memory_id=MemoryId(memory_id),
+                    undone=undone_ids,
+                    before=before,
+                    after=after,
+                    is_approved=after is None and _was_approved(events, undone_ids),
+                )
+            )
     return changes
+
+
+def _was_approved(events: list[Event], undone_ids: tuple[EventId, ...]) -> bool:
+    """Whether a person approved a memory by an event that the rollback does not undo itself."""
+    remaining = [event for event in events if event.id not in undone_ids or isinstance(event.fact, MemoryRemembered)]
+    memory = fold_memory(remaining)
+    # Only a person's approval raises the trust of a memory above that of the channel it came through.
+    return memory is not None and memory.trust > memory.channel.trust and memory.status is not Status.RETRACTED
 
 
 def make_rollback_events(factory: EventFactory, changes: list[MemoryChange], rollback: str, reason: str) -> list[Event]:

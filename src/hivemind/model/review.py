@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Kind, Memory
 
 
 class ReviewReason(StrEnum):
@@ -34,6 +34,18 @@ class ReviewItem:
     why: str
     """The reason in words, for people alone."""
     against: tuple[Memory, ...] = ()
+    detector: str = ""
+    """The detector that proposed it; empty if none did, or if it is no longer known."""
+
+    @property
+    def group(self) -> tuple[ReviewReason, str, Kind]:
+        """What memories that a person may decide together have in common: reason, origin and kind."""
+        return self.reason, self.detector or self.memory.channel.value, self.memory.kind
+
+    @property
+    def is_plain_proposal(self) -> bool:
+        """Whether it can be decided unseen with others: one that contradicts a memory needs a look of its own."""
+        return self.reason is ReviewReason.PROPOSED and not self.against
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +68,8 @@ class MemoryChange:
     undone: tuple[EventId, ...]
     before: Memory | None
     after: Memory | None
+    is_approved: bool = False
+    """Whether it would remove a memory that a person approved since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ GROUPS = {
     "Memories": {"memory": "remember recall list show edit", "history": "explain log"},
     "Review and undo": {"review": "review approve reject verify forget restore rollback erase"},
     "Agents and code": {
-        "agents": "install uninstall",
+        "agents": "install uninstall statusline",
         "sessions": "brief learn session trace",
         "code": "code",
         "mcp": "mcp",

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import reduce
 from typing import Any
@@ -18,7 +18,7 @@ from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Kind, Memory
 from hivemind.model.metadata import MetadataValue, is_valid_value
 from hivemind.model.scope import Scope
-from hivemind.text.clean import decode_text, first_line, neutralise
+from hivemind.text.clean import decode_text, first_line, neutralise, plural
 
 MAX_COMPLETIONS = 200
 """The newest memories that a shell completes; older ids are typed or copied."""
@@ -92,6 +92,7 @@ def complete_memory_id(ctx: click.Context, param: click.Parameter, incomplete: s
 
 
 own_memory_argument = click.argument("memory", metavar="ID", shell_complete=complete_memory_id)
+memories_argument = click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=complete_memory_id)
 maybe_memory_argument = click.argument(
     "memory", metavar="[ID]", required=False, default="", shell_complete=complete_memory_id
 )
@@ -144,6 +145,25 @@ def confirm(question: str, *, yes: bool) -> None:
     """Ask before going on; a script that wants JSON has nobody to answer, and calling it is its consent."""
     if not yes and not wants("json"):
         click.confirm(question, abort=True)
+
+
+def apply_to_memories(
+    verb: Callable[..., Memory], report: str, ids: Sequence[str], *, everywhere: bool, **options: Any
+) -> None:
+    """Call a verb about each of these memories, as one batch that a rollback undoes, and report it."""
+    if not ids:
+        raise InvalidInput("name at least one memory by its id; 'hivemind list' shows them")
+    if len(ids) == 1:
+        apply_to_memory(verb, report, ids[0], everywhere=everywhere, **options)
+        return
+    with open_mind() as mind:
+        # All ids are looked up before the first change, so that a wrong one changes nothing. One memory may be named
+        # twice, by a shorter and a longer id.
+        targets = list(dict.fromkeys(mind.show(memory_id, everywhere=everywhere).id for memory_id in ids))
+        with mind.review.batch(report.lower()) as batch:
+            memories = [verb(mind, memory_id, everywhere=everywhere, **options) for memory_id in targets]
+    undo = f"Undo: hivemind rollback --batch {batch}"
+    emit({"batch": batch, "memories": memories}, f"{report} {plural(len(memories), 'memory')}. {undo}")
 
 
 def apply_to_memory(verb: Callable[..., Memory], report: str, *args: Any, **options: Any) -> None:

@@ -80,6 +80,9 @@ COLUMNS = ", ".join(NAMES)
 JSON_COLUMNS = [field.name for field in fields(Memory) if field.default in ((), NO_METADATA)]
 SELECT_WHERE = f"SELECT {COLUMNS} FROM memories m WHERE"
 NEWEST_FIRST = "recorded_at DESC, id DESC"
+# What came up in several sessions will come up again; one more, so that what came from no session counts too.
+SESSIONS_WITH_IT = "(SELECT 1 + count(DISTINCT json_extract(s.value, '$.session_id')) FROM json_each(m.sources) s)"
+MOST_USEFUL_FIRST = f"{SESSIONS_WITH_IT} * m.confidence DESC, {NEWEST_FIRST}"
 
 
 def apply(db: Database, event: Event) -> None:
@@ -236,8 +239,8 @@ def list_memories(db: Database, query: Query, *, before: str = "") -> list[Memor
 
 
 def find_pending(db: Database, query: Query) -> list[Memory]:
-    """Proposed and disputed memories, which need review, newest first."""
-    condition = f"m.status IN ('proposed', 'disputed') ORDER BY {NEWEST_FIRST} LIMIT :limit"
+    """Proposed and disputed memories, which need review, those that are likely to be used most first."""
+    condition = f"m.status IN ('proposed', 'disputed') ORDER BY {MOST_USEFUL_FIRST} LIMIT :limit"
     return _select_fitting(db, query, condition, limit=query.limit)
 
 

@@ -1,6 +1,9 @@
 """``hivemind install`` and ``uninstall``: connect coding agents, and undo that."""
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -9,6 +12,7 @@ from hivemind.app.agent_setup import Connection
 from hivemind.entrypoints.cli.arguments import combine, dry_run_option, open_mind, yes_option
 from hivemind.entrypoints.cli.framework import wants
 from hivemind.entrypoints.cli.output import emit, note, print_heading, print_json, print_patch, print_table, warn
+from hivemind.entrypoints.statusline import MAX_PAYLOAD_CHARACTERS, describe
 
 commands = click.Group()
 connection_options = combine(
@@ -24,6 +28,8 @@ PURPOSES = {
     "server": "MCP server: ask and remember",
     "hooks": "hooks: capture and brief",
     "instructions": "rule: when to ask",
+    "commands": "commands: /remember, /recall, …",
+    "status line": "status line",
     "trust": "your trust in our hooks",
 }
 
@@ -79,6 +85,21 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
             mind.agents.apply(connections)
 
 
+@commands.command("statusline")
+def statusline() -> None:
+    """Print one line for an agent's status bar: memories here, told this session, in doubt, to review.
+
+    Reads the JSON that Claude Code gives to a status line from standard input, if there is any. 'hivemind install'
+    sets it up where the user has no status line of their own.
+
+    \b
+    hivemind statusline
+    """
+    payload = "" if sys.stdin.isatty() else sys.stdin.read(MAX_PAYLOAD_CHARACTERS)
+    line = describe(payload, os.getcwd())
+    emit({"line": line}, line)
+
+
 def _show_plan(connections: Sequence[Connection], *, if_empty: str, is_exact: bool) -> None:
     """Print which files would change, in summary or line by line, and what to know about it."""
     if wants("json"):
@@ -123,11 +144,15 @@ def _confirm_plan(connections: Sequence[Connection], question: str, *, yes: bool
 
 
 def _summarise_changes(connection: Connection) -> Iterator[list[str]]:
-    for change, diff in zip(connection.plan.changes, connection.diffs, strict=True):
-        lines = diff.splitlines()[2:]
+    """A row for each file; files that serve one purpose, such as the commands, share a row."""
+    changes = zip(connection.plan.changes, connection.diffs, strict=True)
+    for purpose, group in groupby(changes, key=lambda pair: "; ".join(PURPOSES[what] for what in pair[0].what)):
+        paths, diffs = zip(*((change.path, diff) for change, diff in group), strict=True)
+        lines = [line for diff in diffs for line in diff.splitlines()[2:]]
         counts = [(sign, sum(line.startswith(sign) for line in lines)) for sign in "+-"]
         size = " ".join(f"{sign}{count}" for sign, count in counts if count)
-        yield [connection.title, _shorten_path(change.path), size, "; ".join(PURPOSES[what] for what in change.what)]
+        place = _shorten_path(Path(os.path.commonpath(paths)))
+        yield [connection.title, place if len(paths) == 1 else f"{place}/ ({len(paths)} files)", size, purpose]
 
 
 def _shorten_path(path: Path) -> str:

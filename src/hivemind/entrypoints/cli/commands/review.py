@@ -8,6 +8,7 @@ import click
 
 from hivemind.app import Hivemind
 from hivemind.entrypoints.cli.arguments import (
+    apply_to_memories,
     apply_to_memory,
     complete_memory_id,
     confirm,
@@ -15,6 +16,7 @@ from hivemind.entrypoints.cli.arguments import (
     everywhere_option,
     limit_option,
     maybe_memory_argument,
+    memories_argument,
     memory_argument,
     open_mind,
     own_memory_argument,
@@ -29,19 +31,18 @@ from hivemind.entrypoints.cli.output import (
     on_terminal,
     print_diff,
     print_heading,
-    print_memory,
     print_table,
     progress,
     quote,
-    summarise,
 )
+from hivemind.entrypoints.cli.review_prompt import ReviewPrompt
 from hivemind.errors import InvalidInput
 from hivemind.formats.timestamps import format_date
 from hivemind.model.erasure import Erasure
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.reports import Mention, Mentions, MentionSort
-from hivemind.model.review import Consolidation, ReviewItem, Selection
+from hivemind.model.review import Consolidation, Selection
 from hivemind.model.scope import Scope
 from hivemind.text.clean import first_line, plural
 
@@ -53,67 +54,31 @@ ENTRY_ID_LENGTH = 18
 """Enough to tell entries of the log apart, whose ids begin with their time."""
 
 
-SINGLE_CHOICES = "a approve · e edit · r reject · s skip · q quit"
-CONFLICT_CHOICES = "a approve · o approve over it · e edit · m merge · r reject · s skip · q quit"
-"""For a memory that contradicts others."""
-
-
 @commands.group("review", cls=CommandGroup, invoke_without_command=True)
 @click.option("--list", "only_list", is_flag=True, help="List pending memories and exit.")
-@limit_option(50, "Maximum number of results.")
+@everywhere_option
+@limit_option(100, "Maximum number of results.")
 @click.pass_context
-def review(ctx: click.Context, only_list: bool, limit: int) -> None:
+def review(ctx: click.Context, only_list: bool, limit: int, everywhere: bool) -> None:
     """Review pending memories: proposals, disputes, changed code.
 
-    For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or 'forget'.
+    A key decides one memory, a capital letter all that are like it, and u undoes the last decision. Proposals that are
+    likely to be used most come first. For scripts: 'hivemind review --json', then 'hivemind approve', 'reject' or
+    'forget'.
 
     \b
     hivemind review
-    hivemind review --list
+    hivemind review --list --everywhere
     """
     if ctx.invoked_subcommand:
         return
     with open_mind() as mind:
-        queue = mind.review.queue(limit=limit)
+        queue = mind.review.queue(limit=limit, everywhere=everywhere)
         if only_list or not queue or wants("json") or not on_terminal():
             rows = [[shorten_id(item.memory.id), item.why, first_line(item.memory.text, 90)] for item in queue]
             emit_rows(queue, ["id", "why", "text"], rows, if_empty="Nothing to review.")
             return
-        for place, item in enumerate(queue, start=1):
-            if not _decide(mind, item, f"{place} of {len(queue)}"):
-                break
-
-
-def _decide(mind: Hivemind, item: ReviewItem, place: str) -> bool:
-    """Show a memory and apply the person's decision; false if they quit."""
-    print_heading(f"{place}: {item.why}")
-    print_memory(item.memory)
-    for other in item.against:
-        print_heading("contradicts")
-        click.echo(quote(other.text, ""))
-        note(summarise(other))
-    memory = item.memory
-    choices = CONFLICT_CHOICES if item.against else SINGLE_CHOICES
-    keys = click.Choice([choice[0] for choice in choices.split(" · ")])
-    match click.prompt(choices, type=keys, show_choices=False, default="s"):
-        case "a" if item.reason.asks_for_verification:
-            mind.review.verify(memory.id)
-        case "a":
-            mind.approve(memory.id)
-        case "o":
-            mind.approve(memory.id, over=True)
-        case "e" | "m" as choice:
-            wording = click.edit(memory.text) or memory.text
-            replaces = [memory.id, *(other.id for other in item.against if choice == "m")]
-            mind.remember(
-                wording.strip(), scope=memory.scope, kind=memory.kind, tags=memory.tags, subject=memory.subject,
-                replaces=replaces, metadata=memory.metadata,
-            )  # fmt: skip
-        case "r":
-            mind.reject(memory.id, reason=click.prompt("Why", default="", show_default=False))
-        case "q":
-            return False
-    return True
+        ReviewPrompt(mind, queue, everywhere=everywhere).run()
 
 
 @review.command("dispute")
@@ -132,15 +97,21 @@ def dispute(memory: str, other: str, **options: Any) -> None:
 @review.command("promote")
 @own_memory_argument
 @click.option("--to", "file", default="AGENTS.md", show_default=True, metavar="FILE", help="The rules file.")
+@click.option("--skill", is_flag=True, help="Write a procedure as a skill of this repository instead.")
 @yes_option
-def promote(memory: str, file: str, yes: bool) -> None:
-    """Write a reviewed memory into a rules file.
+def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
+    """Write a reviewed memory into a rules file, as a diff you confirm.
 
-    Shows the change as a diff and asks first.
+    With --skill, a procedure becomes a skill for Claude Code and one for the other agents; 'hivemind doctor' says when
+    it no longer matches its memory or the code.
 
     \b
     hivemind review promote 3f9a2c1e --to AGENTS.md
+    hivemind review promote 3f9a2c1e --skill
     """
+    if skill:
+        _promote_as_skill(memory, yes=yes)
+        return
     with open_mind() as mind:
         path, before, after = mind.review.promote(memory, file)
     if before == after:
@@ -153,6 +124,49 @@ def promote(memory: str, file: str, yes: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(after)
     emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
+
+
+def _promote_as_skill(memory: str, *, yes: bool) -> None:
+    with open_mind() as mind:
+        changes = mind.review.promote_as_skill(memory)
+        if not changes:
+            note("The skill is there already.")
+            return
+        names = [str(change.path.relative_to(change.root)) for change in changes]
+        if not wants("json"):
+            for change, name in zip(changes, names, strict=True):
+                print_diff(change.before or "", change.after or "", name, name)
+        if not yes:
+            click.confirm(f"Write {' and '.join(names)}?", abort=True, err=True)
+        mind.review.write_skill(changes)
+    emit(
+        [{"file": name, "text": change.after} for name, change in zip(names, changes, strict=True)],
+        f"Wrote {' and '.join(names)}.",
+    )
+
+
+all_from_option = click.option(
+    "--all-from", default="", metavar="NAME",
+    help="All proposals of a detector, a session or a batch; those that contradict a memory stay.",
+)  # fmt: skip
+
+
+def _select_proposals(
+    memories: tuple[str, ...], all_from: str, question: str, *, everywhere: bool, yes: bool
+) -> list[str]:
+    """Return the ids that were named, or after a confirmation those of all proposals from one origin."""
+    if bool(memories) == bool(all_from):
+        raise InvalidInput("name ids of memories, or --all-from with a detector, a session or a batch")
+    if not all_from:
+        return list(memories)
+    with open_mind() as mind:
+        items = mind.review.proposals_from(all_from, everywhere=everywhere)
+    if not items:
+        raise InvalidInput(f"all proposals from {all_from} contradict a memory; decide them in 'hivemind review'")
+    if not wants("json") and not yes:
+        print_table(["id", "text"], [[shorten_id(item.memory.id), first_line(item.memory.text, 100)] for item in items])
+    confirm(f"{question} {plural(len(items), 'proposal')}?", yes=yes)
+    return [item.memory.id for item in items]
 
 
 @review.command("consolidate")
@@ -200,69 +214,83 @@ def _print_plan(plan: Consolidation) -> None:
 
 
 @commands.command("approve")
-@memory_argument
+@memories_argument
+@everywhere_option
+@all_from_option
 @click.option("--over", is_flag=True, help="Supersede what contradicts it.")
 @reason_option
-def approve(**options: Any) -> None:
-    """Approve a proposal; --over settles a dispute in its favour.
+@yes_option
+def approve(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, **options: Any) -> None:
+    """Approve proposals; --over settles a dispute in favour of one.
 
     \b
-    hivemind approve 3f9a2c1e
+    hivemind approve 3f9a2c1e 5b2e91aa
     hivemind approve 3f9a2c1e --over
+    hivemind approve --all-from commands
     """
-    apply_to_memory(Hivemind.approve, "Approved", **options)
+    ids = _select_proposals(memories, all_from, "Approve", everywhere=everywhere, yes=yes)
+    apply_to_memories(Hivemind.approve, "Approved", ids, everywhere=everywhere, **options)
 
 
 @commands.command("reject")
-@memory_argument
+@memories_argument
+@everywhere_option
+@all_from_option
 @reason_option
-def reject(**options: Any) -> None:
-    """Reject a memory and keep its value out; 'restore' undoes that.
+@yes_option
+def reject(memories: tuple[str, ...], all_from: str, yes: bool, everywhere: bool, **options: Any) -> None:
+    """Reject memories and keep their values out; 'restore' undoes that.
 
     \b
     hivemind reject 3f9a2c1e --reason "that was one machine only"
+    hivemind reject --all-from learn-5b2e91aa
     """
-    apply_to_memory(Hivemind.reject, "Rejected", **options)
+    ids = _select_proposals(memories, all_from, "Reject", everywhere=everywhere, yes=yes)
+    apply_to_memories(Hivemind.reject, "Rejected", ids, everywhere=everywhere, **options)
 
 
 @commands.command("verify")
-@memory_argument
+@memories_argument
+@everywhere_option
 @reason_option
-def verify(**options: Any) -> None:
-    """Mark a memory as still correct.
+def verify(memories: tuple[str, ...], **options: Any) -> None:
+    """Mark memories as still correct.
 
     \b
     hivemind verify 3f9a2c1e
     """
-    apply_to_memory(lambda mind, **more: mind.review.verify(**more), "Verified", **options)
+    apply_to_memories(lambda mind, *ids, **more: mind.review.verify(*ids, **more), "Verified", memories, **options)
 
 
 @commands.command("forget")
-@memory_argument
+@memories_argument
+@everywhere_option
 @reason_option
-def forget(**options: Any) -> None:
-    """Forget a memory until 'restore' brings it back.
+def forget(memories: tuple[str, ...], **options: Any) -> None:
+    """Forget memories until 'restore' brings them back.
 
-    It stays in the history; 'erase' deletes it for good.
+    They stay in the history; 'erase' deletes a memory for good.
 
     \b
     hivemind forget 3f9a2c1e --reason "no longer so"
     """
-    apply_to_memory(Hivemind.forget, "Forgot", **options)
+    apply_to_memories(Hivemind.forget, "Forgot", memories, **options)
 
 
 @commands.command("restore")
-@memory_argument
+@memories_argument
+@everywhere_option
 @reason_option
-def restore(memory: str, **options: Any) -> None:
-    """Restore a forgotten, rejected or superseded memory.
+def restore(memories: tuple[str, ...], **options: Any) -> None:
+    """Restore forgotten, rejected or superseded memories.
 
     \b
     hivemind restore 3f9a2c1e
     """
-    if Path(memory).is_file():
-        raise InvalidInput(f"{memory} is a file; to restore a backup: hivemind backup restore {memory}")
-    apply_to_memory(Hivemind.restore, "Restored", memory, **options)
+    for name in memories:
+        if Path(name).is_file():
+            raise InvalidInput(f"{name} is a file; to restore a backup: hivemind backup restore {name}")
+    apply_to_memories(Hivemind.restore, "Restored", memories, **options)
 
 
 @commands.command("rollback")
@@ -271,12 +299,15 @@ def restore(memory: str, **options: Any) -> None:
 @click.option("--agent", default="", help="What this agent or person stored.")
 @click.option("--batch", default="", help="One batch, such as an import.")
 @click.option("--since", default="", metavar="WHEN", help="Everything since: 2h, 3d or a date.")
+@click.option("--also-approved", "include_approved", is_flag=True, help="Also what a person approved since.")
 @click.option("--undo", default="", metavar="NAME", help="Undo a rollback.")
 @reason_option
 @dry_run_option
 @yes_option
-def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **filters: str) -> None:
+def rollback(undo: str, reason: str, dry_run: bool, yes: bool, include_approved: bool, **filters: str) -> None:
     """Undo a batch of learning, such as an import or a session.
+
+    A memory that a person approved since it was stored stays, unless --also-approved is given.
 
     \b
     hivemind rollback --since 2h --dry-run
@@ -289,7 +320,10 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **filters: str) -
             count = mind.review.undo_rollback(undo)
             emit({"undone": count}, f"Undid the rollback of {plural(count, 'memory')}.")
             return
-        name, changes = mind.review.rollback(selection, dry_run=True)
+        name, changes = mind.review.rollback(selection, dry_run=True, include_approved=include_approved)
+        kept_count = 0 if include_approved else mind.review.count_kept_by_rollback(selection)
+        if kept_count:
+            note(f"{plural(kept_count, 'memory')} stay because a person approved them; --also-approved includes them.")
         if dry_run or not changes or not wants("json"):
             rows = [[shorten_id(c.memory_id), _format_state(c.before), _format_state(c.after)] for c in changes]
             would = f"{plural(len(changes), 'memory')} would change." if dry_run else ""
@@ -297,7 +331,7 @@ def rollback(undo: str, reason: str, dry_run: bool, yes: bool, **filters: str) -
         if dry_run or not changes:
             return
         confirm(f"Roll back {plural(len(changes), 'memory')}?", yes=yes)
-        name, changes = mind.review.rollback(selection, reason=reason)
+        name, changes = mind.review.rollback(selection, reason=reason, include_approved=include_approved)
     undo_hint = f"Undo: hivemind rollback --undo {name}"
     emit({"rollback": name, "changes": changes}, f"Rolled back {plural(len(changes), 'memory')}. {undo_hint}")
 

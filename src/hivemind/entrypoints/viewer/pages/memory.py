@@ -1,6 +1,6 @@
 """Memory: its text, sources, code, history and recalls, and what can be done with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -92,14 +92,15 @@ def page(request: PageRequest) -> Response:
     )
 
 
-def perform(request: PageRequest, memory_id: str, name: str) -> str:
-    """Perform an act as a batch of its own; return the batch if a rollback can undo it."""
+def perform(request: PageRequest, memory_ids: Sequence[str], name: str) -> str:
+    """Perform an act on memories as a batch of its own; return the batch if a rollback can undo it."""
     if name not in ACTS:
         raise NotFound(f"no action {name!r} on a memory; go back and use a button")
     right, run = ACTS[name]
     request.require(right)
     with request.mind.review.batch("viewer") as batch:
-        run(request, memory_id)
+        for memory_id in memory_ids:
+            run(request, memory_id)
     return "" if name in FINAL_ACTS else batch
 
 
@@ -108,7 +109,7 @@ def act(request: PageRequest) -> Response:
     memory_id, name = request.path_value("id"), request.path_value("act")
     across = "1" if request.everywhere else ""
     return request.redirect(
-        f"/memory/{memory_id}", did=name, batch=perform(request, memory_id, name), everywhere=across
+        f"/memory/{memory_id}", did=name, batch=perform(request, [memory_id], name), everywhere=across
     )
 
 

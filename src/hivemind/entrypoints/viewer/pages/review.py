@@ -1,9 +1,12 @@
 """Review: memories that need a decision, one at a time, by keyboard; each decision can be undone."""
 
+from collections.abc import Sequence
+
 from starlette.responses import Response
 
 from hivemind.entrypoints.viewer.pages.memory import CONFIRMATIONS, perform
 from hivemind.entrypoints.viewer.request import PageRequest
+from hivemind.model.review import ReviewItem
 
 MAX_QUEUE = 100
 """More than anybody reviews in a day; the first page counts the same queue."""
@@ -12,7 +15,7 @@ MAX_QUEUE = 100
 def page(request: PageRequest) -> Response:
     """Show the memory given by ``at``, or the first of the queue."""
     mind = request.mind
-    queue = mind.review.queue(limit=MAX_QUEUE)
+    queue = mind.review.queue(limit=MAX_QUEUE, everywhere=request.everywhere)
     prefix = request.query.get("at", "")
     matches = (place for place, item in enumerate(queue) if prefix and item.memory.id.startswith(prefix))
     position = next(matches, 0)
@@ -24,6 +27,7 @@ def page(request: PageRequest) -> Response:
         position=position,
         item=item,
         evidence=[(source, mind.sessions.observation(source.event) if source.event else None) for source in sources],
+        group=_find_group(item, queue) if item else (),
         behind=mind.code.behind(item.memory) if item else (),
         next=queue[position + 1].memory.id if position + 1 < len(queue) else "",
         previous=queue[position - 1].memory.id if position > 0 else "",
@@ -32,7 +36,19 @@ def page(request: PageRequest) -> Response:
 
 
 def decide(request: PageRequest) -> Response:
-    """Record a decision and go to the next memory."""
+    """Record a decision about a memory, or about the group that the page showed, and go to the next memory."""
     memory_id, name = request.path_value("id"), request.form.get("act", "")
-    batch = perform(request, memory_id, name)
-    return request.redirect("/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id)
+    # The ids come from the page, so that nothing is decided that arrived after the person looked.
+    batch = perform(request, request.form.get("group", "").split() or [memory_id], name)
+    across = "1" if request.everywhere else ""
+    return request.redirect(
+        "/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id, everywhere=across
+    )
+
+
+def _find_group(item: ReviewItem, queue: Sequence[ReviewItem]) -> tuple[ReviewItem, ...]:
+    """The proposals that may be decided together with this one; empty if it stands alone."""
+    if not item.is_plain_proposal:
+        return ()
+    group = tuple(other for other in queue if other.is_plain_proposal and other.group == item.group)
+    return group if len(group) > 1 else ()

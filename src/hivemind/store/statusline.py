@@ -1,0 +1,55 @@
+"""Counts for an agent's status line, on a read-only connection of its own.
+
+Loaded by its path and without the rest of the package, whose import takes four times the budget of a status line;
+therefore it imports nothing but apsw, and SQLite parses the agent's JSON.
+"""
+
+import os
+
+import apsw
+
+READ_PAYLOAD = """
+SELECT coalesce(json_extract(:payload, '$.session_id'), ''),
+    coalesce(json_extract(:payload, '$.workspace.current_dir'), json_extract(:payload, '$.cwd'), '')
+WHERE json_valid(:payload)
+"""
+COUNT_MEMORIES = """
+WITH names AS (
+    SELECT repo FROM repositories WHERE root = :root UNION SELECT repo FROM sessions WHERE id = :session UNION SELECT ''
+)
+SELECT count(*) FILTER (WHERE status IN ('active', 'disputed')),
+    count(*) FILTER (WHERE status IN ('proposed', 'disputed'))
+FROM memories WHERE repo IN names
+"""
+# Distinct, because a memory can be shown again, for example after a compaction.
+COUNT_TOLD = """
+SELECT count(DISTINCT memory_id), count(DISTINCT CASE WHEN is_in_doubt = 1 THEN memory_id END)
+FROM receipts WHERE session_id = :session AND session_id <> ''
+"""
+
+
+def read_counts(path: str, payload: str, directory: str) -> tuple[int, int, int, int]:
+    """Count memories of this repository, those told in this session, those of them in doubt, and those to review."""
+    # Never created here: a status line must not be the first to make a store.
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        session, agent_directory = next(iter(connection.execute(READ_PAYLOAD, {"payload": payload})), ("", ""))
+        root = _find_root(connection, os.path.realpath(agent_directory or directory))
+        # The names of a tree are those it ever had: memories keep the name under which they were stored.
+        values = {"session": str(session), "root": root}
+        memory_count, waiting_count = next(iter(connection.execute(COUNT_MEMORIES, values)))
+        told_count, doubtful_count = next(iter(connection.execute(COUNT_TOLD, values)))
+    finally:
+        connection.close()
+    return memory_count, told_count, doubtful_count, waiting_count
+
+
+def _find_root(connection: apsw.Connection, directory: str) -> str:
+    """Return the nearest working tree above a directory that the store knows; asking git would take longer."""
+    while True:
+        if list(connection.execute("SELECT 1 FROM repositories WHERE root = ? LIMIT 1", (directory,))):
+            return directory
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return ""
+        directory = parent
