@@ -253,6 +253,8 @@ class MemoriesRecalled:
     session_id: str = ""
     is_unasked: bool = False
     """Whether nobody asked for them; older entries say so only in ``why``."""
+    occasion: str = ""
+    """The action at which they were told, as ``Occasion`` names it; empty for briefs, prompts and questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,16 @@ from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Visibility
 
 
+class Occasion(StrEnum):
+    """The moment at which an agent is told something unasked; the names are those of the setting ``actions``."""
+
+    EDIT = "edits"
+    COMMAND = "commands"
+    FAILURE = "failures"
+    SUBAGENT = "subagents"
+    COMPACTION = "compactions"
+
+
 class Detail(StrEnum):
     """How much of each memory an answer shows."""
 
@@ -112,6 +122,8 @@ class Receipt:
     score: float
     tokens: int
     why: str
+    occasion: str = ""
+    """The ``Occasion`` at which it was told; empty for briefs, prompts and questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,3 +145,9 @@ class Spent:
     nobody knows."""
     unasked_tokens: int
     asked_tokens: int
+    actions: int = 0
+    """How often it was told something at an action: before an edit or a command, after a failure, to a subagent."""
+    fixes: int = 0
+    """How often it was told the fix of a failure."""
+    failed_again: int = 0
+    """After how many of those the same command failed again in the session."""

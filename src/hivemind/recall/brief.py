@@ -74,7 +74,7 @@ def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """Return the memories that hold in this repository, the most trusted first, one section after the other in turn."""
     sections_query = replace(query, kinds=tuple(SECTIONS), limit=MOST_MEMORIES)
     # What is not true now is left to recall.
-    current = [memory for memory in memories.find_most_trusted(db, sections_query) if _is_current(memory, query.now)]
+    current = [memory for memory in memories.find_most_trusted(db, sections_query) if memory.is_valid(query.now)]
     return tuple(make_hit(memory, query, "holds here") for memory in _take_turns(current))
 
 
@@ -177,10 +177,6 @@ def make_hit(memory: Memory, query: Query, why: str) -> Hit:
         labels = (f"disputed by {disputing_ids} since {format_date(memory.revised_at)}",)
     signal = Signal(name="standing", score=1.0, why=why)
     return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)
-
-
-def _is_current(memory: Memory, now: str) -> bool:
-    return memory.valid_from <= now and (not memory.valid_to or memory.valid_to > now)
 
 
 def _is_about(prompt: str, passage: str) -> bool:
