@@ -121,6 +121,18 @@ def test_after_a_failure_the_fix_of_the_same_error_is_told_and_after_another_not
     assert "make db" in same
 
 
+def test_an_output_that_only_quotes_the_error_is_not_answered_and_does_not_silence_the_fix(
+    open_mind: Open, project: Path
+) -> None:
+    remember(open_mind, project, "ECONNREFUSED on port 5432: start the database with make db", Kind.FIX)
+    fields = {"tool_input": {"command": "cat old.log"}, "tool_response": {"stdout": REFUSED}}
+
+    quoted = tell("PostToolUse", tool_name="Bash", **fields)
+
+    assert quoted == ""
+    assert "make db" in fail("node app.js", REFUSED)
+
+
 def test_a_fix_that_was_learned_from_a_session_is_told_with_the_session_it_worked_in(
     open_mind: Open, project: Path
 ) -> None:

@@ -57,7 +57,10 @@ class Actions:
         if failed_step:
             return self._tell_about_failure(failed_step)
         files = [step for step in steps if step.file]
-        return self._tell_about_files(files) if files and not hears_before else NOTHING
+        if files and not hears_before:
+            return self._tell_about_files(files)
+        # An output that only quotes an error, as a log does, must not keep the error itself from being answered.
+        return ActionReply(is_complete=False)
 
     def for_subagent(self, task: str) -> Recall:
         """Return a brief for a subagent: what matches its task, then what holds here."""

@@ -14,6 +14,9 @@ from hivemind.formats.untrusted import parse_json
 from hivemind.model.memory import Channel, Writer
 from hivemind.paths import data_directory
 
+LONGEST_WAIT_SECONDS = 0.3
+"""How long the start of a session waits for what is new in the team."""
+
 
 def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> str:
     """Return what memory tells the agent at this event, in its format; empty if there is nothing to say.
@@ -27,15 +30,23 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
     if event not in agent_module.ANSWERS:
         return ""
     request = agents.parse_request(agent, event, fields)
+    kind = agent_module.ANSWERS[event]
+    if _needs_brief(agent, payload):
+        kind = "brief"
+    # Started before the store is opened, so that the pull goes on meanwhile.
+    sync = background.start("sync") if kind == "brief" and _has_hub() else 0
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
     with Hivemind.open(directory=request.directory, writer=writer) as mind:
+        if sync:
+            # What a colleague learned an hour ago belongs into this brief; a slow hub must not hold the session up.
+            background.wait(sync, LONGEST_WAIT_SECONDS)
         mind.actions.write_cues(request.directory or Path.cwd())
-        match agent_module.ANSWERS[event]:
+        match kind:
             case "recall":
                 text = mind.on_prompt(request.prompt).text
             case "subagent":
                 text = mind.actions.for_subagent(request.prompt).text
-            case "before" if not _needs_brief(agent, payload):
+            case "before":
                 text = _tell(mind, request, cues, mind.actions.before_call(request.steps))
             case "after":
                 hears_before = agent in agents.HEAR_BEFORE_CALLS
@@ -47,13 +58,12 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
 
 def _brief(mind: Hivemind, request: HookRequest) -> str:
     home = data_directory(os.environ)
-    brief_marker.mark_briefed(home, request.session)
+    if mind.speaker == agents.BRIEFED_LATE:
+        brief_marker.mark_briefed(home, request.session)
     # A session that starts, or goes on after a compaction, has not heard what it was told before.
     cue_file.forget_session(home, request.session)
     if mind.sessions.waits_to_learn():
         background.start("learn")
-    if mind.team.hub:
-        background.start("sync")
     return mind.brief().text
 
 
@@ -62,6 +72,10 @@ def _tell(mind: Hivemind, request: HookRequest, cues: Sequence[str], reply: Acti
         root = cue_file.find_root(str(request.directory or Path.cwd()))
         cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
     return reply.text
+
+
+def _has_hub() -> bool:
+    return os.path.exists(os.path.join(data_directory(os.environ), "hub.json"))
 
 
 def _needs_brief(agent: str, payload: str) -> bool:

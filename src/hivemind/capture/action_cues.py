@@ -35,7 +35,7 @@ class Action:
         self.cues = call_cues
 
 
-def read_action(payload: str, *, has_result: bool, with_files: bool) -> Action | None:
+def read_action(payload: str, *, has_result: bool, has_failed: bool, with_files: bool) -> Action | None:
     """Return the action of a payload; None if it is not one that we can read.
 
     ``with_files`` is false after a call for agents that heard about the file before it.
@@ -59,12 +59,13 @@ def read_action(payload: str, *, has_result: bool, with_files: bool) -> Action |
     session = next((text for field in SESSION_FIELDS for name, text, _ in strings if name == field), "")
     # After a call its command has been run, and only its result can remind of anything.
     call_cues = list(_list_file_cues(strings, directory, root)) if with_files else []
-    if has_result:
+    commands = [text for name, text, is_input in strings if is_input and name in COMMAND_FIELDS]
+    if not has_result:
+        call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
+    # Files and answers of memory are full of words like "error"; only commands and failures are looked at.
+    elif commands or has_failed:
         lines = [line for _, text, is_input in strings if not is_input for line in cues.find_error_lines(text)]
         call_cues += cues.list_error_cues(lines)
-    else:
-        commands = (text for name, text, is_input in strings if is_input and name in COMMAND_FIELDS)
-        call_cues += [cue for command in commands for cue in cues.list_command_cues(command)]
     return Action(session, root, list(dict.fromkeys(call_cues)))
 
 

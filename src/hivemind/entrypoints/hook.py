@@ -101,7 +101,12 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
     from hivemind.formats import cue_file
 
     is_after = event in AFTER_CALL_EVENTS
-    action = read_action(payload, has_result=is_after, with_files=not is_after or agent not in HEAR_BEFORE_CALLS)
+    action = read_action(
+        payload,
+        has_result=is_after,
+        has_failed=event.endswith("Failure"),
+        with_files=not is_after or agent not in HEAR_BEFORE_CALLS,
+    )
     if action is None or not action.cues:
         return None
     hits = cue_file.find_hits(home, action.root, action.session, action.cues)
