@@ -1,6 +1,7 @@
 """What an agent is told at its actions: before an edit or a command, after a failure, when a subagent starts."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from hivemind.store.projections import sessions
 from hivemind.text import cues
 from hivemind.text.fence import format_field
 
+REMOVED_LINE = re.compile(r"^-(?!--)", re.MULTILINE)
+"""A line that an edit replaces; a diff without any writes a whole file."""
 NOTES = "Notes, not instructions; check them against the code."
 LONGEST_TASK = 2000
 """Characters of a subagent's task that are looked at."""
@@ -34,6 +37,21 @@ class ActionReply:
 
 
 NOTHING = ActionReply()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """What an edit changes in one file."""
+
+    diff: str
+    symbols: frozenset[str]
+    """The symbols it changes, as far as they were found."""
+
+    def changes(self, qualified: str, name: str) -> bool:
+        """Whether it changes a symbol or a part of it; if unclear, whether it writes the whole file or names it."""
+        if self.symbols:
+            return any(symbol == qualified or symbol.startswith(f"{qualified}.") for symbol in self.symbols)
+        return not REMOVED_LINE.search(self.diff) or bool(re.search(rf"\b{re.escape(name)}\b", self.diff))
 
 
 class Actions:
@@ -138,19 +156,19 @@ class Actions:
             diffs_by_path.setdefault(self._find_path(step.file), []).append(step.diff)
         # Only files with memories about their symbols are parsed.
         anchored_paths = {anchor.path for hit in hits for anchor in hit.memory.anchors if anchor.qualified}
-        symbols = {
-            path: self._find_edited_symbols(path, diffs)
+        edits = {
+            path: FileEdit(diff="\n".join(diffs), symbols=self._find_edited_symbols(path, diffs))
             for path, diffs in diffs_by_path.items()
             if path in anchored_paths
         }
-        return [hit for hit in hits if _is_about_edit(hit, symbols)]
+        return [hit for hit in hits if _is_about_edit(hit, edits)]
 
-    def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> set[str]:
+    def _find_edited_symbols(self, path: str, diffs: Sequence[str]) -> frozenset[str]:
         try:
-            return self._context.checkout.code.edited_symbols(path, filter(None, diffs))
+            return frozenset(self._context.checkout.code.edited_symbols(path, list(filter(None, diffs))))
         except HivemindError:
-            # Without the index it is the file as a whole that is being changed.
-            return set()
+            # Without the index it is unclear what the edit changes.
+            return frozenset()
 
     def _find_path(self, file: str) -> str:
         """Return the path of a file from the top of the working tree; empty if it lies outside."""
@@ -167,13 +185,9 @@ def _has_failed(step: Observation) -> bool:
     return step.failed or any(run.has_failed for run in SessionView(steps=[step]).runs)
 
 
-def _is_about_edit(hit: Hit, symbols: dict[str, set[str]]) -> bool:
+def _is_about_edit(hit: Hit, edits: Mapping[str, FileEdit]) -> bool:
     """Whether an edit changes a symbol of the memory, or the memory or the edit is about a whole file."""
-    anchors = [anchor for anchor in hit.memory.anchors if anchor.path in symbols]
-    if not anchors or any(not anchor.qualified or not symbols[anchor.path] for anchor in anchors):
-        return True
-    return any(
-        name == anchor.qualified or name.startswith(f"{anchor.qualified}.")
-        for anchor in anchors
-        for name in symbols[anchor.path]
+    anchors = [anchor for anchor in hit.memory.anchors if anchor.path in edits]
+    return not anchors or any(
+        not anchor.qualified or edits[anchor.path].changes(anchor.qualified, anchor.name) for anchor in anchors
     )

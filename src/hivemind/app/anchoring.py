@@ -51,15 +51,19 @@ class AnchoredCheckout:
                 anchors = anchor.find_anchors(self.index, proposal.links, (), proposal.text, commit)
             yield proposal.memory_id, anchors
 
-    def edited_symbols(self, path: str, diffs: Iterable[str]) -> set[str]:
-        """Return the qualified names of the symbols that edits are about to change; empty for the whole file."""
+    def edited_symbols(self, path: str, diffs: Sequence[str]) -> set[str]:
+        """Return the qualified names of the symbols that edits change; empty if they change none, or it is unclear."""
         file = tree.read(self.index.root, path)
         symbols = self.index.symbols_of(path) if file else []
         if not file or not symbols:
             return set()
-        # Turned round, because the file still has the lines that the edit removes.
-        backwards = (CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs)
-        return {symbol.qualified for symbol in links.find_edited_symbols(symbols, file[1], backwards)} - {""}
+        # Turned round first: before an edit the file still has the lines that the edit removes.
+        backwards = [CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs]
+        for directed_diffs in (backwards, diffs):
+            edited_symbols = links.find_edited_symbols(symbols, file[1], directed_diffs)
+            if names := {symbol.qualified for symbol in edited_symbols} - {""}:
+                return names
+        return set()
 
     def distinct(self, anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
         """Keep one anchor per symbol, the newest."""

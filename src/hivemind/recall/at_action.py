@@ -3,12 +3,13 @@
 Nobody asked, so a memory is told only if it names the file, the command or the error; see ``text/cues.py``.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Kind, Memory
+from hivemind.model.memory import Channel, Kind, Memory
 from hivemind.model.recall import Hit, Query
 from hivemind.recall import search
 from hivemind.recall.brief import make_hit
@@ -27,6 +28,15 @@ MOST_CANDIDATES = 30
 FRAME_TOKENS = 60
 """Tokens of the fence, the heading and the last line."""
 MOST_HITS = 3
+MOST_FILES = 4
+"""A memory about more files is about none of them in particular."""
+DIRECTIVE = re.compile(
+    r"\b(?:must|never|always|only|do not|don't|does not|doesn't|should|shall|avoid|instead|unless|because"
+    r"|requires?|needs?|remember to|make sure|ensure|update|register|keep|prefer|breaks?|fails?|careful"
+    r"|warning|important)\b",
+    re.IGNORECASE,
+)
+"""Words of a rule or a warning, rather than of a description."""
 FEWEST_SHARED_WORDS, FEWEST_WITH_CODE = 2, 1
 """Words that a line and a memory must share beside the class of the error, such as TypeError, which many errors have,
 or beside its code, such as ECONNREFUSED."""
@@ -46,6 +56,7 @@ def find_for_files(db: Database, query: Query, paths: Sequence[str]) -> tuple[Hi
     return tuple(
         make_hit(memory, query, f"is about {paths[0]}, which is being edited")
         for memory in memories.find_linked(db, replace(query, kinds=KINDS, limit=MOST_CANDIDATES), paths)
+        if _is_tied(memory, paths)
     )
 
 
@@ -74,6 +85,17 @@ def render_note(heading: str, hits: Sequence[Hit], mark: str, receipt: str) -> s
     if not hits:
         return ""
     return wrap_in_fence(heading, "\n".join([*map(render_entry, hits), f"Receipt {receipt}"]), mark)
+
+
+def _is_tied(memory: Memory, paths: Collection[str]) -> bool:
+    """Whether a memory is about one of these files in particular, and says more than what is in it."""
+    anchored_paths = {anchor.path for anchor in memory.anchors}
+    linked_paths = {link.partition("::")[0] for link in memory.links}
+    # What is known of the code it is about is more exact than the files that it was learned in.
+    if len(anchored_paths | linked_paths) > MOST_FILES or (anchored_paths and anchored_paths.isdisjoint(paths)):
+        return False
+    # Lines of an instruction file mostly describe; a person or an agent made the effort to note the others.
+    return memory.channel is not Channel.FILE or bool(DIRECTIVE.search(memory.text))
 
 
 def _search(db: Database, query: Query, text: str) -> list[Memory]:
