@@ -156,6 +156,8 @@ def test_a_fix_that_was_learned_from_a_session_is_told_with_the_session_it_worke
         ("Never run `make deploy` from a branch", "make deploy", "make test"),
         ("Start the server before running `make e2e`", "make e2e", "make lint"),
         ("Deploys run on Fridays", "", "make deploy"),
+        ("Builds need Node 22", "npm run build", "git commit -m 'a\nbuild of b'"),
+        ("Builds need Node 22", "make build", "git commit -F - <<EOF\nbuild\nEOF"),
     ],
 )
 def test_before_a_command_that_is_wrong_here_the_note_is_told_and_before_another_nothing(

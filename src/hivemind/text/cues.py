@@ -26,6 +26,7 @@ NOISE = r"\x1b\[[0-9;?]*[A-Za-z]|0x[0-9a-fA-F]+|\b[0-9a-f]{7,}\b|(?:[A-Za-z]:)?(
 SIGNATURE_WORD = r"[A-Za-z_][\w'-]+"
 QUOTED = r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|'([^'\n]{8,})'"
 SEGMENT = r"&&|\|\||[;|\n]"
+QUOTED_TEXT = r"\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)"
 ASSIGNMENT = r"\A(?:[A-Za-z_]\w*=\S*\s+)+"
 WRAPPERS = frozenset(("sudo", "time", "env", "nice", "exec", "command", "nohup"))
 TASKS = ("test", "lint", "build", "deploy", "migrat", "format", "install", "release", "publish", "typecheck", "bench")
@@ -66,7 +67,9 @@ def list_command_cues(command: str) -> Iterator[str]:
 def split_commands(command: str) -> list[tuple[str, ...]]:
     """Split a command line into its commands, each as its first words in lower case, without options and variables."""
     commands = []
-    for segment in re.split(SEGMENT, command[:LONGEST_LINE]):
+    # The message of a commit and the text of a here-document are no commands.
+    plain_command = re.sub(QUOTED_TEXT, " ", command.partition("<<")[0][:LONGEST_LINE])
+    for segment in re.split(SEGMENT, plain_command):
         words = re.sub(ASSIGNMENT, "", segment.strip()).lower().split()
         while words and words[0] in WRAPPERS:
             words = words[1:]
