@@ -156,6 +156,8 @@ def test_a_fix_that_was_learned_from_a_session_is_told_with_the_session_it_worke
         ("Never run `make deploy` from a branch", "make deploy", "make test"),
         ("Start the server before running `make e2e`", "make e2e", "make lint"),
         ("Deploys run on Fridays", "", "make deploy"),
+        ("Use the cache instead of building a new one", "", "make build"),
+        ("Do not use text.StringBuilder as a writer", "", "go build ./..."),
         ("Builds need Node 22", "npm run build", "git commit -m 'a\nbuild of b'"),
         ("Builds need Node 22", "make build", "git commit -F - <<EOF\nbuild\nEOF"),
     ],

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 MOST_LINES, LONGEST_LINE = 40, 400
 """Lines of an output that may state an error, and characters of each; more would slow the hook down."""
-MOST_COMMAND_WORDS = 4
-"""Words of a command, without options; later ones are names of files."""
+MOST_COMMAND_WORDS, MOST_TASK_WORDS = 4, 3
+"""Words of a command, without options, and those that may name its task; later ones are names of files."""
 FEWEST_SIGNATURE_WORDS, SIGNATURE_SHARE = 3, 0.75
 """Words that an error in a memory must have, and the share of them that a line of output must contain."""
 
@@ -33,9 +33,11 @@ TASKS = ("test", "lint", "build", "deploy", "migrat", "format", "install", "rele
 """Stems by which notes and commands name the same task: "tests" and ``pytest``, "migrations" and ``make migrate``."""
 
 THING = r"(?:the |any |a |our )?(`[^`\n]+`|[\w.:/@-]+(?: [a-z][\w:-]+)?)"
-WARNINGS = (
-    # Use pnpm, not npm. Use uv instead of pip. Run `make check` rather than `pytest`.
-    rf"(?:,|;| and|\bbut)? not {THING}|\b(?:instead of|rather than|in place of) (?:running |using |calling )?{THING}",
+REPLACEMENT = (
+    rf"(?:,|;| and|\bbut)? not {THING}|\b(?:instead of|rather than|in place of) (?:running |using |calling )?{THING}"
+)
+"""Use pnpm, not npm. Use uv instead of pip. Run `make check` rather than `pytest`."""
+NEEDS = (
     # Never run `make deploy` on Fridays. Do not use npm. Avoid `git push --force`.
     rf"\b(?:never|don't|do not|must not|mustn't|should not|shouldn't|avoid|no longer|cannot|can't)"
     rf" (?:run|use|call|invoke|execute|running|using|calling|start|starting) {THING}"
@@ -47,7 +49,8 @@ WARNINGS = (
     # Start the database before running the tests. Run `make db` before `pytest`.
     rf"\bbefore (?:you )?(?:run(?:ning)?|start(?:ing)?|call(?:ing)?|us(?:e|ing))? ?{THING}",
 )
-"""Forms in which a note says that a command is wrong here, or what it needs; the group is the command or task."""
+"""Forms in which a note says that a command or task is wrong here, or what it needs; the group is the command or task.
+Only these name tasks: "instead of building a cache" is not about a build."""
 
 
 def make_file_cue(path: str) -> str:
@@ -59,9 +62,7 @@ def list_command_cues(command: str) -> Iterator[str]:
     """Yield the cues of a command line: the beginnings of each command in it, and the tasks they name."""
     for words in split_commands(command):
         yield from (f"c {' '.join(words[:count])}" for count in range(1, len(words) + 1))
-        # `npm run test:unit`, `make test`, `pytest`; a path among the arguments is only what a command reads.
-        for word in words[:3]:
-            yield from (f"t {task}" for task in name_tasks(word) if word is words[0] or not set("/.") & set(word))
+        yield from (f"t {task}" for word in words[:MOST_TASK_WORDS] for task in _find_run_tasks(word))
 
 
 def split_commands(command: str) -> list[tuple[str, ...]]:
@@ -80,18 +81,24 @@ def split_commands(command: str) -> list[tuple[str, ...]]:
     return commands
 
 
-def name_tasks(word: str) -> Iterator[str]:
-    """Yield the tasks that a word names."""
-    return (task for task in TASKS if task in word)
+def _find_run_tasks(word: str) -> Iterator[str]:
+    """Yield the tasks that a word of a command runs: `pytest`, `test:unit`; not of a path or of `pkg@latest`."""
+    parts = [] if set(word) & set("/.@") else re.split(r"[^a-z]+", word)
+    return (task for task in TASKS if any(part.startswith(task) or part.endswith(task) for part in parts))
 
 
-def find_warned_things(text: str) -> list[str]:
-    """Return the commands and tasks that a note warns of, as written; commands in backticks keep them."""
+def _find_named_tasks(word: str) -> Iterator[str]:
+    """Yield the tasks that a word of a note names: tests, migrations, building; not StringBuilder."""
+    return (task for task in TASKS if re.fullmatch(rf"{task}(?:s|e|es|ing|ting|ion|ions)?", word))
+
+
+def find_warned_things(text: str, patterns: Iterable[str]) -> list[str]:
+    """Return what a note warns of in one of these forms, as written; commands in backticks keep them."""
     # Here, because a hook never reads notes, and its patterns take two milliseconds to compile.
     from hivemind.text.tokenise import STOP_WORDS
 
     things = []
-    for pattern in WARNINGS:
+    for pattern in patterns:
         for match in re.finditer(pattern, text, re.IGNORECASE):
             for thing in filter(None, match.groups()):
                 first, _, second = thing.strip().rstrip(".:").partition(" ")
@@ -103,12 +110,12 @@ def find_warned_things(text: str) -> list[str]:
 
 def list_warning_cues(text: str) -> Iterator[str]:
     """Yield the cues of the commands that a note warns of; those that it concerns have one of them."""
-    for thing in find_warned_things(text):
-        for words in split_commands(thing.strip("`")):
-            yield f"c {' '.join(words)}"
-            # A command in backticks means itself; "the tests" means whatever runs them.
-            if not thing.startswith("`"):
-                yield from (f"t {task}" for word in words for task in name_tasks(word))
+    for thing in find_warned_things(text, (REPLACEMENT, *NEEDS)):
+        yield from (f"c {' '.join(words)}" for words in split_commands(thing.strip("`")))
+    for thing in find_warned_things(text, NEEDS):
+        # A command in backticks means itself; "the tests" means whatever runs them.
+        if not thing.startswith("`"):
+            yield from (f"t {task}" for word in thing.lower().split() for task in _find_named_tasks(word))
 
 
 def find_error_lines(output: str) -> list[str]:
