@@ -182,9 +182,9 @@ def _check_actions(name: str, client: Client, sandbox: Sandbox, model: Model) ->
     # The memory is stale now, and the client can write the file without reading it first.
     file.unlink()
     _commit(sandbox.project, "no rates")
-    error = f"{name.upper().replace('-', '_')}_REFUSED: the ledger daemon is not running"
+    error = f"{name.upper().replace('-', '_')}_REFUSED: no route to {name}-ledger"
     (sandbox.project / check).write_text(f"raise SystemExit('Error: {error}')\n")
-    fix = f"`{error}` is cured by `make ledger-{name}`"
+    fix = f"`{error}` went away after make ledger-{name}"
     sandbox.hivemind("remember", fix, "--kind", "fix")
     content = "def rate(day, desk):\n    return desk.table[day] / 100\n"
     steps = [client.write(str(file), content, "Writing."), client.shell(f"python3 {check}")]

@@ -116,8 +116,8 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
         # The command that failed is the last one before the receipt; its next run tells whether the fix helped.
         f" count(DISTINCT CASE WHEN {IS_FIX} AND EXISTS (SELECT 1 FROM observations b, observations a"
         " WHERE b.session_id = r.session_id AND a.session_id = r.session_id AND b.command <> ''"
-        " AND a.command = b.command AND a.at > r.at AND a.failed = 1 AND b.at = (SELECT max(c.at) FROM observations c"
-        " WHERE c.session_id = r.session_id AND c.command <> '' AND c.failed = 1 AND c.at <= r.at)) THEN id END)"
+        " AND a.command = b.command AND a.at > r.at AND a.failed AND b.at = (SELECT max(c.at) FROM observations c"
+        " WHERE c.session_id = r.session_id AND c.command <> '' AND c.failed AND c.at <= r.at)) THEN id END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
     )
