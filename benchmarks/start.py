@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hivemind
 from benchmarks import results
@@ -29,6 +30,10 @@ CLI = "from hivemind.__main__ import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
 STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'
 PROMPT = b'{"session_id":"p","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"when do the deploys run?"}'
+EDIT = b'{"session_id":"a","cwd":"/","tool_name":"Edit","tool_input":{"file_path":"/tmp/a.py","new_string":"b"}}'
+COMMAND = b'{"session_id":"a","cwd":"/","tool_name":"Bash","tool_input":{"command":"cd /tmp && git status"}}'
+FAILURE = b'{"session_id":"a","cwd":"/","tool_name":"Bash","tool_input":{"command":"make"},"error":"Exit code 2'
+FAILURE += b"\\nmake: *** [Makefile:3: all] Error 1" * 40 + b'"}'
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -47,6 +52,9 @@ def main() -> None:
             cost = cpu_of(command, stdin=stdin, environ=environ)
             figures[name] = cost
             print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  {budget}")
+        for name, costs in _speaking(Path(home), environ):
+            figures[name] = cost = statistics.median(costs)
+            print(f"{name:<38}{cost:>8.1f}{cost / bare:>8.1f}  250 ms")
         cost = statistics.median(_mornings(Path(home), environ))
         print(f"{'the same, after a merge of 50 files':<38}{cost:>8.1f}{cost / bare:>8.1f}  400 ms")
     if "--save" in sys.argv:
@@ -67,7 +75,36 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", ""
     yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
     yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
+    yield "hook before an edit, silent", [*hook, "PreToolUse"], EDIT, "3.5 x bare"
+    yield "hook before a command, silent", [*hook, "PreToolUse"], COMMAND, "3.5 x bare"
+    yield "hook after a failure, silent", [*hook, "PostToolUseFailure"], FAILURE, "3.5 x bare"
     yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "500 ms"
+
+
+def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[float]]]:
+    """Yield the cost of hooks that tell something at an action, each time in a new session."""
+    root = home / "actions"
+    root.mkdir()
+    (root / "pay.py").write_text("def charge(card):\n    return card.take()\n")
+    _commit(root, "init", "-q")
+    with Hivemind.open(directory=root, settings=Settings(home=home, person="ada")) as mind:
+        mind.remember("Cards are charged once", kind=Kind.DECISION, links=["pay.py::charge"])
+        mind.remember("Use pnpm, not npm", kind=Kind.CONVENTION)
+        mind.remember("ECONNREFUSED on port 5432: start the database with make db", kind=Kind.FIX)
+    edit = {"file_path": "pay.py", "old_string": "card.take()", "new_string": "card.give()"}
+    error = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
+    rows: list[tuple[str, str, dict[str, Any]]] = [
+        ("hook before an edit, speaking", "PreToolUse", {"tool_name": "Edit", "tool_input": edit}),
+        ("hook before a command, speaking", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "npm i"}}),
+        (
+            "hook after a failure, speaking", "PostToolUseFailure",
+            {"tool_name": "Bash", "tool_input": {"command": "node a.js"}, "error": error},
+        ),
+    ]  # fmt: skip
+    for name, event, fields in rows:
+        command = [sys.executable, "-I", "-S", HOOK, "claude-code", event]
+        payloads = [json.dumps({"session_id": f"{name} {n}", "cwd": str(root), **fields}).encode() for n in range(7)]
+        yield name, [cpu_once(command, payload, environ) for payload in payloads]
 
 
 def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[float]:

@@ -6,6 +6,7 @@ python dev/reference.py --check   fail if what is written is not what would be w
 
 import dataclasses
 import inspect
+import json
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import click
 from fastapi import FastAPI
 
+from hivemind import agents
 from hivemind.app import VECTOR_FUNCTIONS
 from hivemind.entrypoints.cli import hivemind
 from hivemind.entrypoints.cli.framework import EXIT_CODES, OTHER_CODES
@@ -169,6 +171,37 @@ def events() -> str:
     return "\n".join(parts)
 
 
+def actions() -> str:
+    """At which actions each agent can be told something, and where that was seen in the real client."""
+    file = Path(__file__).parents[1] / "evals" / "results" / "clients.json"
+    seen = json.loads(file.read_text())["figures"] if file.exists() else {}
+    parts = [
+        "# What each agent is told at its actions\n",
+        MADE,
+        "`yes` means that the agent's hooks accept it, `seen` that `python -m evals.clients --save` saw it reach the"
+        " model in the version named. [How to use it](../how-to/actions.md).\n",
+        "| agent | before an edit | before a command | after a failure | subagents | seen in |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in agents.NAMES:
+        agent = agents.get_agent(name)
+        kinds, checks = set(agent.ANSWERS.values()), seen.get(name, {})
+        late = "after it was read or edited" if "after" in kinds else "no"
+        cells = [
+            _action("yes" if "before" in kinds else late, checks.get("edits")),
+            "yes" if "before" in kinds else "no",
+            _action("yes" if "after" in kinds else "no", checks.get("failures")),
+            _action("yes" if "subagent" in kinds else "no", checks.get("subagents")),
+            checks.get("package", ""),
+        ]
+        parts.append(f"| {agent.TITLE} | {' | '.join(cells)} |")
+    return "\n".join([*parts, ""])
+
+
+def _action(ability: str, was_seen: bool | None) -> str:
+    return f"{ability}, seen" if was_seen else ability
+
+
 def main() -> None:
     """Write the pages, or check them."""
     pages = {
@@ -179,6 +212,7 @@ def main() -> None:
         "views.md": views(),
         "settings.md": settings(),
         "events.md": events(),
+        "actions.md": actions(),
     }
     stale = [
         name

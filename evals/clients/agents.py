@@ -17,6 +17,10 @@ def _with_file(tool: str, path: str, content: str) -> Callable[[str, str, str], 
     return lambda file, text, why: Step(tool=tool, arguments={path: file, content: text}, text=why)
 
 
+def _with_task(tool: str, field: str, **more: Any) -> Callable[[str], Step]:
+    return lambda task: Step(tool=tool, arguments={field: task, **more})
+
+
 def _with_patch(file: str, text: str, why: str) -> Step:
     """Codex intercepts a patch in a shell command and applies it itself."""
     added = "".join(f"+{line}\n" for line in text.splitlines())
@@ -38,6 +42,8 @@ class Client:
     """A call of its tool that runs a command."""
     write: Callable[[str, str, str], Step]
     """A call of its tool that writes a new file, given file, content and what the model says before it."""
+    subagent: Callable[[str], Step] | None = None
+    """A call of its tool that starts a subagent with a task; none if hooks cannot brief its subagents."""
     install: tuple[str, ...] = ()
     """Additional arguments of ``hivemind install``."""
     trust_options: tuple[str, ...] = ()
@@ -103,6 +109,7 @@ CLIENTS = {
         setup=_claude,
         shell=_with_command("Bash", description="check"),
         write=_with_file("Write", "file_path", "content"),
+        subagent=_with_task("Agent", "prompt", description="look", subagent_type="general-purpose"),
         command=lambda prompt, address: ["claude", "-p", prompt, "--output-format", "json"],
         environ=lambda address: {
             "ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1",
@@ -114,6 +121,7 @@ CLIENTS = {
         setup=_codex,
         shell=_with_command("exec_command", "cmd"),
         write=_with_patch,
+        subagent=_with_task("spawn_agent", "message", agent_type="default"),
         command=lambda prompt, address: ["codex", "exec", "--json", "--skip-git-repo-check", prompt],
         environ=lambda address: {"STUB_KEY": "none"},
         install=("--trust-codex-hooks",),
@@ -143,6 +151,7 @@ CLIENTS = {
         setup=_copilot,
         shell=_with_command("bash", description="check"),
         write=_with_file("create", "path", "file_text"),
+        subagent=_with_task("task", "prompt", description="look", agent_type="explore", name="look", mode="sync"),
         command=lambda prompt, address: ["copilot", "-p", prompt, "--allow-all-tools"],
         environ=lambda address: {
             "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub-model",
@@ -155,6 +164,7 @@ CLIENTS = {
         setup=_qwen,
         shell=_with_command("run_shell_command", is_background=False),
         write=_with_file("write_file", "file_path", "content"),
+        subagent=_with_task("agent", "prompt", description="look", subagent_type="general-purpose"),
         command=lambda prompt, address: ["qwen", "-p", prompt, "--approval-mode", "yolo"],
         environ=lambda address: {
             "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{address}/v1", "OPENAI_MODEL": "stub-model",

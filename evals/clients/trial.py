@@ -23,6 +23,12 @@ CHECK = """import pathlib
 assert pathlib.Path("{port}").exists(), "{port} is needed before anything can start"
 """
 TIMEOUT_SECONDS = 300
+OCCASIONS = {
+    "edits": "a stale memory is told at the edit of its file",
+    "failures": "a known fix is told after the failure",
+    "subagents": "a subagent's first request has a brief",
+}
+"""The checks of what is told at actions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +101,7 @@ def check_client(name: str, client: Client, sandbox: Sandbox, before: str) -> di
         files_connected = _files(sandbox.home)
         try:
             checks = _check_recall(name, client, sandbox, model, before) | _check_lesson(name, client, sandbox, model)
+            checks |= _check_actions(name, client, sandbox, model)
         finally:
             _end_daemons(sandbox.project)
     files_used = _files(sandbox.home)
@@ -163,6 +170,53 @@ def _check_lesson(name: str, client: Client, sandbox: Sandbox, model: Model) -> 
         "what it mended is proposed": len(lessons) == 1,
         "the approved lesson is recalled in the next session": any(why in turn for _, turn in turns),
     }
+
+
+def _check_actions(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
+    """Check that what concerns an edit, a failure and a subagent reaches the model just then."""
+    file, check = sandbox.project / f"rates_{name.replace('-', '_')}.py", f"start-{name}.py"
+    file.write_text("def rate(day):\n    return 3\n")
+    _commit(sandbox.project, "rates")
+    rule = f"Rates of {name} are whole basis points, never floats"
+    sandbox.hivemind("remember", rule, "--kind", "decision", "--link", f"{file.name}::rate")
+    # The memory is stale now, and the client can write the file without reading it first.
+    file.unlink()
+    _commit(sandbox.project, "no rates")
+    error = f"{name.upper().replace('-', '_')}_REFUSED: no route to {name}-ledger"
+    (sandbox.project / check).write_text(f"raise SystemExit('Error: {error}')\n")
+    fix = f"`{error}` went away after make ledger-{name}"
+    sandbox.hivemind("remember", fix, "--kind", "fix")
+    content = "def rate(day, desk):\n    return desk.table[day] / 100\n"
+    steps = [client.write(str(file), content, "Writing."), client.shell(f"python3 {check}")]
+    turns = _session(name, client, sandbox, model, [Step(tool="recall", arguments={"query": "whales"}), *steps])
+    requests = [turn for _, turn in turns]
+    return {
+        OCCASIONS["edits"]: _is_told(requests[2:3], f"Memory about {file.name}", rule, "verify before acting"),
+        OCCASIONS["failures"]: _is_told(requests[3:4], "Memory about the error", f"make ledger-{name}"),
+    } | _check_subagent(name, client, sandbox, model)
+
+
+def _check_subagent(name: str, client: Client, sandbox: Sandbox, model: Model) -> dict[str, bool]:
+    if client.subagent is None:
+        return {}
+    turns = _session(name, client, sandbox, model, [client.subagent(f"{MARKER} look around")])
+    return {
+        OCCASIONS["subagents"]: any(
+            _is_told([turn], "for the work of this subagent", CONVENTION) for _, turn in turns[1:]
+        )
+    }
+
+
+def _is_told(requests: Sequence[str], heading: str, *parts: str) -> bool:
+    """Whether a request has all parts under a heading of ours; the brief may have the same memories elsewhere."""
+    notes = [note.partition("</hivemind-memory")[0] for request in requests for note in request.split(heading)[1:]]
+    return any(all(part in note for part in parts) for note in notes)
+
+
+def _commit(project: Path, message: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for arguments in (("add", "-A"), ("commit", "-qm", message)):
+        subprocess.run(["git", *identity, *arguments], cwd=project, check=True)
 
 
 def _session(

@@ -43,6 +43,14 @@ class Settings:
     )
     prompt_tokens: int = _define(500, "Maximum number of tokens added to a prompt; 0 adds nothing.")
 
+    action_tokens: int = _define(
+        300, "Maximum number of tokens added at an action of an agent; 0 adds nothing at any action."
+    )
+    actions: str = _define(
+        "edits commands failures subagents compactions",
+        "Actions at which an agent is told what concerns them; leave one out to switch it off.",
+    )
+
     believed: str = _define(
         "",
         "Detectors whose proposals become active without review, each with its minimum confidence: ``commands:0.9``.",

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
+from hivemind.agents import callers
 from hivemind.agents.json_input import strip_injected
 from hivemind.agents.tool_calls import hash_blob
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
@@ -449,8 +450,9 @@ def test_who_asks_is_known_whatever_stands_where_directories_belong(roots: objec
 def test_events_that_are_answered_are_known_to_the_hook_beforehand(name: str) -> None:
     answers = agents.get_agent(name).ANSWERS
 
-    assert set(answers) <= agents.CONTEXT_EVENTS
-    assert set(answers.values()) <= {"brief", "recall"}
+    assert set(answers) <= agents.CONTEXT_EVENTS | set(callers.BEFORE_CALL_EVENTS) | callers.AFTER_CALL_EVENTS
+    assert set(answers.values()) <= {"brief", "recall", "before", "after", "subagent"}
+    assert ("before" in answers.values()) == (name in agents.HEAR_BEFORE_CALLS)
     assert all(agents.get_agent(name).reply(event, "C") for event in answers)
 
 

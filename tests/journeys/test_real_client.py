@@ -22,7 +22,7 @@ def test_memory_works_underneath_a_real_agent(pytestconfig: pytest.Config, tmp_p
 
     held = trial.check_client(LIGHTEST, CLIENTS[LIGHTEST], replace(person, home=tmp_path / LIGHTEST), before="a person")
 
-    assert len(held) == 8
+    assert len(held) == 10
     assert [what for what, is_so in held.items() if not is_so] == []
 
 

@@ -7,8 +7,10 @@ alone would take the hook longer than its work.
 from __future__ import annotations
 
 from hivemind.agents.callers import (
+    BEFORE_CALL_EVENTS,
+    BRIEFED_LATE,
     CONTEXT_EVENTS,
-    ONCE_PER_SESSION_EVENTS,
+    HEAR_BEFORE_CALLS,
     detect_agent,
     identify_client,
     identify_hook_agent,
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
     from hivemind.agents.decoder import HookRequest
 
 __all__ = [
+    "BEFORE_CALL_EVENTS",
+    "BRIEFED_LATE",
     "CONTEXT_EVENTS",
+    "HEAR_BEFORE_CALLS",
     "NAMES",
-    "ONCE_PER_SESSION_EVENTS",
     "detect_agent",
     "get_agent",
     "identify_client",
@@ -51,8 +55,12 @@ def get_agent(name: str) -> Agent:
 
 
 def parse_request(name: str, event: str, payload: Mapping[str, Any]) -> HookRequest:
-    """Return session, directory and prompt of a hook payload."""
-    request: HookRequest = _import_module("decoder").parse_request(get_agent(name).decode(event, payload, ""), payload)
+    """Return session, directory, prompt and call of a hook payload."""
+    # A call that is about to be made is read like one that was made and gave no result.
+    later_event = BEFORE_CALL_EVENTS.get(event)
+    fields = {**payload, "hook_event_name": later_event} if later_event else payload
+    observations = get_agent(name).decode(later_event or event, fields, "")
+    request: HookRequest = _import_module("decoder").parse_request(observations, payload)
     return request
 
 

@@ -21,7 +21,8 @@ class Agent(Protocol):
     """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
     or every step would be recorded twice."""
     ANSWERS: dict[str, str]
-    """The events at which the agent accepts context, with its kind: ``brief`` or ``recall``."""
+    """The events at which the agent accepts context, with its kind: ``brief``, ``recall``, ``before`` and ``after`` a
+    tool call, or ``subagent``."""
     TRANSCRIPTS: tuple[str, ...]
     """Glob patterns of its transcript files below the user's home."""
 
@@ -36,6 +37,10 @@ class Agent(Protocol):
 
     def read_transcript(self, path: Path) -> Observations:
         """Read the observations of a transcript, in order, one line at a time."""
+
+
+CALL_ANSWERS = {"PreToolUse": "before", "PostToolUse": "after", "PostToolUseFailure": "after"}
+"""What agents with all of Claude Code's hooks accept around a tool call."""
 
 
 def format_claude_context(event: str, context: str) -> dict[str, Any]:

@@ -42,14 +42,23 @@ CLIENTS = {"claude": "claude-code", "cascade": "windsurf"} | {
 """A word in the client name that an agent sends to an MCP server, and the agent."""
 
 CONTEXT_EVENTS = {
-    *("SessionStart", "UserPromptSubmit", "BeforeAgent", "PreToolUse", "sessionStart", "userPromptSubmitted"),
-    *("beforeSubmitPrompt", "session.created", "session.resumed", "session.compacted", "chat.message"),
+    *("SessionStart", "UserPromptSubmit", "BeforeAgent", "sessionStart", "userPromptSubmitted", "SubagentStart"),
+    *("subagentStart", "beforeSubmitPrompt", "session.created", "session.resumed", "session.compacted"),
+    "chat.message",
 }
-"""Events at which some agent accepts context; a hook at any other event can exit without loading the application."""
+"""Events at which the application is loaded to answer; at a tool call the hook looks for a reason first."""
 
-ONCE_PER_SESSION_EVENTS = {"PreToolUse"}
-"""Those of them that come at every step and are answered only once in a session."""
+BRIEFED_LATE = "cline"
+"""The agent that accepts context at tool calls only, so that its first call brings the brief."""
 
+BEFORE_CALL_EVENTS = {"PreToolUse": "PostToolUse", "preToolUse": "postToolUse"}
+"""Events before a tool call at which some agent accepts context, with the event after it, which has the same fields."""
+AFTER_CALL_EVENTS = {
+    *("PostToolUse", "PostToolUseFailure", "AfterTool", "postToolUse", "postToolUseFailure", "tool.execute.after"),
+}
+"""Events after a tool call at which some agent accepts context."""
+HEAR_BEFORE_CALLS = {"claude-code", "codex", "copilot", "cursor", "cline"}
+"""Agents that accept context before a call; others hear about a file after they read it."""
 
 END_EVENTS = {
     *("Stop", "SessionEnd", "AfterAgent", "agentStop", "sessionEnd", "afterAgentResponse", "post_cascade_response"),

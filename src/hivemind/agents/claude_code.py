@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import CALL_ANSWERS, make_reply
 from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, StatusLine, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
@@ -17,12 +17,18 @@ NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
 # Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.
 TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
 """One file per session, and one per subagent below it."""
 
-EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop PostCompact Stop SessionEnd"
+EVENTS = (
+    "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure SubagentStart SubagentStop PostCompact "
+    "Stop SessionEnd"
+)
+
+TOOLS_BEFORE_CALL = "Edit|MultiEdit|Write|NotebookEdit|Bash"
+"""Tools that change files or run commands; before any other there is nothing to say."""
 
 UNUSED = split_names(
     "attachment queue-operation last-prompt atis-latch tools-used cost-state api-request "
@@ -45,7 +51,9 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     return (
         ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
-        build_claude_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
+        build_claude_hooks(
+            target.root / ".claude" / "settings.json", NAME, launch, EVENTS, tools_before_call=TOOLS_BEFORE_CALL
+        ),
         *_build_status_line(target, launch),
         *build_command_files(target.root / ".claude" / "commands", format_claude_command),
     )

@@ -23,7 +23,7 @@ from hivemind.model.session import SkippedInput
 NAME = "cline"
 TITLE = "Cline"
 SAME_IDS = True
-ANSWERS = {"PreToolUse": "brief"}
+ANSWERS = {"PreToolUse": "before", "PostToolUse": "after"}
 """Cline accepts context at tool calls only, so the brief goes in with the first call of a session."""
 
 HOOK_EVENTS = "TaskStart TaskResume UserPromptSubmit PreToolUse PostToolUse TaskComplete TaskError TaskCancel"
@@ -47,7 +47,8 @@ TRANSCRIPTS: tuple[str, ...] = (
 
 def decode(event: str, payload: Payload, at: str) -> Observations:
     """Read the observations of a hook payload of the CLI or of the extension, which gives calls no ids."""
-    call, summary = get_object(payload, "tool_result"), get_object(payload, "postToolUse")
+    call = get_object(payload, "tool_result") or get_object(payload, "tool_call")
+    summary = get_object(payload, "postToolUse") or get_object(payload, "preToolUse")
     result = call.get("output") or summary.get("result")
     is_error = event == "PostToolUse" and (summary.get("success") is False or _has_error(result))
     claude_payload = {

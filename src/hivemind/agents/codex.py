@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import CALL_ANSWERS, make_reply
 from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.file_changes import read_file
@@ -32,11 +32,11 @@ NAME = "codex"
 TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
 """One file per session and per subagent, archived ones included."""
 
-EVENTS = "SessionStart UserPromptSubmit PostToolUse SubagentStop PostCompact Stop SessionEnd"
+EVENTS = "SessionStart UserPromptSubmit PreToolUse PostToolUse SubagentStart SubagentStop PostCompact Stop SessionEnd"
 DEFAULT_TIMEOUT_SECONDS, MIN_END_TIMEOUT_SECONDS, MAX_END_TIMEOUT_SECONDS = 600, 1, 3
 """Codex limits the timeout of SessionEnd hooks, and hashes a hook with the limited value."""
 

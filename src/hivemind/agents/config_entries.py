@@ -168,6 +168,7 @@ def build_claude_hooks(
     *,
     units_per_second: int = 1,
     end_timeout_seconds: int = 5,
+    tools_before_call: str = "",
     **group: Any,
 ) -> Hooks:
     """Return hooks that run our command at these events, in the format of Claude Code, which many agents share."""
@@ -175,7 +176,9 @@ def build_claude_hooks(
     for event in events.split():
         timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
         command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
-        entries[event] = {**group, "hooks": [command]}
+        # A hook before every look into a file would slow the agent down for nothing.
+        matcher = {"matcher": tools_before_call} if tools_before_call and event == "PreToolUse" else {}
+        entries[event] = {**group, **matcher, "hooks": [command]}
     return Hooks(path=path, agent=agent, entries=entries)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents.agent import make_reply
+from hivemind.agents.agent import format_claude_context, make_reply
 from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
 from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import (
@@ -29,7 +29,14 @@ NAME = "copilot"
 TITLE = "Copilot CLI"
 HOMES: tuple[str, ...] = (".copilot",)
 SAME_IDS = True
-ANSWERS = {"sessionStart": "brief", "userPromptSubmitted": "recall"}
+ANSWERS = {
+    "sessionStart": "brief",
+    "userPromptSubmitted": "recall",
+    "preToolUse": "before",
+    "postToolUse": "after",
+    "postToolUseFailure": "after",
+    "subagentStart": "subagent",
+}
 TRANSCRIPTS: tuple[str, ...] = (".copilot/session-state/*/events.jsonl",)
 """One log per session."""
 
@@ -84,15 +91,21 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
     return decode_hook(NAME, "", claude_payload, at)
 
 
-# Copilot reads the context at the top level only, not under Claude Code's hookSpecificOutput.
-reply = make_reply(ANSWERS, lambda _, context: {"additionalContext": context})
+def _format_context(event: str, context: str) -> dict[str, Any]:
+    # Copilot reads the context at the top level; before a call, under Claude Code's hookSpecificOutput.
+    if event == "preToolUse":
+        return format_claude_context("PreToolUse", context)
+    return {"additionalContext": context}
+
+
+reply = make_reply(ANSWERS, _format_context)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks in their own file."""
     # Not a plugin: a plugin's server runs in the plugin's directory and cannot know the project.
     server = {"type": "local", **launch.server_entry(tools=["*"])}
-    timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
+    timeouts = dict.fromkeys((*EVENTS, "preToolUse", "subagentStart"), 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
         event: {"type": "command", "bash": launch.command(NAME, event), "timeoutSec": timeout}
         for event, timeout in timeouts.items()

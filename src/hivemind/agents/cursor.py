@@ -31,7 +31,13 @@ TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
 # Transcripts have no ids.
 SAME_IDS = False
-ANSWERS = {"sessionStart": "brief", "beforeSubmitPrompt": "recall"}
+ANSWERS = {
+    "sessionStart": "brief",
+    "beforeSubmitPrompt": "recall",
+    "preToolUse": "before",
+    "postToolUse": "after",
+    "postToolUseFailure": "after",
+}
 TRANSCRIPTS: tuple[str, ...] = (".cursor/projects/*/agent-transcripts/**/*.jsonl",)
 """One file per session, and one per subagent below it."""
 
@@ -92,7 +98,7 @@ reply = make_reply(ANSWERS, lambda _, context: {"additional_context": context})
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, each in its own file."""
     directory = target.root / ".cursor"
-    hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in EVENTS}
+    hooks = {event: {"command": launch.command(NAME, event), "timeout": 10} for event in (*EVENTS, "preToolUse")}
     return (
         ServerEntry(path=directory / "mcp.json", value=launch.server_entry()),
         Hooks(path=directory / "hooks.json", agent=NAME, entries=hooks, extra={"version": 1}),

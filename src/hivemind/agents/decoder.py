@@ -185,10 +185,13 @@ class HookRequest:
     session: str
     directory: Path | None
     prompt: str
+    """What a person asked, or the task of a subagent."""
+    steps: tuple[Observation, ...] = ()
+    """The tool call that is about to be made or was made, with one more step for each further file it changes."""
 
 
 def parse_request(decode_results: Observations, payload: Payload) -> HookRequest:
-    """Return session, directory and prompt of any agent's payload, also of an event that is not recorded."""
+    """Return session, directory, prompt and call of any agent's payload, also of an event that is not recorded."""
     observations = [observation for observation in decode_results if isinstance(observation, Observation)]
     if observations:
         session, directory = observations[0].session_id, observations[0].directory
@@ -200,7 +203,8 @@ def parse_request(decode_results: Observations, payload: Payload) -> HookRequest
     return HookRequest(
         session=session,
         directory=Path(directory) if directory and os.path.isdir(directory) else None,
-        prompt=next(prompts, ""),
+        prompt=next(prompts, "") or get_text(payload, "task", "prompt"),
+        steps=tuple(observation for observation in observations if observation.seen is ObservationKind.TOOL),
     )
 
 

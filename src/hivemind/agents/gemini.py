@@ -29,7 +29,8 @@ NAME = "gemini"
 TITLE = "Gemini CLI"
 HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json")
 SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall"}
+# Gemini ignores context before a call.
+ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall", "AfterTool": "after"}
 TRANSCRIPTS: tuple[str, ...] = (".gemini/tmp/*/chats/session-*.json*",)
 """One file per session: a log of events; before 0.40, one JSON object."""
 

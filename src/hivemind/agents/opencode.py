@@ -29,7 +29,7 @@ NAME = "opencode"
 TITLE = "OpenCode"
 HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
 SAME_IDS = True
-ANSWERS = {"chat.message": "recall"} | dict.fromkeys(
+ANSWERS = {"chat.message": "recall", "tool.execute.after": "after"} | dict.fromkeys(
     ("session.created", "session.resumed", "session.compacted"), "brief"
 )
 TRANSCRIPTS: tuple[str, ...] = (".local/share/opencode/opencode.db", ".local/share/opencode/storage/session/**/*.json")

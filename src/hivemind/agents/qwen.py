@@ -15,12 +15,19 @@ NAME = "qwen"
 TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
-ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
+ANSWERS = {
+    "SessionStart": "brief",
+    "UserPromptSubmit": "recall",
+    # Qwen Code ignores context before a call.
+    "PostToolUse": "after",
+    "PostToolUseFailure": "after",
+    "SubagentStart": "subagent",
+}
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
 """One file per session, and one per subagent."""
 
 # Run with -p, Qwen Code sends no SessionEnd.
-EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
+EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStart SubagentStop Stop SessionEnd"
 
 # UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
 decode = partial(decode_hook, NAME)

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from hivemind.agents.call_fields import COMMAND_FIELDS, FILE_FIELDS, PATCH_HEADER
 from hivemind.agents.json_input import get_text, parse_object, split_names, strip_injected
 
 SHELL_TOOLS = split_names(
     "bash shell powershell terminal run_shell_command run_commands run_command exec_command "
     "execute_command run_in_terminal run_terminal_cmd local_shell"
 )
-FILE_FIELDS = ("file_path", "filePath", "path", "notebook_path", "absolute_path", "target_file")
 OLD_TEXT_FIELDS = ("old_string", "old_str", "oldString", "old_text")
 NEW_TEXT_FIELDS = ("new_string", "new_str", "newString", "new_text")
 CONTENT_FIELDS = ("content", "file_text", "new_text", "contents", "code_edit")
@@ -39,7 +39,6 @@ program that prints such a line is not mistaken for the agent."""
 REPORT_PREFIXES = ("Output: ", "Command: ")
 """How the reports of Gemini and Qwen on a command begin; they give the exit code only if it was not zero."""
 REPORTED_CODE = re.compile(r"(?:\n|\\n)Exit Code: (\d+)(?!.*(?:\n|\\n)Exit Code: )", re.DOTALL)
-PATCH_HEADER = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 PATCH_END = re.compile(r"^\*\*\* (?:End Patch|End of File).*$\n?", re.MULTILINE)
 
 
@@ -121,7 +120,7 @@ def _build_change_edit(file: str, change: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse_patch(patch: str) -> Iterator[dict[str, Any]]:
-    heads = list(PATCH_HEADER.finditer(patch))
+    heads = list(re.finditer(PATCH_HEADER, patch, re.MULTILINE))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         body = PATCH_END.sub("", patch[head.end() + 1 : following.start() if following else None])
         content = "".join(f"{line[1:]}\n" for line in body.splitlines()) if head[1] == "Add" else None
@@ -144,7 +143,7 @@ def _make_diff(file: str, old: str, new: str) -> str:
 
 
 def _get_command(fields: dict[str, Any]) -> str:
-    command = next(filter(None, map(fields.get, ("command", "cmd", "commands", "command_line"))), "")
+    command = next(filter(None, map(fields.get, COMMAND_FIELDS)), "")
     if isinstance(command, list):
         parts = [str(word) for word in command]
         # Codex runs ["bash", "-lc", COMMAND]; a list under "commands" is several commands.

@@ -1,15 +1,19 @@
 """Anchors of memories in the code of a tree. This loads the parsers, so ``checkout`` imports it only when needed."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
-from hivemind.codebase import git, links, staleness, watcher
+from hivemind.codebase import git, links, staleness, tree, watcher
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.mentions import looks_like_code
 from hivemind.curate import anchor
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
+
+CHANGED_LINE = re.compile(r"^[+-]", re.MULTILINE)
+"""The sign of a line in a diff that an edit adds or removes."""
 
 
 class AnchoredCheckout:
@@ -46,6 +50,20 @@ class AnchoredCheckout:
             if not anchors and (proposal.links or looks_like_code(proposal.text)):
                 anchors = anchor.find_anchors(self.index, proposal.links, (), proposal.text, commit)
             yield proposal.memory_id, anchors
+
+    def edited_symbols(self, path: str, diffs: Sequence[str]) -> set[str]:
+        """Return the qualified names of the symbols that edits change; empty if they change none, or it is unclear."""
+        file = tree.read(self.index.root, path)
+        symbols = self.index.symbols_of(path) if file else []
+        if not file or not symbols:
+            return set()
+        # Turned round first: before an edit the file still has the lines that the edit removes.
+        backwards = [CHANGED_LINE.sub(lambda sign: "-" if sign[0] == "+" else "+", diff) for diff in diffs]
+        for directed_diffs in (backwards, diffs):
+            edited_symbols = links.find_edited_symbols(symbols, file[1], directed_diffs)
+            if names := {symbol.qualified for symbol in edited_symbols} - {""}:
+                return names
+        return set()
 
     def distinct(self, anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
         """Keep one anchor per symbol, the newest."""

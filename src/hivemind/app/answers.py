@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from time import process_time
@@ -18,10 +18,10 @@ from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Query, Recall, Receipt
+from hivemind.model.recall import Hit, Occasion, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
+from hivemind.recall import at_action, fit
 from hivemind.recall import brief as briefs
-from hivemind.recall import fit
 from hivemind.recall import sessions as past_sessions
 from hivemind.recall.conflict import mark_conflicts
 from hivemind.recall.staleness import label_stale
@@ -74,7 +74,7 @@ class Answers:
         with context.store.db.reading():
             return recall.answer(context.store.db, query, context.embedder.meaning, context.checkout.staleness_of)
 
-    def with_receipt(self, answer: Recall, *, is_unasked: bool = False) -> Recall:
+    def with_receipt(self, answer: Recall, *, is_unasked: bool = False, occasion: str = "") -> Recall:
         """Record a receipt for an answer and return the answer with its id."""
         # Nothing reached anybody, so there is nothing to keep a receipt of.
         if not answer.hits and not answer.session_hits:
@@ -95,6 +95,7 @@ class Answers:
         question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
         fact = MemoriesRecalled(
             query=question, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked,
+            occasion=occasion,
             sessions=tuple(
                 ShownSessionPassage(session_id=hit.session_id, observation=hit.observation, tokens=hit.tokens)
                 for hit in answer.session_hits
@@ -110,14 +111,16 @@ class Answers:
         context, budget = self._context, self._context.settings.brief_tokens
         query = context.query(limit=1, max_tokens=max(budget, 1))
         # A brief is the only receipt without a question; hooks of one session may ask twice.
-        if budget < 1 or any(not line.query for line in self._lines_in_session()):
+        if budget < 1 or any(not line.query for line in self.lines_in_session()):
             return Recall(query=query, hits=(), text="")
-        standing = self._mark_stale(briefs.find_standing(context.store.db, query), query)
+        standing = self.mark_stale(briefs.find_standing(context.store.db, query), query)
         standing_ids = {hit.memory.id for hit in standing}
         stale = [hit for hit in self._stale(query) if hit.memory.id not in standing_ids]
         room = query.max_tokens - briefs.FRAME_TOKENS
         # At most a third for doubts: they warn, but the brief is there for what holds.
         first = fit(stale, MOST_DOUBTS, room // 3)
+        shown_ids = standing_ids | {hit.memory.id for hit in first}
+        first += fit(self._told_before_compaction(query, shown_ids), MOST_DOUBTS, room // 3)
         hits = (*first, *briefs.fit_shares(standing, room - sum(hit.tokens for hit in first)))
         return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
 
@@ -129,7 +132,7 @@ class Answers:
         if budget < 1 or not text:
             return Recall(query=query, hits=(), text="")
         hits = briefs.find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
-        return self._render(query, self._mark_stale(hits, query), is_unasked=True)
+        return self._render(query, self.mark_stale(hits, query), is_unasked=True)
 
     def for_task(self, task: str, files: Sequence[str]) -> Recall:
         """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
@@ -143,11 +146,11 @@ class Answers:
         known_ids = self._told_before() if text else ()
         standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in known_ids]
         asked_hits = {hit.memory.id: hit for hit in (*answers, *linked_hits)}
-        in_order = self._mark_stale([asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)], query)
+        in_order = self.mark_stale([asked_hits[memory_id] for memory_id in dict.fromkeys(asked_ids)], query)
         room = query.max_tokens - briefs.FRAME_TOKENS
         # What fits the task comes first; the rest of the brief shares what is left.
         first = fit(in_order, len(in_order) + 1, room)
-        others = self._mark_stale([hit for hit in standing if hit.memory.id not in asked_hits], query)
+        others = self.mark_stale([hit for hit in standing if hit.memory.id not in asked_hits], query)
         return self._render(
             query, (*first, *briefs.fit_shares(others, room - sum(hit.tokens for hit in first))), asked_ids
         )
@@ -167,7 +170,7 @@ class Answers:
         with context.store.db.reading():
             return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)
 
-    def _mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+    def mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
         """Label the hits whose code changed, as far as the time allows."""
         end = process_time() + UNASKED_SECONDS
         judge = partial(self._context.checkout.staleness_of, in_passing=True)
@@ -190,7 +193,7 @@ class Answers:
             candidates = {
                 memory.id: memory for memory in (*self._still_standing(before, broad_query), *changed[:MOST_CHECKED])
             }
-            hits = self._mark_stale(
+            hits = self.mark_stale(
                 [briefs.make_hit(memory, broad_query, "is in doubt") for memory in candidates.values()], broad_query
             )
             stale = tuple(hit for hit in hits if hit.is_in_doubt)
@@ -202,6 +205,18 @@ class Answers:
             # A brief without this is worth more than none.
             return ()
         return stale
+
+    def _told_before_compaction(self, query: Query, excluded_ids: Collection[str]) -> tuple[Hit, ...]:
+        """Find what this session was told before its context was compacted, as far as it still holds."""
+        context, session = self._context, self._context.author.session_id
+        if Occasion.COMPACTION not in context.settings.actions.split() or not session:
+            return ()
+        own = Visibility.of(context.repository, everywhere=True)
+        lines = receipts.find_by_session(context.store.db, session, own, MOST_CHECKED)
+        ids = dict.fromkeys(line.memory_id for line in lines if line.occasion != Occasion.SUBAGENT)
+        earlier = self._still_standing([memory_id for memory_id in ids if memory_id not in excluded_ids], query)
+        hits = [briefs.make_hit(memory, query, "was told before the context was compacted") for memory in earlier]
+        return self.mark_stale(hits, query)
 
     def _still_standing(self, ids: Iterable[str], query: Query) -> list[Memory]:
         visible = memories.get_visible(self._context.store.db, ids, query.sight)
@@ -222,16 +237,28 @@ class Answers:
         while hits and briefs.count_entry_tokens(hits) > query.max_tokens - briefs.FRAME_TOKENS:
             hits, more = hits[:-1], more + 1
         answer = self.with_receipt(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
-        content = "\n".join(hit.memory.id + hit.passage for hit in hits)
-        # Unknown to whoever wrote the memories, and the same each time they are told.
-        digest = hmac.new(self._context.store.secret, content.encode("utf-8", "replace"), hashlib.sha256)
-        frame = briefs.Frame(mark=digest.hexdigest()[:8], receipt=answer.receipt or "", more=more)
+        frame = briefs.Frame(mark=self._make_mark(hits), receipt=answer.receipt or "", more=more)
         return replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids))
 
-    def _told_before(self) -> tuple[str, ...]:
-        return tuple(line.memory_id for line in self._lines_in_session())
+    def at_action(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
+        """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""
+        marked_hits = mark_conflicts(briefs.mark_unasked(self.mark_stale(hits, query)))
+        fitting = fit(marked_hits, at_action.MOST_HITS, query.max_tokens - at_action.FRAME_TOKENS)
+        answer = self.with_receipt(Recall(query=query, hits=fitting, text=""), is_unasked=True, occasion=occasion.value)
+        text = at_action.render_note(heading, fitting, self._make_mark(fitting), answer.receipt or "")
+        return replace(answer, text=text)
 
-    def _lines_in_session(self) -> Sequence[Receipt]:
+    def _make_mark(self, hits: Iterable[Hit]) -> str:
+        """Make the mark of a fence: unknown to whoever wrote the memories, and the same each time they are told."""
+        content = "\n".join(hit.memory.id + hit.passage for hit in hits)
+        digest = hmac.new(self._context.store.secret, content.encode("utf-8", "replace"), hashlib.sha256)
+        return digest.hexdigest()[:8]
+
+    def _told_before(self) -> tuple[str, ...]:
+        # A subagent has a context of its own.
+        return tuple(line.memory_id for line in self.lines_in_session() if line.occasion != Occasion.SUBAGENT)
+
+    def lines_in_session(self) -> Sequence[Receipt]:
         """List what this session was shown since its last compaction."""
         db, session = self._context.store.db, self._context.author.session_id
         if not session:

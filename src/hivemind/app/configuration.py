@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hivemind import agents, settings
 from hivemind.errors import Refused
+from hivemind.formats import cue_file
 from hivemind.paths import data_directory
 from hivemind.settings import Setting
 
@@ -29,6 +30,8 @@ def change(name: str, text: str) -> Setting:
     """Change a setting of this user."""
     _must_be_a_person()
     settings.write_setting(file().parent, name, settings.parse_value(name, text))
+    # They depend on the settings, and are written again.
+    cue_file.discard(str(file().parent))
     return get(name)
 
 
@@ -36,6 +39,7 @@ def unset(name: str) -> None:
     """Remove a line from the settings file, even of an unknown setting, so that the default applies."""
     _must_be_a_person()
     settings.write_setting(file().parent, name, None)
+    cue_file.discard(str(file().parent))
 
 
 def _must_be_a_person() -> None:

@@ -1,17 +1,28 @@
 """The reply of a hook to the agent that ran it."""
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 
 from hivemind import agents
+from hivemind.agents.decoder import HookRequest
+from hivemind.app.actions import ActionReply
 from hivemind.app.hivemind import Hivemind
 from hivemind.capture import background, brief_marker
+from hivemind.formats import cue_file
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.memory import Channel, Writer
 from hivemind.paths import data_directory
 
+LONGEST_WAIT_SECONDS = 0.3
+"""How long the start of a session waits for what is new in the team."""
 
-def answer(agent: str, event: str, payload: str) -> str:
-    """Return a brief or a recall in the agent's format; empty if there is nothing to say."""
+
+def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> str:
+    """Return what memory tells the agent at this event, in its format; empty if there is nothing to say.
+
+    ``cues`` are those of a tool call that some memory may concern.
+    """
     agent_module = agents.get_agent(agent)
     fields = parse_json(payload)
     # Where the command line names no event that takes an answer, the payload may.
@@ -19,14 +30,54 @@ def answer(agent: str, event: str, payload: str) -> str:
     if event not in agent_module.ANSWERS:
         return ""
     request = agents.parse_request(agent, event, fields)
+    kind = agent_module.ANSWERS[event]
+    if _needs_brief(agent, payload):
+        kind = "brief"
+    # Started before the store is opened, so that the pull goes on meanwhile.
+    sync = background.start("sync") if kind == "brief" and _has_hub() else 0
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
     with Hivemind.open(directory=request.directory, writer=writer) as mind:
-        if agent_module.ANSWERS[event] == "recall":
-            return agent_module.reply(event, mind.on_prompt(request.prompt).text)
-        if event in agents.ONCE_PER_SESSION_EVENTS:
-            brief_marker.mark_briefed(data_directory(os.environ), request.session)
-        if mind.sessions.waits_to_learn():
-            background.start("learn")
-        if mind.team.hub:
-            background.start("sync")
-        return agent_module.reply(event, mind.brief().text)
+        if sync:
+            # What a colleague learned an hour ago belongs into this brief; a slow hub must not hold the session up.
+            background.wait(sync, LONGEST_WAIT_SECONDS)
+        mind.actions.write_cues(request.directory or Path.cwd())
+        match kind:
+            case "recall":
+                text = mind.on_prompt(request.prompt).text
+            case "subagent":
+                text = mind.actions.for_subagent(request.prompt).text
+            case "before":
+                text = _tell(mind, request, cues, mind.actions.before_call(request.steps))
+            case "after":
+                hears_before = agent in agents.HEAR_BEFORE_CALLS
+                text = _tell(mind, request, cues, mind.actions.after_call(request.steps, hears_before=hears_before))
+            case _:
+                text = _brief(mind, request)
+        return agent_module.reply(event, text)
+
+
+def _brief(mind: Hivemind, request: HookRequest) -> str:
+    home = data_directory(os.environ)
+    if mind.speaker == agents.BRIEFED_LATE:
+        brief_marker.mark_briefed(home, request.session)
+    # A session that starts, or goes on after a compaction, has not heard what it was told before.
+    cue_file.forget_session(home, request.session)
+    if mind.sessions.waits_to_learn():
+        background.start("learn")
+    return mind.brief().text
+
+
+def _tell(mind: Hivemind, request: HookRequest, cues: Sequence[str], reply: ActionReply) -> str:
+    if reply.is_complete:
+        root = cue_file.find_root(str(request.directory or Path.cwd()))
+        cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
+    return reply.text
+
+
+def _has_hub() -> bool:
+    return os.path.exists(os.path.join(data_directory(os.environ), "hub.json"))
+
+
+def _needs_brief(agent: str, payload: str) -> bool:
+    """Whether this call must bring the brief, because the agent accepts it at no earlier event."""
+    return agent == agents.BRIEFED_LATE and not brief_marker.is_briefed(data_directory(os.environ), payload)

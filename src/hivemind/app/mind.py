@@ -20,6 +20,7 @@ from hivemind.store.projections import memories
 from hivemind.text.clean import validate_label, validate_text
 
 if TYPE_CHECKING:
+    from hivemind.app.actions import Actions
     from hivemind.app.answers import Answers
     from hivemind.app.browse import Browse
     from hivemind.app.code import Code
@@ -65,6 +66,8 @@ class Mind(Closeable):
         """The person or agent who uses it."""
         return self._context.author.actor
 
+    actions: "cached_property[Actions]" = component("actions", "Actions")
+    """What an agent is told at its actions."""
     browse: "cached_property[Browse]" = component("browse", "Browse")
     """Searches and lists without a receipt."""
     code: "cached_property[Code]" = component("code", "Code")

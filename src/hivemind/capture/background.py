@@ -5,11 +5,24 @@ A module of its own, because the hook loads it only when a session ends. Standar
 
 import os
 import sys
+import time
+
+POLL_SECONDS = 0.01
 
 
-def start(*command: str) -> None:
-    """Start a command and return at once; it goes on when the parent process ends."""
+def start(*command: str) -> int:
+    """Start a command and return its process id at once; it goes on when the parent process ends."""
     # A session of its own and no inherited streams: it outlives its parent and keeps no pipe of the agent open.
     no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
     line = [sys.executable, "-P", "-m", "hivemind", *command]
-    os.posix_spawn(sys.executable, line, os.environ, file_actions=no_streams, setsid=True)
+    return os.posix_spawn(sys.executable, line, os.environ, file_actions=no_streams, setsid=True)
+
+
+def wait(process: int, seconds: float) -> bool:
+    """Wait for a command that this process started, for so long at most; return whether it ended."""
+    end = time.monotonic() + seconds
+    while not os.waitpid(process, os.WNOHANG)[0]:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hivemind.curate.unfinished import PLAN_FILES as PLANS
+from hivemind.formats import cue_file
 from hivemind.model.erasure import ErasedLocation
 from hivemind.store.reserve import FILE as BALLAST
 from hivemind.text.quotation import Quotation
@@ -40,6 +41,8 @@ def remove_quotations(directories: Iterable[Path], quotation: Quotation) -> Iter
         if (directory / LAST_ERROR).exists():
             (directory / LAST_ERROR).unlink()
             yield ErasedLocation(name=LAST_ERROR, state="done", detail="deleted, because an error report may quote it")
+        # Recording the erasure deleted them; a hook may have written them again before it was committed.
+        cue_file.discard(str(directory))
         for file in sorted(directory.glob(SPOOL_FILES)):
             if line_count := _remove_quoting_lines(file, quotation):
                 yield ErasedLocation(

@@ -13,7 +13,15 @@ if not __package__:
     # Appended, so that no file in that directory can replace a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from hivemind.agents.callers import CONTEXT_EVENTS, END_EVENTS, ONCE_PER_SESSION_EVENTS, identify_hook_agent
+from hivemind.agents.callers import (
+    AFTER_CALL_EVENTS,
+    BEFORE_CALL_EVENTS,
+    BRIEFED_LATE,
+    CONTEXT_EVENTS,
+    END_EVENTS,
+    HEAR_BEFORE_CALLS,
+    identify_hook_agent,
+)
 from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
 from hivemind.paths import data_directory
@@ -43,12 +51,20 @@ def main() -> None:
         # Not by datetime, to spare its import.
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
         home = data_directory(os.environ)
-        if event in ONCE_PER_SESSION_EVENTS and brief_marker.is_briefed(home, payload):
+        if event in BEFORE_CALL_EVENTS:
+            # Not spooled: the event after the call has all of it, and the result.
+            if agent == BRIEFED_LATE and not brief_marker.is_briefed(home, payload):
+                answer(agent, event, _redact(payload))
+            elif (cues := _find_cues(home, agent, event, payload)) is not None:
+                answer(agent, event, _redact(payload), cues)
             sys.exit(0)
         redacted_payload = _redact(payload)
         spool.append(home, agent, event, at, redacted_payload)
         if event in CONTEXT_EVENTS:
             answer(agent, event, redacted_payload)
+        elif event in AFTER_CALL_EVENTS:
+            if (cues := _find_cues(home, agent, event, redacted_payload)) is not None:
+                answer(agent, event, redacted_payload, cues)
         elif event in END_EVENTS and os.path.exists(os.path.join(home, "hub.json")):
             # Imported here, because an import at the top would slow down every event.
             from hivemind.capture import background
@@ -78,14 +94,36 @@ def _redact(payload: str) -> str:
     return truncate.clean_payload(payload, lambda text: redact_payload(text, secrets))
 
 
-def answer(agent: str, event: str, payload: str) -> None:
+def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | None:
+    """Return the cues of a tool call that some memory may concern; None if there is nothing to say."""
+    # Before the store is there, nothing can be remembered.
+    if not os.path.exists(os.path.join(home, "memory.db")):
+        return None
+    # Here, because they are needed at tool calls only.
+    from hivemind.capture.action_cues import read_action
+    from hivemind.formats import cue_file
+
+    is_after = event in AFTER_CALL_EVENTS
+    action = read_action(
+        payload,
+        has_result=is_after,
+        has_failed=event.endswith("Failure"),
+        with_files=not is_after or agent not in HEAR_BEFORE_CALLS,
+    )
+    if action is None or not action.cues:
+        return None
+    hits = cue_file.find_hits(home, action.root, action.session, action.cues)
+    return action.cues if hits is None else hits or None
+
+
+def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
     """Print the reply from memory; only events that take an answer pay for loading the store."""
     import importlib
 
     if "site" not in sys.modules:
         # Without -S Python does this at the start; it makes the packages we depend on importable.
         importlib.import_module("site").main()
-    print(importlib.import_module("hivemind.app.hook_reply").answer(agent, event, payload), end="")
+    print(importlib.import_module("hivemind.app.hook_reply").answer(agent, event, payload, cues or []), end="")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ def expire_lease(store: Store, now: str) -> bool:
     with store.db.transaction():
         sync_state.drop_copy(store.db, store.chain, member.pushed)
         sync_state.save_membership(store.db, replace(member, cursor=0, synchronised_at=""))
+    store.discard_cues()
     store.checkpoint()
     return True
 
@@ -95,6 +96,7 @@ def leave(store: Store) -> None:
     with store.db.transaction():
         sync_state.drop_copy(store.db, store.chain, member.pushed)
         sync_state.leave_team(store.db)
+    store.discard_cues()
     store.checkpoint()
 
 

@@ -264,6 +264,8 @@ class MemoriesRecalled:
     """Whether nobody asked for them; older entries say so only in ``why``."""
     sessions: tuple[ShownSessionPassage, ...] = ()
     """Passages of past sessions that were shown with them."""
+    occasion: str = ""
+    """The action at which they were told, as ``Occasion`` names it; empty for briefs, prompts and questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

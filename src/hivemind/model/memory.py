@@ -240,6 +240,10 @@ class Memory:
         """Whether it is past its expiry date, so that recall leaves it out."""
         return bool(self.expires_at) and self.expires_at <= now
 
+    def is_valid(self, now: str) -> bool:
+        """Whether what it says is true now, by its own account."""
+        return self.valid_from <= now and (not self.valid_to or self.valid_to > now)
+
     def is_overdue(self, now: str) -> bool:
         """Whether its date for verification has passed without one."""
         return bool(self.verify_by) and self.verify_by <= now and self.last_verified_at < self.verify_by

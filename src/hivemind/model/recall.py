@@ -13,6 +13,16 @@ SHIPPED_MODEL = "hivemind-embedding-1"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
 
 
+class Occasion(StrEnum):
+    """The moment at which an agent is told something unasked; the names are those of the setting ``actions``."""
+
+    EDIT = "edits"
+    COMMAND = "commands"
+    FAILURE = "failures"
+    SUBAGENT = "subagents"
+    COMPACTION = "compactions"
+
+
 class Detail(StrEnum):
     """How much of each memory an answer shows."""
 
@@ -145,6 +155,8 @@ class Receipt:
     score: float
     tokens: int
     why: str
+    occasion: str = ""
+    """The ``Occasion`` at which it was told; empty for briefs, prompts and questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,3 +178,9 @@ class Spent:
     nobody knows."""
     unasked_tokens: int
     asked_tokens: int
+    actions: int = 0
+    """How often it was told something at an action: before an edit or a command, after a failure, to a subagent."""
+    fixes: int = 0
+    """How often it was told the fix of a failure."""
+    failed_again: int = 0
+    """After how many of those the same command failed again in the session."""

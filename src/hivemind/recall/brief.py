@@ -92,7 +92,7 @@ def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
         memory
         for memory in memories.find_most_trusted(db, kinds_query)
         # What is not true now is left to recall.
-        if _is_current(memory, query.now) and (memory.trust is Trust.HIGH or memory.kind not in ONLY_IF_TRUSTED)
+        if memory.is_valid(query.now) and (memory.trust is Trust.HIGH or memory.kind not in ONLY_IF_TRUSTED)
     ]
     by_use = sorted(current, key=_make_use_key(db, query, current), reverse=True)
     return tuple(make_hit(memory, query, "holds here") for memory in _take_turns(_put_commands_first(by_use)))
@@ -185,7 +185,7 @@ def _find_commands(db: Database, query: Query) -> list[Hit]:
         return []
     kinds_query = replace(query, text="", kinds=(Kind.PROCEDURE, Kind.CONVENTION), limit=MOST_MEMORIES)
     standing = memories.find_most_trusted(db, kinds_query)
-    candidates = _take_turns([memory for memory in standing if _is_current(memory, query.now)])
+    candidates = _take_turns([memory for memory in standing if memory.is_valid(query.now)])
     hits = [make_hit(memory, query, "is a command that the prompt needs") for memory in candidates]
     return [
         hit for hit in _list_first_commands(hits) if not set(purposes).isdisjoint(find_command_purposes(hit.passage))
@@ -260,10 +260,6 @@ def make_hit(memory: Memory, query: Query, why: str) -> Hit:
         labels = (f"disputed by {disputing_ids} since {format_date(memory.revised_at)}",)
     signal = Signal(name="standing", score=1.0, why=why)
     return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)
-
-
-def _is_current(memory: Memory, now: str) -> bool:
-    return memory.valid_from <= now and (not memory.valid_to or memory.valid_to > now)
 
 
 def _is_about(prompt: str, passage: str) -> bool:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
+from hivemind.formats import cue_file
 from hivemind.model import wire
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import Event
+from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
 from hivemind.store import log, projector, reserve, sync_state
@@ -40,6 +41,8 @@ class Store(Closeable):
         """The folder of its files; None on a hub."""
         self.device = device
         self.secret = secret
+        self.has_new_memories = False
+        """Whether memories were changed through this object."""
         self._file = _inode(directory) if directory else 0
 
     @classmethod
@@ -64,6 +67,7 @@ class Store(Closeable):
             self._recheck()
             added = log.append(self.db, self.device, events)
             projector.apply(self.db, added)
+        self._discard_cues(event for _, event in added)
         return [event for _, event in added]
 
     def append_received(self, entries: Iterable[wire.WireEntry]) -> list[Event]:
@@ -72,6 +76,7 @@ class Store(Closeable):
             self._recheck()
             added = log.append_received(self.db, entries)
             projector.apply(self.db, added)
+        self._discard_cues(event for _, event in added)
         return [event for _, event in added]
 
     @property
@@ -92,6 +97,18 @@ class Store(Closeable):
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
         """Rebuild every derived table from the log; no answer changes."""
         projector.rebuild(self.db, progress)
+        self.discard_cues()
+
+    def discard_cues(self) -> None:
+        """Delete the cue files, which hooks write again; see ``formats/cue_file.py``."""
+        if self.directory:
+            cue_file.discard(str(self.directory))
+
+    def _discard_cues(self, events: Iterable[Event]) -> None:
+        # Receipts and observations, which hooks record all the time, change no memory.
+        if any(hasattr(event.fact, "memory_id") or isinstance(event.fact, EntriesRefused) for event in events):
+            self.has_new_memories = True
+            self.discard_cues()
 
     def checkpoint(self) -> bool:
         """Checkpoint and truncate the write-ahead log; false if another process still reads from it."""
@@ -110,6 +127,9 @@ class Store(Closeable):
 
     def close(self) -> None:
         """Close the file."""
+        # Once more, because inside a longer transaction a hook could still read the old memories.
+        if self.has_new_memories:
+            self.discard_cues()
         self.db.close()
 
     def _recheck(self) -> None:

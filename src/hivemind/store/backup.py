@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused, StoreDamaged, StoreError, StoreTooNew
+from hivemind.formats import cue_file
 from hivemind.model.events import Event
 from hivemind.store import (
     FORMAT,
@@ -95,6 +96,8 @@ def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
             return _replace_readable(directory, source, stamp)
         except (StoreDamaged, *integrity.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
+        finally:
+            cue_file.discard(str(directory))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ VIEWS: dict[str, str] = {
             JOIN main.events e ON e.id = o.id JOIN main.bodies b ON b.position = e.position
         WHERE o.seen = 'reply'""",
     "receipts": """
-        SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, at AS timestamp
+        SELECT id, memory_id, actor, session_id, query, rank, score, tokens, why, occasion, at AS timestamp
         FROM main.receipts""",
 }
 """The readable views by name; their columns are a public interface."""

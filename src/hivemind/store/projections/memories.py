@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
 from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.fold import HistoryStep, build_history, fold_memory
 from hivemind.model.ids import MemoryId, shorten_id
-from hivemind.model.memory import Memory
+from hivemind.model.memory import Kind, Memory
 from hivemind.model.metadata import NO_METADATA
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
@@ -83,6 +83,17 @@ NEWEST_FIRST = "recorded_at DESC, id DESC"
 # What came up in several sessions will come up again; one more, so that what came from no session counts too.
 SESSIONS_WITH_IT = "(SELECT 1 + count(DISTINCT json_extract(s.value, '$.session_id')) FROM json_each(m.sources) s)"
 MOST_USEFUL_FIRST = f"{SESSIONS_WITH_IT} * m.confidence DESC, {NEWEST_FIRST}"
+
+
+class CueFields(NamedTuple):
+    """What hooks recognise a memory by."""
+
+    kind: Kind
+    text: str
+    paths: tuple[str, ...]
+    """Files that it is tied to."""
+    quotes: tuple[str, ...]
+    """What the sources of a fix quote: the error that it fixed."""
 
 
 def apply(db: Database, event: Event) -> None:
@@ -269,6 +280,21 @@ def find_linked(db: Database, query: Query, places: Sequence[str]) -> list[Memor
         f" ORDER BY {NEWEST_FIRST} LIMIT :limit",
         places=json.dumps(list(places)), limit=query.limit,
     )  # fmt: skip
+
+
+def find_cue_fields(db: Database, query: Query) -> Iterator[CueFields]:
+    """What hooks recognise each visible memory by that matches the query's filters."""
+    # Not whole memories: reading 10,000 of them takes longer than a hook may.
+    rows = db.stream(
+        "SELECT m.kind, m.text, m.links, m.anchors, CASE WHEN m.kind = 'fix' THEN m.sources ELSE '[]' END"
+        f" FROM memories m WHERE {VISIBLE} AND {MATCHES_FILTERS}",
+        bind_filters(query),
+    )
+    for kind, text, links, anchors, sources in rows:
+        paths = [anchor["path"] for anchor in json.loads(anchors)] if anchors != "[]" else []
+        paths += [link.partition("::")[0] for link in json.loads(links)] if links != "[]" else []
+        quotes = [source["quote"] for source in json.loads(sources) if source.get("quote")]
+        yield CueFields(kind=Kind(kind), text=text, paths=tuple(dict.fromkeys(paths)), quotes=tuple(quotes))
 
 
 def find_from_files(db: Database, repo: str) -> list[Memory]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hivemind.formats.codec import from_row
 from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped, ShownMemory
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.recall import Receipt, Spent
+from hivemind.model.recall import Occasion, Receipt, Spent
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row
 from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight
@@ -26,13 +26,15 @@ CREATE TABLE receipts (
     why TEXT NOT NULL,
     is_unasked INTEGER NOT NULL DEFAULT 0,
     is_in_doubt INTEGER NOT NULL DEFAULT 0,
+    occasion TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (id, rank)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_memory ON receipts (memory_id, at);
 CREATE INDEX receipts_time ON receipts (at);
 CREATE INDEX receipts_session ON receipts (session_id, at) WHERE session_id <> '';
 """
-COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why"
+COLUMNS = "id, memory_id, at, actor, session_id, query, rank, score, tokens, why, occasion"
+IS_FIX = f"occasion = '{Occasion.FAILURE}'"
 IN_SIGHT = (
     f"NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = r.memory_id AND NOT {VISIBLE})"
     f" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = r.session_id AND NOT {SESSION_VISIBLE})"
@@ -47,10 +49,10 @@ def apply(db: Database, event: Event) -> None:
             db.many(
                 # Named, because on a hub the team's column stands between the older and the newer ones.
                 f"INSERT INTO receipts ({COLUMNS}, is_unasked, is_in_doubt)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     (event.id, line.memory_id, event.at, event.actor, fact.session_id, fact.query,
-                     line.rank, line.score, line.tokens, line.why, *_read_flags(fact, line))
+                     line.rank, line.score, line.tokens, line.why, fact.occasion, *_read_flags(fact, line))
                     for line in fact.shown
                 ),
             )  # fmt: skip
@@ -132,7 +134,7 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
     rows = db.execute(
         # Briefs have no query.
         "SELECT actor, session_id, count(DISTINCT CASE WHEN query = '' THEN id END),"
-        " count(DISTINCT CASE WHEN query <> '' AND is_unasked = 1 THEN id END),"
+        " count(DISTINCT CASE WHEN query <> '' AND is_unasked = 1 AND occasion = '' THEN id END),"
         " count(DISTINCT CASE WHEN query <> '' AND is_unasked = 0 THEN id END), count(*),"
         " sum(CASE WHEN EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
         " AND e.session_id <> r.session_id) THEN 1 ELSE 0 END),"
@@ -141,7 +143,14 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
         " WHERE l.memory_id = r.memory_id AND l.session_id = r.session_id AND l.is_unasked = 0)"
         " THEN 1 ELSE 0 END),"
         " sum(CASE WHEN is_unasked = 1 THEN tokens ELSE 0 END),"
-        " sum(CASE WHEN is_unasked = 1 THEN 0 ELSE tokens END)"
+        " sum(CASE WHEN is_unasked = 1 THEN 0 ELSE tokens END),"
+        " count(DISTINCT CASE WHEN occasion <> '' THEN id END),"
+        f" count(DISTINCT CASE WHEN {IS_FIX} THEN id END),"
+        # The command that failed is the last one before the receipt; its next run tells whether the fix helped.
+        f" count(DISTINCT CASE WHEN {IS_FIX} AND EXISTS (SELECT 1 FROM observations b, observations a"
+        " WHERE b.session_id = r.session_id AND a.session_id = r.session_id AND b.command <> ''"
+        " AND a.command = b.command AND a.at > r.at AND a.failed AND b.at = (SELECT max(c.at) FROM observations c"
+        " WHERE c.session_id = r.session_id AND c.command <> '' AND c.failed AND c.at <= r.at)) THEN id END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
     )

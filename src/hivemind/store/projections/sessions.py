@@ -236,6 +236,12 @@ def find_last_compaction(db: Database, session_id: str) -> str:
     return str(moment or "")
 
 
+def find_last_prompt(db: Database, session_id: str) -> str:
+    """The last request of a person in a session, or its beginning; empty if there is none."""
+    sql = "SELECT text FROM observations WHERE session_id = ? AND seen = 'prompt' AND subagent = '' ORDER BY at DESC"
+    return str(db.value(f"{sql} LIMIT 1", session_id) or "")
+
+
 def find_last_activity(db: Database) -> dict[str, str]:
     """When each agent was last active."""
     return {row[0]: row[1] for row in db.execute("SELECT agent, max(last_seen_at) FROM sessions GROUP BY agent")}

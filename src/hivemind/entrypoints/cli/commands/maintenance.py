@@ -31,7 +31,7 @@ from hivemind.text.clean import first_line, neutralise, plural
 
 commands = click.Group()
 TOKEN_COUNTS = {
-    **{name: name for name in ("briefs", "prompts", "recalls")},
+    **{name: name for name in ("briefs", "prompts", "actions", "recalls")},
     "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
 }  # fmt: skip
 """The counts that fit 80 columns, and their titles; JSON has the rest."""
@@ -112,6 +112,9 @@ def _emit_tokens(sessions: Sequence[Spent]) -> None:
         f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
         f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
     )
+    if fixes := sum(session.fixes for session in sessions):
+        failed_again = sum(session.failed_again for session in sessions)
+        after += f"\nKnown fixes were told after {plural(fixes, 'failure')}; {failed_again:,} of them came again"
     emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
 
 

@@ -1,0 +1,73 @@
+"""Cues of commands, notes and errors, the file that keeps their digests, and waiting for a process."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from hivemind.capture import background
+from hivemind.capture.action_cues import read_action
+from hivemind.formats import cue_file
+from hivemind.text import cues
+
+
+@pytest.mark.parametrize(
+    ("note", "command", "is_concerned"),
+    [
+        ("Use pnpm, not npm", "CI=1 npm install", True),
+        ("Use pnpm, not npm", "pnpm install", False),
+        ("Never run npm install here", "npm test", False),
+        ("Never run npm install here", "sudo npm install", True),
+        ("Tests need the database", "npx vitest run", True),
+        ("Tests need the database", "npm install pkg@latest", False),
+        ("Migrations must run before the server starts", "make migrate", True),
+    ],
+)
+def test_a_note_concerns_the_commands_it_warns_of(note: str, command: str, is_concerned: bool) -> None:
+    common = set(cues.list_command_cues(command)) & set(cues.list_warning_cues(note))
+
+    assert bool(common) == is_concerned
+
+
+def test_an_error_is_the_same_whatever_its_numbers_and_folders_and_another_is_not() -> None:
+    error = "src/app.py:12: ImportError: cannot import name 'Engine'"
+
+    assert cues.states_error(error, ["/home/bob/src/app.py:99: ImportError: cannot import name 'Engine' from 'db'"])
+    assert not cues.states_error(error, ["ImportError: no module named 'left_pad'"])
+
+
+def test_the_cue_file_finds_what_was_written_and_nothing_else_until_it_is_discarded(tmp_path: Path) -> None:
+    home, root = str(tmp_path), "/somewhere"
+    assert cue_file.find_hits(home, root, "s1", ["c npm"]) is None
+
+    cue_file.write(home, root, [f"c command{number}" for number in range(500)])
+    hits = cue_file.find_hits(home, root, "s1", ["c command7", "c other", "c command499"])
+    cue_file.mark_answered(home, root, "s1", ["c command7"])
+
+    assert hits == ["c command7", "c command499"]
+    assert cue_file.find_hits(home, root, "s1", ["c command7"]) == []
+    assert cue_file.find_hits(home, root, "s2", ["c command7"]) == ["c command7"]
+    assert cue_file.find_hits(home, "/elsewhere", "s1", ["c command7"]) is None
+    cue_file.discard(home)
+    assert cue_file.find_hits(home, root, "s1", ["c command7"]) is None
+
+
+def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    inside = f'{{"cwd": "{tmp_path}", "tool_input": {{"file_path": "a.py"}}}}'
+    outside = inside.replace("a.py", "../a.py")
+
+    actions = [read_action(text, has_result=False, has_failed=False, with_files=True) for text in (inside, outside)]
+
+    assert [action.cues for action in actions if action] == [["f a.py"], []]
+
+
+def test_waiting_for_a_process_ends_with_it_or_with_the_time() -> None:
+    endless = os.posix_spawn("/bin/sleep", ["sleep", "600"], os.environ)
+    quick = os.posix_spawn("/bin/sleep", ["sleep", "0"], os.environ)
+
+    assert background.wait(quick, 60)
+    assert not background.wait(endless, 0.05)
+    os.kill(endless, signal.SIGKILL)
+    assert background.wait(endless, 60)
