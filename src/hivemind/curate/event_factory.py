@@ -1,9 +1,9 @@
 """Makes events: every fact on its way into the log is redacted here and gets its author, time and scope."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_timestamp, next_timestamp
 from hivemind.model.events import Event, Fact, change_strings
 from hivemind.model.ids import EventId, new_event_id

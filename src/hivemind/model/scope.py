@@ -1,10 +1,10 @@
 """Scopes of memories, repositories, and what a reader may see."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 
 
 class Choice(StrEnum):
