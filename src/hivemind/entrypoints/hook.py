@@ -53,7 +53,16 @@ def main() -> None:
             background.start("sync")
     except Exception as error:  # noqa: BLE001 - an error here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
-    sys.exit(0)
+    _exit_at_once()
+
+
+def _exit_at_once() -> None:
+    """End with 0 without destroying every object first, which takes 20 ms of CPU after an answer."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 def _read_payload() -> bytes:
