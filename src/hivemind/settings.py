@@ -41,7 +41,7 @@ class Settings:
     brief_tokens: int = _define(
         1200, "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."
     )
-    prompt_tokens: int = _define(500, "Maximum number of tokens added to a prompt; 0 adds nothing.")
+    prompt_tokens: int = _define(300, "Maximum number of tokens added to a prompt; 0 adds nothing.")
 
     believed: str = _define(
         "",

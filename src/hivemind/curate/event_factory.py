@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 
 from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_timestamp, next_timestamp
@@ -40,7 +41,8 @@ class EventFactory:
             channel=channel or self.writer.channel,
             scope=scope,
             repo=repo,
-            fact=change_strings(fact, self.redact),
+            # A receipt repeats the same few reasons.
+            fact=change_strings(fact, cache(self.redact)),
             session=self.writer.session_id,
             batch=self.batch,
         )

@@ -4,12 +4,10 @@ Vectors are made after memories are written. Recall works while some are missing
 """
 
 from collections.abc import Callable
-from threading import Thread
 
 from hivemind.model.recall import Query
 from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
-from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import vectors
 
@@ -44,37 +42,25 @@ class SemanticIndex:
         return count
 
     def embed_query(self, query: Query) -> "QueryVector":
-        """Start to embed a question in the background."""
-        query_vector = QueryVector(self.embedder, query)
-        query_vector.start()
-        return query_vector
+        """Embed a question."""
+        return QueryVector(self.embedder, query)
 
 
-class QueryVector(Thread):
-    """Embeds a question while its words are searched; on two cores that makes a recall a third faster."""
+class QueryVector:
+    """The vector of a question."""
 
     def __init__(self, embedder: Embedder, query: Query) -> None:
-        super().__init__(daemon=True)
-        self._embedder = embedder
+        self._model = embedder.name
         self._query = query
-        self._vector: Floats | None = None
-        self._failure: Exception | None = None
-
-    def run(self) -> None:
-        """Embed the question."""
-        try:
-            self._vector = self._embedder.embed([self._query.text])[0]
-        except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
-            self._failure = error
+        self._vector = embedder.embed([query.text])[0]
 
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
-        """Wait for the vector and return the cosines of the closest visible passages and of those in ``also``."""
-        # Waits only here, after the caller has searched the words.
-        self.join()
-        if self._vector is None:
-            assert self._failure is not None
-            raise self._failure
-        model = self._embedder.name
-        cosines = similarity.find_near(db, self._query, model, self._vector)
+        """Return the cosines of the closest visible passages and of those in ``also``."""
+        cosines = similarity.find_near(db, self._query, self._model, self._vector)
         missing = [key for key in also if key not in cosines]
-        return cosines | similarity.cosines_by_passage(vectors.find_by_passages(db, model, missing), self._vector)
+        vectors_of_missing = vectors.find_by_passages(db, self._model, missing)
+        return cosines | similarity.cosines_by_passage(vectors_of_missing, self._vector)
+
+    def compare_with_all(self, db: Database) -> similarity.Neighbourhood:
+        """Compare the question with all visible passages, the closest of them if there are many."""
+        return similarity.describe_neighbourhood(db, self._query, self._model, self._vector)

