@@ -22,8 +22,8 @@ TASK = (
     " migration for it? Tests are green apart from two factories that still set it."
 )
 OTHER_TASK = (
-    "The type checker complains that the return type of the generator in the tree walker is wrong. I think it is only an"
-    " annotation problem. Fix the annotation, run mypy on the package, and leave the behaviour as it is. If you need a"
+    "The type checker complains that the return type of the generator in the tree walker is wrong. I think it is only"
+    " an annotation problem. Fix it, run mypy on the package, and leave the behaviour as it is. If you need a"
     " cast, put a comment beside it."
 )
 
