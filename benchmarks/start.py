@@ -29,6 +29,13 @@ CLI = "from hivemind.__main__ import main; main()"
 START = b'{"session_id":"s","cwd":"/","hook_event_name":"SessionStart","source":"compact"}'
 STOP = b'{"session_id":"s","cwd":"/","hook_event_name":"Stop"}'
 PROMPT = b'{"session_id":"p","cwd":"/","hook_event_name":"UserPromptSubmit","prompt":"when do the deploys run?"}'
+TASK = PROMPT.replace(
+    b"when do the deploys run?",
+    b"Please add the volume discount to the cart: from 10 pieces on the customer pays 3.5 percent less, from 50 pieces"
+    b" 7 percent less, applied per line and shown on the line as well as in the sum. The percentages come from the"
+    b" settings of the article group. Don't forget the gift wrapping surcharge, which isn't discounted.",
+)
+"""Long enough to be searched by meaning."""
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -64,10 +71,11 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hook, the end of a session", [*hook, "Stop"], STOP, "3 x bare"
     yield "hivemind mcp, tools listed", [sys.executable, "-P", "-m", "hivemind", "mcp"], LIST_TOOLS, "200 ms"
     yield "hivemind --version", [*cli, "--version"], b"", "60 ms"
-    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", ""
+    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", "120 ms"
     yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
     yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
-    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "500 ms"
+    yield "hook, a task of 60 words", [*hook, "UserPromptSubmit"], TASK, "250 ms"
+    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "350 ms"
 
 
 def _mornings(home: Path, environ: dict[str, str], times: int = 5) -> Iterator[float]:
