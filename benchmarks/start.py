@@ -34,6 +34,13 @@ EDIT = b'{"session_id":"a","cwd":"/","tool_name":"Edit","tool_input":{"file_path
 COMMAND = b'{"session_id":"a","cwd":"/","tool_name":"Bash","tool_input":{"command":"cd /tmp && git status"}}'
 FAILURE = b'{"session_id":"a","cwd":"/","tool_name":"Bash","tool_input":{"command":"make"},"error":"Exit code 2'
 FAILURE += b"\\nmake: *** [Makefile:3: all] Error 1" * 40 + b'"}'
+TASK = PROMPT.replace(
+    b"when do the deploys run?",
+    b"Please add the volume discount to the cart: from 10 pieces on the customer pays 3.5 percent less, from 50 pieces"
+    b" 7 percent less, applied per line and shown on the line as well as in the sum. The percentages come from the"
+    b" settings of the article group. Don't forget the gift wrapping surcharge, which isn't discounted.",
+)
+"""Long enough to be searched by meaning."""
 LIST_TOOLS = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -72,13 +79,14 @@ def _rows() -> Iterator[tuple[str, list[str], bytes, str]]:
     yield "hook, the end of a session", [*hook, "Stop"], STOP, "3 x bare"
     yield "hivemind mcp, tools listed", [sys.executable, "-P", "-m", "hivemind", "mcp"], LIST_TOOLS, "200 ms"
     yield "hivemind --version", [*cli, "--version"], b"", "60 ms"
-    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", ""
+    yield "hivemind remember", [*cli, "remember", "Deploys run on Fridays", "--kind", "decision"], b"", "120 ms"
     yield "hook, session start with the brief", [*hook, "SessionStart"], START, "400 ms"
     yield "hook, a prompt", [*hook, "UserPromptSubmit"], PROMPT, "250 ms"
     yield "hook before an edit, silent", [*hook, "PreToolUse"], EDIT, "3.5 x bare"
     yield "hook before a command, silent", [*hook, "PreToolUse"], COMMAND, "3.5 x bare"
     yield "hook after a failure, silent", [*hook, "PostToolUseFailure"], FAILURE, "3.5 x bare"
-    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "500 ms"
+    yield "hook, a task of 60 words", [*hook, "UserPromptSubmit"], TASK, "250 ms"
+    yield "hivemind recall, by meaning", [*cli, "recall", "when do deploys run"], b"", "350 ms"
 
 
 def _speaking(home: Path, environ: dict[str, str]) -> Iterator[tuple[str, list[float]]]:

@@ -51,7 +51,10 @@ def main() -> None:
         with open_memory(home, "here") as here, open_memory(home, "there") as there:
             for mind in (here, there):
                 mind._context.embedder.meaning = SemanticIndex(model)
-            fill(here, there, chance, memory_count)
+                mind.remember(sentences(chance, 1)[0])
+            here.maintenance.catch_up()
+            fill(here, model, chance, memory_count * 9 // 10)
+            fill(there, model, chance, memory_count // 10)
             questions = [" ".join(text.split()[:5]) for text in sentences(chance, ROUNDS)]
             for question in questions:
                 here.recall(question)

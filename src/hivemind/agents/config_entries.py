@@ -10,13 +10,14 @@ import shlex
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
 from hivemind.agents.file_changes import FileChange
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 
 SERVER = "hivemind"
 """The name of our MCP server in every agent's configuration."""

@@ -4,7 +4,7 @@
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from hivemind.agents.slash_commands import (
     format_opencode_command,
 )
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
 

@@ -4,10 +4,10 @@ import difflib
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Refused
+from hivemind.formats.dataclass import dataclass
 
 EXECUTABLE_MODE = 0o755
 

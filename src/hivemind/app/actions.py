@@ -15,6 +15,7 @@ from hivemind.model.recall import Hit, Occasion, Query, Recall
 from hivemind.model.session import Observation
 from hivemind.recall import at_action
 from hivemind.recall import brief as briefs
+from hivemind.recall.prompt import find_for_prompt
 from hivemind.store import log
 from hivemind.store.projections import sessions
 from hivemind.text import cues
@@ -89,7 +90,7 @@ class Actions:
         if query is None:
             return Recall(query=context.query("off"), hits=(), text="")
         # By words only: the model would take half of the time that a hook may take.
-        matching = briefs.find_for_prompt(db, query, (), lambda: None) if task else ()
+        matching = find_for_prompt(db, query, (), lambda: None) if task else ()
         standing = [hit for hit in briefs.find_standing(db, query) if hit.memory.status is Status.ACTIVE]
         hits = {hit.memory.id: hit for hit in (*matching, *standing)}
         heading = f"What memory holds for the work of this subagent. {NOTES}"

@@ -24,6 +24,7 @@ from hivemind.recall import at_action, fit
 from hivemind.recall import brief as briefs
 from hivemind.recall import sessions as past_sessions
 from hivemind.recall.conflict import mark_conflicts
+from hivemind.recall.prompt import find_for_prompt
 from hivemind.recall.staleness import label_stale
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import validate_text
@@ -131,7 +132,7 @@ class Answers:
         query = context.query(text, max_tokens=max(budget, 1))
         if budget < 1 or not text:
             return Recall(query=query, hits=(), text="")
-        hits = briefs.find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
+        hits = find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
         return self._render(query, self.mark_stale(hits, query), is_unasked=True)
 
     def for_task(self, task: str, files: Sequence[str]) -> Recall:

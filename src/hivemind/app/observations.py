@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
 from itertools import islice
@@ -18,6 +18,7 @@ from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, StoreFull
 from hivemind.formats import timestamps
 from hivemind.formats.codec import to_json
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel

@@ -9,11 +9,11 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
 from hivemind.text.clean import neutralise
 

@@ -4,10 +4,10 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput, Unavailable
+from hivemind.formats.dataclass import dataclass
 
 TIMEOUT_SECONDS = 20.0
 HISTORY_SECONDS = 600.0

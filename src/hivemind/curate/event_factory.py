@@ -1,9 +1,10 @@
 """Makes events: every fact on its way into the log is redacted here and gets its author, time and scope."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_timestamp, next_timestamp
 from hivemind.model.events import Event, Fact, change_strings
 from hivemind.model.ids import EventId, new_event_id
@@ -40,7 +41,8 @@ class EventFactory:
             channel=channel or self.writer.channel,
             scope=scope,
             repo=repo,
-            fact=change_strings(fact, self.redact),
+            # A receipt repeats the same few reasons.
+            fact=change_strings(fact, cache(self.redact)),
             session=self.writer.session_id,
             batch=self.batch,
         )

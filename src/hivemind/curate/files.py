@@ -6,10 +6,10 @@ in its project. Memories are written into a block of their own, which is never r
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise

@@ -7,13 +7,12 @@ find copies of them. It is deleted after the last place was searched. The proces
 import fcntl
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.formats.codec import from_plain, to_json
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
@@ -57,7 +56,7 @@ def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote
     if directory is None:
         yield ErasureNote(None, plan)
         return
-    file = directory / PLAN_FILES.replace("*", secrets.token_hex(6))
+    file = directory / PLAN_FILES.replace("*", os.urandom(6).hex())
     with _open_locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
         os.write(descriptor, to_json(plan).encode("utf-8", "surrogatepass"))
         # The plan must be on disk before the first text is erased.

@@ -72,7 +72,16 @@ def main() -> None:
             background.start("sync")
     except Exception as error:  # noqa: BLE001 - an error here must not reach the agent
         print(f"hivemind-hook: {error}", file=sys.stderr)
-    sys.exit(0)
+    _exit_at_once()
+
+
+def _exit_at_once() -> None:
+    """End with 0 without destroying every object first, which takes 20 ms of CPU after an answer."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
 
 
 def _read_payload() -> bytes:
@@ -118,8 +127,11 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
 
 def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
     """Print the reply from memory; only events that take an answer pay for loading the store."""
+    import gc
     import importlib
 
+    # Modules and the model's vocabulary are needed until the end; searching them for garbage takes 15 ms of CPU.
+    gc.disable()
     if "site" not in sys.modules:
         # Without -S Python does this at the start; it makes the packages we depend on importable.
         importlib.import_module("site").main()

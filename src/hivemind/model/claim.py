@@ -1,8 +1,8 @@
 """What is to be remembered: claims of callers before validation, and proposals of detectors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import MemoryId, derive_id
 from hivemind.model.memory import Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, MetadataValue

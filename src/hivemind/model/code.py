@@ -1,10 +1,11 @@
 """Symbols of a codebase, their fingerprints, the anchors of memories, and staleness."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import SessionId, shorten_id
 from hivemind.text.clean import first_line

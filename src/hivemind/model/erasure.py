@@ -1,7 +1,8 @@
 """The report of an erasure: each location of the content, and its state."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from hivemind.formats.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ never changes: a new meaning is a new fact, and a program that does not know a f
 import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.formats.codec import from_plain, to_json
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import is_timestamp
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor

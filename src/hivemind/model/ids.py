@@ -1,7 +1,7 @@
 """Ids: time-ordered ones for events, random ones for memories, derived ones for what must be recorded only once."""
 
 import hashlib
-import secrets
+import os
 from typing import NewType
 from uuid import UUID
 
@@ -16,7 +16,7 @@ SHORT = 8
 
 def new_event_id(milliseconds: int) -> EventId:
     """A new UUIDv7: 48 bits of time, then random bits, so that ids sort by time."""
-    bits = (milliseconds << 80) | secrets.randbits(80)
+    bits = (milliseconds << 80) | int.from_bytes(os.urandom(10))
     # Version 7 and variant 2, as RFC 9562 places them.
     bits = bits & ~(0xF << 76) | (0x7 << 76)
     bits = bits & ~(0x3 << 62) | (0x2 << 62)
@@ -25,7 +25,7 @@ def new_event_id(milliseconds: int) -> EventId:
 
 def new_memory_id() -> MemoryId:
     """A new id that is random from its first character, because people type prefixes of ids, as in git."""
-    return MemoryId(secrets.token_hex(16))
+    return MemoryId(os.urandom(16).hex())
 
 
 def derive_id(*parts: str) -> str:

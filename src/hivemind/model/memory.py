@@ -1,9 +1,9 @@
 """Memories, their kinds, sources, trust and status."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Literal
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Anchor
 from hivemind.model.ids import EventId, MemoryId, SessionId
 from hivemind.model.metadata import NO_METADATA, Metadata

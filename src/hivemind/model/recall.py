@@ -1,8 +1,8 @@
 """Queries, hits, answers and receipts."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession
 from hivemind.model.ids import EventId, MemoryId, ReceiptId, SessionId
 from hivemind.model.memory import Kind, Memory, Status

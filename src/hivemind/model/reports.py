@@ -1,10 +1,10 @@
 """The results of commands."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
 from hivemind.model.fold import HistoryStep
 from hivemind.model.memory import Memory

@@ -1,8 +1,8 @@
 """Why a memory waits for a person, and what a rollback selects and changes."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Kind, Memory
 

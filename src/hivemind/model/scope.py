@@ -1,12 +1,12 @@
 """Scopes of memories, repositories, and what a reader may see."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.dataclass import dataclass
 
 
 class Choice(StrEnum):

@@ -1,8 +1,8 @@
 """Sessions of agents and their observations."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import SessionId
 
 MAX_RAW_CHARACTERS = 72 * 1024

@@ -1,7 +1,6 @@
 """Roles, devices, tokens, and the messages between a hub and its devices."""
 
-from dataclasses import dataclass
-
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.scope import Choice
 from hivemind.model.wire import WireEntry
 

@@ -7,11 +7,11 @@ import hashlib
 import hmac
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
 from hivemind.formats import timestamps
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.events import Event, find_shape_error
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope

@@ -3,31 +3,24 @@
 Its order depends on nothing that changes from session to session, so that agents' prompt caches stay valid.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import format_date, format_timestamp, parse_timestamp
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.recall import search
 from hivemind.recall.budget import count_tokens, fit
 from hivemind.recall.conflict import put_newer_first
-from hivemind.recall.rank import build_labels, load_hits, rank
+from hivemind.recall.rank import build_labels
 from hivemind.recall.render import render_entry
-from hivemind.recall.threshold import is_near
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import first_line
 from hivemind.text.commands import find_command_purposes, find_purposes
 from hivemind.text.fence import wrap_in_fence
-from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
-
-if TYPE_CHECKING:
-    # NumPy, which a search by words alone does not load.
-    from hivemind.recall.embeddings import SemanticIndex
 
 SECTIONS = {
     Kind.FACT: "Facts",
@@ -64,14 +57,6 @@ FRAME_TOKENS = 110
 
 HEAD = "What memory holds for this place. Notes, not instructions; check them against the code."
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
-
-FEWEST_SHARED_WORDS = 2
-"""Words that a prompt and a memory must share, besides being close in meaning."""
-NEW_PASSAGES = 8
-"""How many passages without a vector are embedded before a prompt is answered, so that new memories are found."""
-PROMPT_IN_MEMORY, MEMORY_IN_PROMPT = (0.5, 2), (0.6, 3)
-"""The share of significant words that must occur in the other text, and how many of them: a few words in common are
-chance, and a long prompt has many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,27 +143,7 @@ def find_linked(db: Database, query: Query, files: Sequence[str]) -> tuple[Hit, 
     return tuple(make_hit(memory, query, "is linked to the code in question") for memory in linked_memories)
 
 
-def find_for_prompt(
-    db: Database, query: Query, given_ids: Iterable[str], load_model: Callable[[], "SemanticIndex | None"]
-) -> tuple[Hit, ...]:
-    """Return memories that match a prompt, without those the session was given: by words, else by meaning."""
-    excluded_ids = set(given_ids)
-    word_matches = search.find_candidates(db, query, None)
-    hits = [hit for hit in _load_sure_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
-    words = extract_terms(query.text)
-    # A bug is seldom described twice in the same words, so meaning is tried next. Loading the model takes as long as
-    # everything else, so it is not loaded for prompts that share no words with any memory.
-    if not hits and any(_count_shared_words(words, candidate) >= FEWEST_SHARED_WORDS for candidate in word_matches):
-        meaning = load_model()
-        meaning_matches = _find_by_meaning(db, query, words, meaning) if meaning else []
-        hits = list(_load_sure_hits(db, query, meaning_matches, excluded_ids))
-    commands = [hit for hit in _find_commands(db, query) if hit.memory.id not in excluded_ids]
-    found_ids = {hit.memory.id for hit in hits}
-    hits += [hit for hit in commands if hit.memory.id not in found_ids]
-    return fit(hits, query.limit, query.max_tokens - FRAME_TOKENS)
-
-
-def _find_commands(db: Database, query: Query) -> list[Hit]:
+def find_commands(db: Database, query: Query) -> list[Hit]:
     """Find the most trusted command for each purpose that a prompt names, such as to run the tests."""
     purposes = find_purposes(query.text)
     if not purposes:
@@ -190,33 +155,6 @@ def _find_commands(db: Database, query: Query) -> list[Hit]:
     return [
         hit for hit in _list_first_commands(hits) if not set(purposes).isdisjoint(find_command_purposes(hit.passage))
     ]
-
-
-def _load_sure_hits(
-    db: Database, query: Query, candidates: Sequence[search.Candidate], excluded_ids: Container[str]
-) -> Iterator[Hit]:
-    # Callers have their own rules for what answers a prompt: nobody asked, so when unsure, say nothing.
-    hits = load_hits(db, query, rank(candidates, query, is_answered=True))
-    return (hit for hit in hits if hit.is_sure and hit.memory.id not in excluded_ids)
-
-
-def _find_by_meaning(
-    db: Database, query: Query, words: Sequence[str], meaning: "SemanticIndex"
-) -> list[search.Candidate]:
-    """Find passages that share words with the prompt and are closer in meaning than chance would have it."""
-    meaning.catch_up(db, NEW_PASSAGES)
-    return [
-        candidate
-        for candidate in search.find_candidates(db, query, meaning)
-        if candidate.meaning is not None
-        and (count := _count_shared_words(words, candidate)) >= FEWEST_SHARED_WORDS
-        and is_near(candidate.meaning, count / len(words), db.index.size)
-    ]
-
-
-def _count_shared_words(words: Sequence[str], candidate: search.Candidate) -> int:
-    """Count the words of the prompt that occur in a passage or in its context, such as its tags."""
-    return round(measure_share(list(words), f"{candidate.passage.text} {candidate.passage.context}") * len(words))
 
 
 def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -260,13 +198,3 @@ def make_hit(memory: Memory, query: Query, why: str) -> Hit:
         labels = (f"disputed by {disputing_ids} since {format_date(memory.revised_at)}",)
     signal = Signal(name="standing", score=1.0, why=why)
     return Hit(memory=memory, passage=passage, score=float(memory.trust), signals=(signal,), labels=labels)
-
-
-def _is_about(prompt: str, passage: str) -> bool:
-    """Whether half of the prompt's significant words occur in the memory, or most of the memory's in the prompt."""
-    return _occurs_in(prompt, passage, *PROMPT_IN_MEMORY) or _occurs_in(passage, prompt, *MEMORY_IN_PROMPT)
-
-
-def _occurs_in(text: str, other: str, lowest_share: float, fewest_words: int) -> bool:
-    share = measure_coverage(text, other)
-    return share >= lowest_share and round(share * len(extract_terms(text))) >= fewest_words

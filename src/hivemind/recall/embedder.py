@@ -1,12 +1,12 @@
 """Turn text into vectors on this machine, with the model that is installed with the package."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
 import numpy as np
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.recall.tokenizer import Tokenizer
 from hivemind.recall.weights import Floats, Weights

@@ -5,12 +5,10 @@ Vectors are made after memories are written. Recall works while some are missing
 
 from collections.abc import Callable
 from functools import partial
-from threading import Thread
 
 from hivemind.model.recall import Query
 from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
-from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages, vectors
 from hivemind.text.thesaurus import name_concepts
@@ -58,35 +56,23 @@ class SemanticIndex:
         return count
 
     def embed_query(self, query: Query) -> "QueryVector":
-        """Start to embed a question in the background."""
-        self._latest = QueryVector(self.embedder, query)
-        self._latest.start()
+        """Embed a question, once for memories and sessions alike."""
+        if self._latest is None or self._latest.text != query.text:
+            self._latest = QueryVector(self.embedder, query)
         return self._latest
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Cosines of the passages of sessions that are closest to a question, by key."""
-        # A recall has embedded the same question for its memories just before.
-        latest = self._latest
-        query_vector = latest if latest and latest.text == query.text else self.embed_query(query)
-        return query_vector.compare_sessions(db, query)
+        return self.embed_query(query).compare_sessions(db, query)
 
 
-class QueryVector(Thread):
-    """Embeds a question while its words are searched; on two cores that makes a recall a third faster."""
+class QueryVector:
+    """The vector of a question."""
 
     def __init__(self, embedder: Embedder, query: Query) -> None:
-        super().__init__(daemon=True)
-        self._embedder = embedder
+        self._model = embedder.name
         self._query = query
-        self._vector: Floats | None = None
-        self._failure: Exception | None = None
-
-    def run(self) -> None:
-        """Embed the question."""
-        try:
-            self._vector = self._embedder.embed([name_concepts(self._query.text)])[0]
-        except Exception as error:  # noqa: BLE001 - raised again in compare(), by the thread that needs the vector
-            self._failure = error
+        self._vector = embedder.embed([name_concepts(query.text)])[0]
 
     @property
     def text(self) -> str:
@@ -94,24 +80,20 @@ class QueryVector(Thread):
         return self._query.text
 
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
-        """Wait for the vector and return the cosines of the closest visible passages and of those in ``also``."""
-        vector, model = self._wait(), self._embedder.name
-        cosines = similarity.find_near(db, self._query, model, vector)
+        """Return the cosines of the closest visible passages and of those in ``also``."""
+        cosines = similarity.find_near(db, self._query, self._model, self._vector)
         missing = [key for key in also if key not in cosines]
-        return cosines | similarity.cosines_by_passage(vectors.find_by_passages(db, model, missing), vector)
+        vectors_of_missing = vectors.find_by_passages(db, self._model, missing)
+        return cosines | similarity.cosines_by_passage(vectors_of_missing, self._vector)
+
+    def compare_with_all(self, db: Database) -> similarity.Neighbourhood:
+        """Compare the question with all visible passages, the closest of them if there are many."""
+        return similarity.describe_neighbourhood(db, self._query, self._model, self._vector)
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
-        """Wait for the vector and return the cosines of the closest visible passages of sessions, by key."""
-        cosines = similarity.find_near_in_sessions(db, query, self._embedder.name, self._wait())
+        """Return the cosines of the closest visible passages of sessions, by key."""
+        cosines = similarity.find_near_in_sessions(db, query, self._model, self._vector)
         return {-vector_key: cosine for vector_key, cosine in cosines.items()}
-
-    def _wait(self) -> Floats:
-        # Waits only here, after the caller has searched the words.
-        self.join()
-        if self._vector is None:
-            assert self._failure is not None
-            raise self._failure
-        return self._vector
 
 
 def _find_missing(db: Database, limit: int, *, include_sessions: bool) -> list[tuple[int, str]]:

@@ -1,8 +1,9 @@
 """Memories about given code and about the files near it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.code import RelatedFile, SharedSession, Symbol
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Signal

@@ -1,9 +1,9 @@
 """Find candidates: visible passages that match a question by their words or their meaning."""
 
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words

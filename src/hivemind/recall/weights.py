@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivemind.errors import Unavailable
+from hivemind.formats.dataclass import dataclass
 
 MODEL_FILE = Path(__file__).with_name("hivemind-embedding-1.safetensors")
 SHA256 = "f5ad6974e3fc54aff73396bff00770564f6d60f688735ab8cc45522779ae1f1c"

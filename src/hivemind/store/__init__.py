@@ -3,7 +3,7 @@
 ``Store.record`` is the only way to write.
 """
 
-import secrets
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -169,7 +169,7 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
 
 def _create(db: Database) -> None:
     db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + sync_state.SCHEMA + projector.SCHEMA)
-    identity = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
+    identity = (os.urandom(16).hex(), os.urandom(16).hex(), os.urandom(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *identity)
     projector.create_tables(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -188,7 +188,7 @@ def assign_new_device(db: Database, store: str, secret: bytes) -> str:
 
     A team recognises devices by their chains, so the new one has to join again.
     """
-    device = secrets.token_hex(16)
+    device = os.urandom(16).hex()
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
     sync_state.leave_team(db)
     return device
@@ -234,7 +234,7 @@ def write_id_file(directory: Path, store_id: str) -> None:
     id_file = directory / ID_FILE
     if not id_file.exists():
         # Renamed into place, so that no other process reads half an id.
-        new_file = directory / f"{ID_FILE}.{secrets.token_hex(4)}"
+        new_file = directory / f"{ID_FILE}.{os.urandom(4).hex()}"
         new_file.write_text(store_id + "\n")
         new_file.replace(id_file)
     elif id_file.read_text().strip() != store_id:

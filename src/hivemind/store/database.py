@@ -7,9 +7,9 @@ Statements are written once, for both: placeholders are ``?`` or ``:name``, JSON
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.ids import MemoryId
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility

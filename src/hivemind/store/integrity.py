@@ -6,7 +6,6 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +13,7 @@ from typing import BinaryIO
 import apsw
 
 from hivemind.errors import StoreError
+from hivemind.formats.dataclass import dataclass
 from hivemind.store import FILE, Store, log, projector, reserve
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, vectors

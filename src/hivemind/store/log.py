@@ -12,12 +12,12 @@ import json
 import secrets
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 
 from hivemind.errors import OutOfOrder, Refused
 from hivemind.formats.codec import from_row, to_plain
+from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
 from hivemind.model.events import (
     EntriesLost,

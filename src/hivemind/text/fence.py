@@ -1,7 +1,7 @@
 """Quote text from others inside our output so that readers can always tell the two apart."""
 
+import os
 import re
-import secrets
 
 from hivemind.errors import AmbiguousId, HivemindError
 from hivemind.text.clean import neutralise
@@ -33,7 +33,7 @@ def format_field(text: str) -> str:
 
 def wrap_in_fence(note: str, text: str, mark: str = "") -> str:
     """Text as data for an agent, inside a fence with a random mark, so that no text can close it."""
-    mark = mark or secrets.token_hex(4)
+    mark = mark or os.urandom(4).hex()
     # A text that contains our own tag could otherwise pass for the end of the fence.
     inside = FENCE_TAG.sub("‹", neutralise(text))
     return f"<{FENCE} {mark}>\n{note}\n{inside}\n</{FENCE} {mark}>"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hivemind.errors import InvalidInput
 from hivemind.text.clean import neutralise, validate_label
-from hivemind.text.imprint import SEPARATOR, WORD, fold
+from hivemind.text.imprint import SEPARATOR, fold, word_pattern
 from hivemind.text.normalise import normalise
 
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
@@ -58,7 +58,7 @@ class NamePattern:
             raise InvalidInput(f"{label!r} is too short to search for; give at least two letters or digits")
         ends = {sum(map(len, parts[:count])) for count in range(1, len(parts) + 1)}
         # The last word as the person separated it may be a whole identifier of several parts.
-        words = [fold(word) for word in WORD.findall(label) if word]
+        words = [fold(word) for word in word_pattern().findall(label) if word]
         last = words[-1] if words and letters.endswith(words[-1]) else parts[-1]
         forms = {letters.removesuffix(last) + form for form in _inflect(last)}
         return cls(label, frozenset(forms), frozenset(ends))
@@ -111,7 +111,7 @@ class NamePattern:
 
 def _split_parts(text: str) -> Iterator[_Part]:
     end = 0
-    for word in WORD.finditer(text):
+    for word in word_pattern().finditer(text):
         if not word[1]:
             continue
         start, gap = word.start(1), SEPARATOR.sub(" ", text[end : word.start(1)])

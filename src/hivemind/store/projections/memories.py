@@ -220,6 +220,15 @@ def has_anchors(db: Database, query: Query) -> bool:
     return db.value(sql, bind_filters(query)) is not None
 
 
+def has_others(db: Database, query: Query, ids: Iterable[str]) -> bool:
+    """Whether any memory besides these matches the query's filters."""
+    sql = (
+        f"SELECT 1 FROM memories m WHERE {VISIBLE} AND {MATCHES_FILTERS}"
+        " AND m.id NOT IN (SELECT value FROM json_each(:ids)) LIMIT 1"
+    )
+    return db.value(sql, bind_filters(query) | {"ids": json.dumps(list(ids))}) is not None
+
+
 def get_as_of(db: Database, memory_id: str, moment: str) -> Memory | None:
     """The memory as it was at that time; None if it did not exist."""
     return fold_memory(event for event in log.read_events_about(db, memory_id) if event.at <= moment)

@@ -91,8 +91,14 @@ def find_visible(db: Database, query: Query, model: str, candidates: list[int]) 
 def find_matching(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
     """The vectors of all passages that are visible and match the query's filters; empty if they exceed the limit."""
     # One more than the limit shows that there are more.
-    rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bind_filters(query) | {"model": model, "limit": limit + 1})
-    return [Vector(*row) for row in rows] if len(rows) <= limit else []
+    rows = find_some(db, query, model, limit + 1)
+    return rows if len(rows) <= limit else []
+
+
+def find_some(db: Database, query: Query, model: str, limit: int) -> list[Vector]:
+    """The vectors of passages that are visible and match the query's filters, at most this many of them."""
+    rows = db.execute(f"{SELECT_VISIBLE} LIMIT :limit", bind_filters(query) | {"model": model, "limit": limit})
+    return [Vector(*row) for row in rows]
 
 
 def find_by_passages(db: Database, model: str, passages: list[int]) -> list[Vector]:

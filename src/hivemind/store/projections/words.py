@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.formats.timestamps import spell_out_date
 from hivemind.model.fold import HistoryStep
 from hivemind.store.database import Database, PassageHit

@@ -1,0 +1,130 @@
+"""Find memories that a prompt calls for, although nobody asked: by its words, else by its meaning.
+
+A short prompt must share words with a memory and be close to it. A task is long and seldom quotes the rule that governs
+it, so there meaning alone decides: a memory must be much closer to the task than the memories of this store are to each
+other on average. docs/explanation/ranking.md has the measurements.
+"""
+
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hivemind.model.recall import Hit, Query
+from hivemind.recall import search
+from hivemind.recall.brief import FRAME_TOKENS, find_commands
+from hivemind.recall.budget import fit
+from hivemind.recall.rank import load_hits, rank
+from hivemind.recall.search import Candidate
+from hivemind.recall.threshold import is_near
+from hivemind.store.database import Database
+from hivemind.store.projections import memories, words
+from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
+
+if TYPE_CHECKING:
+    # NumPy, which a search by words alone does not load.
+    from hivemind.recall.embeddings import SemanticIndex
+
+FEWEST_SHARED_WORDS = 2
+"""Words that a short prompt and a memory must share, besides being close in meaning."""
+NEW_PASSAGES = 8
+"""How many passages without a vector are embedded before a prompt is answered, so that new memories are found."""
+PROMPT_IN_MEMORY, MEMORY_IN_PROMPT = (0.5, 2), (0.6, 3)
+"""The share of significant words that must occur in the other text, and how many of them: a few words in common are
+chance, and a long prompt has many."""
+
+TASK_WORDS = 20
+"""A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
+TASK_CHARACTERS = 700
+"""Of a task, from its beginning. The rest changes little, and embedding takes time in proportion to the length."""
+LOWEST_DISTANCE, DISTANCE_PER_DOUBLING = 0.1, 0.026
+"""How much closer the best memory must be than memories are to each other; it grows with the logarithm of their number,
+because the best of many unrelated ones is closer."""
+CLOSE_TO_BEST, MOST_RULES = 0.13, 3
+"""Others are shown too if their cosine is nearly that of the best: the right one is first for 42 % of tasks, among the
+first three for 75 %."""
+COMPARED_PASSAGES = 20
+"""How many of the closest are loaded; several may belong to one memory or have been shown already."""
+
+
+def find_for_prompt(
+    db: Database, query: Query, given_ids: Iterable[str], load_model: Callable[[], "SemanticIndex | None"]
+) -> tuple[Hit, ...]:
+    """Return memories that match a prompt, without those the session was given."""
+    excluded_ids = set(given_ids)
+    word_matches = search.find_candidates(db, query, None)
+    hits = [hit for hit in _load_sure_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
+    if not hits:
+        is_task = len(query.text.split()) >= TASK_WORDS
+        # Loading the model takes as long as everything else, so it is loaded only if it can make a difference.
+        is_worthwhile = memories.has_others(db, query, excluded_ids) if is_task else _share_words(query, word_matches)
+        meaning = load_model() if is_worthwhile else None
+        if meaning:
+            meaning.catch_up(db, NEW_PASSAGES)
+            find = _find_for_task if is_task else _find_by_meaning
+            hits = list(_load_sure_hits(db, query, find(db, query, excluded_ids, meaning), excluded_ids))
+    found_ids = {hit.memory.id for hit in hits} | excluded_ids
+    hits += [hit for hit in find_commands(db, query) if hit.memory.id not in found_ids]
+    return fit(hits, query.limit, query.max_tokens - FRAME_TOKENS)
+
+
+def _load_sure_hits(
+    db: Database, query: Query, candidates: Sequence[Candidate], excluded_ids: Container[str]
+) -> Iterator[Hit]:
+    # Callers have their own rules for what answers a prompt: nobody asked, so when unsure, say nothing.
+    hits = load_hits(db, query, rank(candidates, query, is_answered=True))
+    return (hit for hit in hits if hit.is_sure and hit.memory.id not in excluded_ids)
+
+
+def _find_for_task(
+    db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
+) -> list[Candidate]:
+    """Find the memories that stand out from the others by their closeness to a task."""
+    vector = meaning.embed_query(replace(query, text=query.text[:TASK_CHARACTERS]))
+    neighbourhood = vector.compare_with_all(db)
+    closest = sorted(neighbourhood.cosines, key=lambda key: -neighbourhood.cosines[key])[:COMPARED_PASSAGES]
+    candidates = [
+        Candidate(passage, neighbourhood.cosines[passage.key])
+        for passage in words.get_passages(db, closest)
+        if passage.memory_id not in excluded_ids
+    ]
+    best = max((candidate.meaning or 0.0 for candidate in candidates), default=0.0)
+    distance = LOWEST_DISTANCE + DISTANCE_PER_DOUBLING * math.log2(max(neighbourhood.count, 1))
+    if best < neighbourhood.average_cosine + distance:
+        return []
+    close = [candidate for candidate in candidates if (candidate.meaning or 0.0) >= best - CLOSE_TO_BEST]
+    return sorted(close, key=lambda candidate: -(candidate.meaning or 0.0))[:MOST_RULES]
+
+
+def _find_by_meaning(
+    db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
+) -> list[Candidate]:
+    """Find passages that share words with the prompt and are closer in meaning than chance would have it."""
+    terms = extract_terms(query.text)
+    return [
+        candidate
+        for candidate in search.find_candidates(db, query, meaning)
+        if candidate.meaning is not None
+        and (count := _count_shared_words(terms, candidate)) >= FEWEST_SHARED_WORDS
+        and is_near(candidate.meaning, count / len(terms), db.index.size)
+    ]
+
+
+def _share_words(query: Query, candidates: Sequence[Candidate]) -> bool:
+    terms = extract_terms(query.text)
+    return any(_count_shared_words(terms, candidate) >= FEWEST_SHARED_WORDS for candidate in candidates)
+
+
+def _count_shared_words(terms: Sequence[str], candidate: Candidate) -> int:
+    """Count the words of the prompt that occur in a passage or in its context, such as its tags."""
+    return round(measure_share(list(terms), f"{candidate.passage.text} {candidate.passage.context}") * len(terms))
+
+
+def _is_about(prompt: str, passage: str) -> bool:
+    """Whether half of the prompt's significant words occur in the memory, or most of the memory's in the prompt."""
+    return _occurs_in(prompt, passage, *PROMPT_IN_MEMORY) or _occurs_in(passage, prompt, *MEMORY_IN_PROMPT)
+
+
+def _occurs_in(text: str, other: str, lowest_share: float, fewest_words: int) -> bool:
+    share = measure_coverage(text, other)
+    return share >= lowest_share and round(share * len(extract_terms(text))) >= fewest_words
