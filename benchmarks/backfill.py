@@ -12,8 +12,7 @@ from pathlib import Path
 from benchmarks.measure import cpu_and_wall
 from hivemind import Hivemind, agents
 from hivemind.capture import backfill
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 SESSIONS, STEPS = 20, 150

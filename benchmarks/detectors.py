@@ -17,8 +17,8 @@ from hivemind import agents
 from hivemind.codebase import git
 from hivemind.curate import commits
 from hivemind.curate.detectors import DETECTORS
-from hivemind.curate.trail import Trail
-from hivemind.model.proposal import Proposal
+from hivemind.curate.session_view import SessionView
+from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
 
 SEED = 42
@@ -43,12 +43,12 @@ def main() -> None:
 def propose_from_sessions(folder: Path) -> Iterator[tuple[Proposal, int]]:
     """Yield every detector's proposals from the sessions in a folder, each with the number of its session."""
     trails = list(read_sessions(folder))
-    steps = [step for trail in trails for step in trail.steps]
+    steps = [step for view in trails for step in view.steps]
     prompts = sum(step.seen is ObservationKind.PROMPT for step in steps)
     print(f"{len(trails)} sessions, {len(steps):,} steps, {prompts:,} prompts")
     for name in DETECTORS:
-        for number, trail in enumerate(trails):
-            yield from ((proposal, number) for proposal in DETECTORS[name](trail))
+        for number, view in enumerate(trails):
+            yield from ((proposal, number) for proposal in DETECTORS[name](view))
 
 
 def propose_from_commits(repository: Path) -> Iterator[tuple[Proposal, int]]:
@@ -72,7 +72,7 @@ def print_sample(proposals: list[Proposal], size: int) -> None:
         print(f"[{number}] {proposal.kind}: {proposal.text}\n    rests on: {proposal.sources[0].quote!r}\n")
 
 
-def read_sessions(folder: Path) -> Iterator[Trail]:
+def read_sessions(folder: Path) -> Iterator[SessionView]:
     """Yield each session below a folder once, read in the format of the agent that its folder is named after."""
     names = {"gemini-cli": "gemini", "copilot-cli": "copilot", "qwen-code": "qwen"}
     by_session: dict[str, dict[str, Observation]] = defaultdict(dict)
@@ -84,7 +84,7 @@ def read_sessions(folder: Path) -> Iterator[Trail]:
             if isinstance(observation, Observation):
                 by_session[observation.session_id].setdefault(observation.source_id, observation)
     for steps in by_session.values():
-        yield Trail(steps=sorted(steps.values(), key=lambda step: step.at))
+        yield SessionView(steps=sorted(steps.values(), key=lambda step: step.at))
 
 
 if __name__ == "__main__":

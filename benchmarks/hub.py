@@ -26,10 +26,9 @@ from hivemind.app.context import Context
 from hivemind.hub.postgres import connect
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Channel
+from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
-from hivemind.recall.meaning import SemanticIndex
+from hivemind.recall.embeddings import SemanticIndex
 from hivemind.settings import Settings
 from hivemind.store import Store
 from hivemind.store.projections.vectors import hash_place

@@ -25,10 +25,9 @@ from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
 from hivemind import Hivemind
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.recall import embedder
-from hivemind.recall.meaning import SemanticIndex
+from hivemind.recall.embeddings import SemanticIndex
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 

@@ -16,8 +16,7 @@ from benchmarks.corpus import sentences
 from benchmarks.measure import cpu_and_wall, quantiles
 from hivemind import Hivemind
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 SAMPLE = 200

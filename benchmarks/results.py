@@ -1,8 +1,6 @@
 """Save results: figures with the data, version, configuration, machine and command that produced them."""
 
 import json
-import os
-import platform
 import shlex
 import subprocess
 import sys
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind import __version__
+from hivemind.evaluation.harness import describe_machine
 
 FOLDER = Path(__file__).parents[1] / "evals" / "results"
 
@@ -22,7 +21,7 @@ def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str
         "data": data,
         "version": f"{__version__} at {_commit()}",
         "configuration": configuration,
-        "machine": machine(),
+        "machine": describe_machine(),
         "command": made_by or command(),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "figures": figures,
@@ -30,13 +29,6 @@ def save(name: str, *, data: str, configuration: str, figures: Any, made_by: str
     FOLDER.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return file
-
-
-def machine() -> str:
-    """Describe the kind of machine, without its name."""
-    return (
-        f"{platform.system()} {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}"
-    )
 
 
 def _commit() -> str:

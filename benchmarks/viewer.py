@@ -28,8 +28,8 @@ from benchmarks.measure import cpu_and_wall, quantiles
 from benchmarks.recall import RandomVectors, fill, open_memory
 from hivemind import Hivemind
 from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-from hivemind.recall.meaning import SemanticIndex
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.recall.embeddings import SemanticIndex
 
 ROUNDS = 15
 ANCHOR = "/login"
@@ -63,10 +63,10 @@ def main() -> None:
 
         paths = {name: [path] * ROUNDS for name, path in PAGES.items()}
         paths["Search, a question"] = [f"/search?part=1&q={quote_plus(question)}" for question in questions]
-        warm = Warm(fresh)
+        pool = MindPool(fresh)
         print(f"{memory_count:,} memories")
-        show("held open between requests", home, paths, warm)
-        warm.close()
+        show("held open between requests", home, paths, pool)
+        pool.close()
         show("opened for each request", home, paths, lambda request: fresh())
 
 
@@ -77,10 +77,10 @@ def show(
     open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
 ) -> None:
     """Print a line for each page: its cost, also as a multiple of the baseline page."""
-    links = Links()
+    links = LoginLinks()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        app = build(door(port, install_token(home / "store"), links, "here", open_mind))
+        app = build(make_site(port, load_key(home / "store"), links, "here", open_mind))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

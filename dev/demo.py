@@ -1,9 +1,9 @@
-"""Fills a home with a made-up project, so that there is something to look at.
+"""Fill a home with an example project, for the viewer's tests, the pictures of the README, and trying things out.
 
 python dev/demo.py FOLDER        then: cd FOLDER/harbour && HIVEMIND_HOME=FOLDER/home hivemind ui
 
 A small parcel service called harbour: a repository with history, three weeks of sessions of three agents, memories in
-every state, code that moved on under some of them, recalls and briefs. Everything comes in by the ways things come in.
+every state, code that changed under some of them, recalls and briefs.
 """
 
 import subprocess
@@ -18,13 +18,12 @@ from hivemind import Hivemind
 from hivemind.app.observations import observation_event
 from hivemind.capture import intake
 from hivemind.model.ids import SessionId, derive_id
-from hivemind.model.imprint import ErasedTextFilter
-from hivemind.model.memory import Channel, Kind, Memory
-from hivemind.model.rollback import Selection
+from hivemind.model.memory import Channel, Kind, Memory, Writer
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope
 from hivemind.model.session import Observation, ObservationKind
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
+from hivemind.text.imprint import ErasedTextFilter
 
 FILES = {
     "harbour/auth/tokens.py": '''"""Who may call us: short-lived tokens, signed per tenant."""
@@ -223,7 +222,7 @@ HOSTILE = '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerr
 """A memory that wants to be more than text."""
 
 
-Opened = Callable[..., Hivemind]
+OpenMind = Callable[..., Hivemind]
 """Opens the store as somebody, somewhere."""
 TASKS = (
     "Add a dry run to the tariff import.",
@@ -235,8 +234,8 @@ TASKS = (
 
 
 @dataclass
-class Told:
-    """A session on its way in."""
+class DemoSession:
+    """A session whose steps are recorded one by one."""
 
     mind: Hivemind
     agent: str
@@ -245,65 +244,69 @@ class Told:
     directory: str
     model: str = ""
 
-    def step(self, seen: ObservationKind, seconds: float = 20, **held: object) -> str:
-        """Something an agent did; returns the id a source can point at."""
+    def step(self, kind: ObservationKind, seconds: float = 20, **fields: object) -> str:
+        """Record a step of the agent, and return its id, which a source can name."""
         self.at += timedelta(seconds=seconds)
-        own = derive_id("demo", self.session, self.at.isoformat())
-        told = Observation(
-            agent=self.agent, session_id=SessionId(self.session), seen=seen, source_id=own, directory=self.directory,
-            at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **held,  # type: ignore[arg-type]
+        source_id = derive_id("demo", self.session, self.at.isoformat())
+        observation = Observation(
+            agent=self.agent, session_id=SessionId(self.session), seen=kind, source_id=source_id, directory=self.directory,
+            at=self.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), model=self.model, **fields,  # type: ignore[arg-type]
         )  # fmt: skip
-        context, arrived = self.mind._context, intake.make_arrival(told, str)
-        context.store.record([observation_event(context.pen, arrived, self.mind.repository.id, ErasedTextFilter({}))])
-        return own
+        context, arrival = self.mind._context, intake.make_arrival(observation, str)
+        context.store.record(
+            [observation_event(context.factory, arrival, self.mind.repository.id, ErasedTextFilter({}))]
+        )
+        return source_id
 
 
 def main(folder: Path) -> None:
-    """Fill the folder."""
+    """Fill the folder and print how to look at it."""
     fill(folder)
     print(f"cd {folder}/harbour && HIVEMIND_HOME={folder}/home hivemind ui")
 
 
 def fill(folder: Path, now: datetime | None = None) -> SimpleNamespace:
-    """A repository, a home and all that happened in three weeks; the names of what is in it."""
+    """Make a repository and a home with three weeks of activity, and return what is in them."""
     now = now or datetime.now(UTC)
-    root = repository(folder / "harbour")
+    root = make_repository(folder / "harbour")
     clock = Clock(now - timedelta(days=24))
     settings = Settings(home=folder / "home", person="ada")
 
-    def opened(
+    def open_mind(
         actor: str = "ada", channel: Channel = Channel.PERSON, session: str = "", place: Path = root
     ) -> Hivemind:
         writer = Writer(actor=actor, channel=channel, session_id=session)
         return Hivemind.open(directory=place, settings=settings, writer=writer, clock=clock)
 
-    made: dict[str, Memory] = {}
-    with opened() as mind:
+    memories: dict[str, Memory] = {}
+    with open_mind() as mind:
         mind.files.sync_instructions()
         for text, more in MEMORIES:
             clock.go(hours=13)
-            made[text[:20]] = mind.remember(text, **more)  # type: ignore[arg-type]
-    _sessions(opened, root, clock, now)
-    _elsewhere(opened, folder, clock)
-    with opened() as mind:
-        _judgements(mind, made, clock)
-    _code_moves_on(root)
-    _asked(opened, clock, now)
-    with opened() as mind:
+            memories[text[:20]] = mind.remember(text, **more)  # type: ignore[arg-type]
+    _record_sessions(open_mind, root, clock, now)
+    _add_other_repository(open_mind, folder, clock)
+    with open_mind() as mind:
+        _decide(mind, memories, clock)
+    _change_code(root)
+    _ask_questions(open_mind, clock, now)
+    with open_mind() as mind:
         clock.now = now - timedelta(minutes=30)
         hostile = mind.remember(HOSTILE, tags=["untrusted"], propose=True)
         mind.maintenance.catch_up()
-        return SimpleNamespace(root=root, home=settings.home, hostile=hostile.id, made=made, clock=clock, opened=opened)
+        return SimpleNamespace(
+            root=root, home=settings.home, hostile=hostile.id, memories=memories, clock=clock, open_mind=open_mind
+        )
 
 
 class Clock:
-    """Says what it was set to, a little later each time."""
+    """A clock that can be set; each reading is a second later."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
 
     def __call__(self) -> datetime:
-        """The time."""
+        """Return the time."""
         self.now += timedelta(seconds=1)
         return self.now
 
@@ -312,8 +315,8 @@ class Clock:
         self.now += timedelta(**span)
 
 
-def repository(root: Path) -> Path:
-    """A git repository with a few commits."""
+def make_repository(root: Path) -> Path:
+    """Make a git repository with a few commits."""
     root.mkdir(parents=True)
     _git(root, "init", "-q", "-b", "main")
     for path, text in FILES.items():
@@ -337,13 +340,13 @@ def repository(root: Path) -> Path:
 
 def _git(root: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True, text=True)
-    return done.stdout
+    process = subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True, text=True)
+    return process.stdout
 
 
-def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
-    with opened() as mind:
-        told = Told(
+def _record_sessions(open_mind: OpenMind, root: Path, clock: Clock, now: datetime) -> None:
+    with open_mind() as mind:
+        session = DemoSession(
             mind,
             "claude-code",
             "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa",
@@ -351,25 +354,25 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             str(root),
             "claude-opus-4",
         )
-        told.step(ObservationKind.STARTED, text="startup")
-        told.step(
+        session.step(ObservationKind.STARTED, text="startup")
+        session.step(
             ObservationKind.PROMPT,
             4,
             text="The price of a 700 g parcel is wrong: customers pay for one step, the tariff says two. Please fix it.",
         )
-        told.step(
+        session.step(
             ObservationKind.REPLY,
             9,
             text="I'll look at how the price is computed, and at the test that should have caught this.",
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             6,
             tool="Read",
             file=str(root / "harbour/parcels/models.py"),
             output=FILES["harbour/parcels/models.py"],
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             22,
             tool="Bash",
@@ -378,12 +381,12 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             exit_code=2,
             output="python -m pytest -q\nF.\n=== FAILURES ===\n    assert price(Parcel('1', 700, 'Kiel'), 350) == 700\nE   assert 350 == 700\n1 failed, 1 passed in 0.31s\nmake: *** [Makefile:4: test] Error 1",
         )
-        told.step(
+        session.step(
             ObservationKind.REPLY,
             14,
             text='`price` divides with `//`, which rounds down. Rounding up fixes it, and the tariff of 2026 does say "each 500 g begun".',
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             30,
             tool="Edit",
@@ -391,7 +394,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             diff='@@ -14,5 +14,5 @@\n def price(parcel: Parcel, rate_cents: int) -> int:\n     """What sending it costs, in cents."""\n-    return rate_cents * max(1, parcel.weight_grams // 500)\n+    return rate_cents * max(1, -(-parcel.weight_grams // 500))\n',
             output="ok",
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             18,
             tool="Bash",
@@ -399,12 +402,12 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             exit_code=0,
             output="python -m pytest -q\n..\n2 passed in 0.28s",
         )
-        told.step(
+        session.step(
             ObservationKind.PROMPT,
             60,
             text="Good. And no, don't use negative floor division, we always use math.ceil for that: people must be able to read it.",
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             25,
             tool="Edit",
@@ -412,7 +415,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             diff='@@ -1,4 +1,6 @@\n """Parcels and where they are."""\n \n+from math import ceil\n+\n from dataclasses import dataclass\n@@ -14,5 +16,5 @@\n-    return rate_cents * max(1, -(-parcel.weight_grams // 500))\n+    return rate_cents * max(1, ceil(parcel.weight_grams / 500))\n',
             output="ok",
         )
-        told.step(
+        session.step(
             ObservationKind.TOOL,
             15,
             tool="Bash",
@@ -420,13 +423,13 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             exit_code=0,
             output="python -m pytest -q\n..\n2 passed in 0.27s",
         )
-        told.step(
+        session.step(
             ObservationKind.REPLY,
             8,
             text="Done: prices now round up to each 500 g begun, with `math.ceil`. We decided to keep the minimum of one step, because the tariff has no free parcels.",
         )
-        told.step(ObservationKind.ENDED, 5)
-        other = Told(mind, "codex", "01999c0e-codex-7d2e", now - timedelta(days=3), str(root), "gpt-5-codex")
+        session.step(ObservationKind.ENDED, 5)
+        other = DemoSession(mind, "codex", "01999c0e-codex-7d2e", now - timedelta(days=3), str(root), "gpt-5-codex")
         other.step(ObservationKind.STARTED, text="startup")
         other.step(ObservationKind.PROMPT, 3, text="Workers hang on staging after a while. Find out why.")
         other.step(
@@ -451,13 +454,13 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             text="Sixty-two connections sit idle in a transaction: `take` opens one and never commits when there is no job. I propose to commit in every branch.",
         )
         other.step(ObservationKind.ENDED, 4)
-        third = Told(mind, "gemini", "gem-2b77e0", now - timedelta(hours=5), str(root), "gemini-3-pro")
+        third = DemoSession(mind, "gemini", "gem-2b77e0", now - timedelta(hours=5), str(root), "gemini-3-pro")
         third.step(ObservationKind.STARTED, text="startup")
         third.step(ObservationKind.PROMPT, 3, text="Write the tracking page's empty state.")
         third.step(ObservationKind.REPLY, 30, text="The page now says where the parcel was last seen, and when.")
         clock.now = now - timedelta(days=2)
         mind.sessions.learn()
-    with opened("claude-code", Channel.AGENT, "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa") as agent:
+    with open_mind("claude-code", Channel.AGENT, "5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa") as agent:
         clock.now = now - timedelta(days=6) + timedelta(seconds=20)
         agent.brief()
         clock.go(seconds=6)
@@ -469,7 +472,7 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
             subject="REQ-12",
             links=["harbour/parcels/models.py::price"],
         )
-    with opened("codex", Channel.AGENT, "01999c0e-codex-7d2e") as agent:
+    with open_mind("codex", Channel.AGENT, "01999c0e-codex-7d2e") as agent:
         clock.now = now - timedelta(days=3) + timedelta(seconds=5)
         agent.brief()
         clock.go(seconds=60)
@@ -484,11 +487,11 @@ def _sessions(opened: Opened, root: Path, clock: Clock, now: datetime) -> None:
         )
 
 
-def _elsewhere(opened: Opened, folder: Path, clock: Clock) -> None:
-    """Another repository, so that there are two."""
+def _add_other_repository(open_mind: OpenMind, folder: Path, clock: Clock) -> None:
+    """Remember something in another repository."""
     place = folder / "tariffs"
     place.mkdir()
-    with opened(place=place) as mind:
+    with open_mind(place=place) as mind:
         for text in (
             "Tariffs are published on the first working day of a month.",
             "The CSV from the carrier is latin-1, not UTF-8.",
@@ -497,9 +500,9 @@ def _elsewhere(opened: Opened, folder: Path, clock: Clock) -> None:
             mind.remember(text, kind=Kind.FACT, tags=["tariff"])
 
 
-def _judgements(mind: Hivemind, made: dict[str, Memory], clock: Clock) -> None:
-    """What people decided."""
-    first = {name: memory.id for name, memory in made.items()}
+def _decide(mind: Hivemind, memories: dict[str, Memory], clock: Clock) -> None:
+    """Edit, forget, reject and roll back memories."""
+    first = {name: memory.id for name, memory in memories.items()}
     clock.go(hours=1)
     mind.edit(
         first["The staging database"],
@@ -526,8 +529,8 @@ def _judgements(mind: Hivemind, made: dict[str, Memory], clock: Clock) -> None:
     mind.review.undo_rollback(name)
 
 
-def _code_moves_on(root: Path) -> None:
-    """Somebody changes code that memories are about."""
+def _change_code(root: Path) -> None:
+    """Change code that memories are linked to."""
     models, tokens = root / "harbour/parcels/models.py", root / "harbour/auth/tokens.py"
     models.write_text(
         FILES["harbour/parcels/models.py"]
@@ -549,8 +552,8 @@ def _code_moves_on(root: Path) -> None:
     _git(root, "commit", "-qam", "Tokens expire")
 
 
-def _asked(opened: Opened, clock: Clock, now: datetime) -> None:
-    """Three weeks of questions."""
+def _ask_questions(open_mind: OpenMind, clock: Clock, now: datetime) -> None:
+    """Ask questions for three weeks."""
     questions = (
         "how do we deploy?",
         "does verify check token expiry?",
@@ -562,12 +565,12 @@ def _asked(opened: Opened, clock: Clock, now: datetime) -> None:
     )
     for back in range(20, -1, -1):
         agent = ("claude-code", "codex", "gemini", "cursor")[back % 4]
-        with opened(agent, Channel.AGENT, f"{agent}-{back}") as mind:
+        with open_mind(agent, Channel.AGENT, f"{agent}-{back}") as mind:
             clock.now = now - timedelta(days=back, hours=2)
-            told = Told(mind, agent, f"{agent}-{back}", clock.now, mind.repository.root)
-            told.step(ObservationKind.STARTED, text="startup")
-            told.step(ObservationKind.PROMPT, text=TASKS[back % len(TASKS)])
-            told.step(ObservationKind.ENDED, 1800)
+            session = DemoSession(mind, agent, f"{agent}-{back}", clock.now, mind.repository.root)
+            session.step(ObservationKind.STARTED, text="startup")
+            session.step(ObservationKind.PROMPT, text=TASKS[back % len(TASKS)])
+            session.step(ObservationKind.ENDED, 1800)
             mind.brief()
             for turn in range((back * 7) % 5 + 1):
                 clock.go(minutes=9)

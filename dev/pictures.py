@@ -1,6 +1,6 @@
-"""Takes the pictures of the README: real commands at a real terminal, and the viewer in a real Chromium.
+"""Take the pictures of the README: real commands in a terminal, and the viewer in Chromium.
 
-python -m dev.pictures           writes docs/pictures/, over the made-up project of dev/demo.py
+python -m dev.pictures           writes docs/pictures/, from the example project of dev/demo.py
 """
 
 import re
@@ -20,7 +20,7 @@ from rich.text import Text
 from dev.demo import fill
 from dev.tutorial import Terminal
 from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 COLUMNS = 88
@@ -31,7 +31,7 @@ COMMANDS = (
 )
 CHROMIUM = "/usr/bin/chromium"
 REMOTE_FONT = re.compile(r"@font-face \{.*?\n    \}\n", re.DOTALL)
-"""A picture fetches nothing; its reader's own monospaced font will do."""
+"""A picture must not load anything; the reader's monospaced font is good enough."""
 INK = TerminalTheme(
     (24, 27, 33),
     (214, 218, 226),
@@ -41,18 +41,18 @@ INK = TerminalTheme(
 
 
 def main() -> None:
-    """Take them all."""
+    """Take all pictures."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         demo = fill(Path(folder) / "demo")
-        with demo.opened() as mind:
+        with demo.open_mind() as mind:
             mind.reject(demo.hostile, reason="it is there for the tests")
-        terminal(demo.root, demo.home)
-        viewer(demo)
+        draw_terminal(demo.root, demo.home)
+        shoot_viewer(demo)
 
 
-def terminal(root: Path, home: Path) -> None:
-    """What a person sees who types a few commands."""
+def draw_terminal(root: Path, home: Path) -> None:
+    """Save a picture of a terminal with a few commands."""
     shell = Terminal(home)
     shell.directory = root
     shell.environ |= {"HIVEMIND_HOME": str(home), "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
@@ -62,22 +62,22 @@ def terminal(root: Path, home: Path) -> None:
         for command in COMMANDS:
             screen.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
             screen.print(Text.from_ansi(shell.run(command).rstrip() + "\n"))
-        drawn = screen.export_svg(title="hivemind", theme=INK, unique_id="hivemind")
-    (PICTURES / "terminal.svg").write_text(REMOTE_FONT.sub("", drawn))
+        svg = screen.export_svg(title="hivemind", theme=INK, unique_id="hivemind")
+    (PICTURES / "terminal.svg").write_text(REMOTE_FONT.sub("", svg))
 
 
-def viewer(demo: SimpleNamespace) -> None:
-    """Pages of the viewer, as a browser shows them."""
-    links, warm = Links(), Warm(demo.opened)
-    with socket.create_server(("127.0.0.1", 0)) as listening, sync_playwright() as started:
+def shoot_viewer(demo: SimpleNamespace) -> None:
+    """Save pictures of the viewer's pages."""
+    links, pool = LoginLinks(), MindPool(demo.open_mind)
+    with socket.create_server(("127.0.0.1", 0)) as listening, sync_playwright() as playwright:
         port = listening.getsockname()[1]
-        entry = door(port, install_token(demo.home), links, "ada", warm)
-        server = uvicorn.Server(uvicorn.Config(build(entry), log_level="critical", lifespan="off"))
+        site = make_site(port, load_key(demo.home), links, "ada", pool)
+        server = uvicorn.Server(uvicorn.Config(build(site), log_level="critical", lifespan="off"))
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         serving.start()
         while not server.started:
             time.sleep(0.01)
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 760}, reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{port}/login?code={links.new()}")
         page.get_by_role("button").first.click()
@@ -88,7 +88,7 @@ def viewer(demo: SimpleNamespace) -> None:
         browser.close()
         server.should_exit = True
         serving.join(10)
-    warm.close()
+    pool.close()
 
 
 if __name__ == "__main__":

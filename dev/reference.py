@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from hivemind.app import VECTOR_FUNCTIONS
 from hivemind.entrypoints.cli import hivemind
-from hivemind.entrypoints.cli.manners import EXIT_CODES, OTHER_CODES
+from hivemind.entrypoints.cli.framework import EXIT_CODES, OTHER_CODES
 from hivemind.entrypoints.http.routes import ERRORS, router
 from hivemind.entrypoints.mcp.tools import TOOLS
 from hivemind.model.events import FACTS

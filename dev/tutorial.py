@@ -1,6 +1,6 @@
-"""Runs docs/tutorial.md block by block in an empty home, and writes what its commands print under them.
+"""Runs the commands of docs/tutorial.md in an empty home, and writes what they print under them.
 
-python dev/tutorial.py           write what has changed
+python dev/tutorial.py           write the page if a command prints something else
 python dev/tutorial.py --check   fail if a command fails or prints something else
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INSTALLS = "pipx install hivemind-memory\n"
-"""Tried elsewhere, with the wheel; nothing is fetched here."""
+INSTALL_COMMAND = "pipx install hivemind-memory\n"
+"""Not run here, because it downloads; dev/test-wheel tries it."""
 ID = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8}\b")
 
 
@@ -28,66 +28,67 @@ class Terminal:
         self.directory = self.home = home
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         user = {"HOME": str(home), "HIVEMIND_PERSON": "ada", "PATH": path}
-        looks = {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "80"}
+        display = {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "80"}
         author = {f"GIT_{who}_{what}": "ada" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIVEMIND_", "COV"))}
-        self.environ = kept | user | looks | author
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HIVEMIND_", "COV"))}
+        self.environ = inherited | user | display | author
 
     def run(self, script: str) -> str:
-        """What a person sees; the directory is kept for the next block."""
+        """Run a block and return what a person sees; the next block starts in the directory where it ended."""
         screen, keyboard = pty.openpty()
         with subprocess.Popen(
             ["bash", "-c", f"{script}\ncode=$?; pwd > $HOME/where; exit $code"],
             cwd=self.directory, env=self.environ, stdin=keyboard, stdout=keyboard, stderr=keyboard,
         ) as shell:  # fmt: skip
             os.close(keyboard)
-            seen = b""
-            # Linux ends a terminal that nobody holds any more with an error.
+            shown = b""
+            # Reading a terminal whose other end is closed raises an error on Linux.
             with os.fdopen(screen, "rb", buffering=0) as output, suppress(OSError):
                 while part := output.read(65536):
-                    seen += part
-        told = seen.decode().replace("\r\n", "\n").replace(f"path:{self.home}", "path:/home/ada")
-        # 1 is a plain no, as 'stale' gives when something is in doubt.
+                    shown += part
+        text = shown.decode().replace("\r\n", "\n").replace(f"path:{self.home}", "path:/home/ada")
+        # 1 is a negative result, such as stale memories found by 'code stale'.
         if shell.returncode not in (0, 1):
-            sys.exit(f"{script}ended with {shell.returncode}:\n{told}")
+            sys.exit(f"{script}ended with {shell.returncode}:\n{text}")
         self.directory = Path((self.home / "where").read_text().strip())
-        return "\n".join(line.rstrip() for line in told.replace(str(self.home), "~").splitlines()) + "\n"
+        return "\n".join(line.rstrip() for line in text.replace(str(self.home), "~").splitlines()) + "\n"
 
 
-def alike(text: str) -> str:
-    """Without what differs from run to run."""
+def normalise(text: str) -> str:
+    """The text without ids, dates, times, sizes and spacing, which differ from run to run."""
     text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "DATE", ID.sub("ID", text))
     text = re.sub(r"\bID(-[0-9a-f]{4}){3}-\w+|\b[0-9a-f]{9,}\b|\d+\.\d (?=s|MB)", "…", text)
     return "\n".join(re.sub(r"\s+", " ", line).strip() for line in text.splitlines()).strip()
 
 
-def told_anew(page: str, terminal: Terminal) -> str:
-    """The page with what its commands print now; what is alike stays as it is."""
-    seen = ""
+def run_page(page: str, terminal: Terminal) -> str:
+    """The page with what its commands print now, all of one run, so that its ids agree."""
+    output = ""
 
-    def tell(block: re.Match[str]) -> str:
-        nonlocal seen
+    def replace(block: re.Match[str]) -> str:
+        nonlocal output
         language, text = block.groups()
         if language == "text":
-            return block[0] if alike(seen) == alike(text) else f"```text\n{seen}```"
-        if text != INSTALLS:
-            named = ID.search(seen)
-            seen = terminal.run(re.sub(r"\bID\b", named[0] if named else "ID", text))
+            return f"```text\n{output}```"
+        if text != INSTALL_COMMAND:
+            first_id = ID.search(output)
+            output = terminal.run(re.sub(r"\bID\b", first_id[0] if first_id else "ID", text))
         return block[0]
 
-    return BLOCK.sub(tell, page)
+    return BLOCK.sub(replace, page)
 
 
 def main() -> None:
     """Write the page, or check it."""
     page = TUTORIAL.read_text()
-    # A short name, so that lines are broken where the page breaks them.
+    # A short path, so that lines are wrapped where the page wraps them.
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
-        anew = told_anew(page, Terminal(Path(home)))
+        new_page = run_page(page, Terminal(Path(home)))
+    old, new = normalise(page), normalise(new_page)
     if "--check" in sys.argv:
-        lines = difflib.unified_diff(page.splitlines(), anew.splitlines(), "written", "seen", lineterm="")
-        sys.exit("\n".join(lines) or 0)
-    TUTORIAL.write_text(anew)
+        sys.exit("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), "page", "run", lineterm="")) or 0)
+    if old != new:
+        TUTORIAL.write_text(new_page)
 
 
 if __name__ == "__main__":

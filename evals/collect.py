@@ -16,8 +16,8 @@ from pathlib import Path
 from benchmarks import results
 from benchmarks.code import print_score
 from evals import governance, suites
+from hivemind.evaluation.harness import CONDITIONS
 
-CONDITIONS = "none,file,hivemind,absent,superseded,contradictory,adjacent,broken"
 SUITES = (*governance.SUITES, "tests/journeys/test_scopes.py")
 GROUPS = {
     "correction matrix": "matrix or contradiction_is_told or dispute or one_current_value or does_not_come_back",
@@ -36,7 +36,7 @@ def main() -> None:
 
 def measure_scripted_agent() -> None:
     """Save how well the scripted agent does with and without memory."""
-    command = ["hivemind", "eval", "--conditions", CONDITIONS]
+    command = ["hivemind", "eval", "--conditions", ",".join(CONDITIONS)]
     process = subprocess.run(
         [sys.executable, "-m", *command, "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )

@@ -13,11 +13,11 @@ class Figure:
     source: str
 
 
-OURS = "measured by us in an earlier run, whose date was not kept; bare Python took 7 ms of CPU there"
+OURS = "measured by us in an earlier, undated run; bare Python took 7 ms of CPU there"
 _AGENTMEMORY = "published: rohitg00/agentmemory, benchmark/LONGMEMEVAL.md, 500 questions, read November 2026"
 _BASIC = "published: basicmachines-co/basic-memory-benchmarks, matrix v1.2 of 12 June 2026, 60 questions"
 _BASIC_LOCOMO = (
-    "published: basic-memory-benchmarks as above, 1,986 questions, its branch #994; what counts as found is not said"
+    "published: basic-memory-benchmarks as above, 1,986 questions, branch #994; how it counts hits is not published"
 )
 _MEM0_BY_BASIC = "measured by basic-memory, matrix v1.2 of 12 June 2026, mem0 without its model's extraction"
 _MEM0_JUDGED = "published: arXiv 2504.19413, April 2025; a judge's score of answers, not of retrieval"
@@ -43,7 +43,7 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "mem0": Figure(says="answers only", source=_MEM0_JUDGED),
     },
     "staleness": {
-        "vexp": Figure(says="by file: a comment doubts all, a revert stays stale, a rename is lost", source=OURS)
+        "vexp": Figure(says="by file: a comment makes all stale, a revert stays stale, a rename is lost", source=OURS)
     },
     "capture": {
         "agentmemory": Figure(says="194 ms", source=OURS),

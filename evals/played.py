@@ -28,10 +28,10 @@ from evals.clients import trial
 from evals.clients.agents import CLIENTS, Client
 from evals.clients.dialects import Dialect, Reply
 from evals.clients.model import NO_TOOL, Model, Step, serve
-from hivemind.entrypoints.eval.memory import Nothing
-from hivemind.entrypoints.eval.running import KNOWN_BY_COMMAND, SHOWN_ID, Run, run_all, totals
-from hivemind.entrypoints.eval.scripted import Note, ScriptedDesk, notes_in, work
-from hivemind.entrypoints.eval.tasks import TASKS
+from hivemind.evaluation.conditions import NoMemory
+from hivemind.evaluation.harness import AGENTS_BY_PROGRAM, MEMORY_ID, Run, run_all, totals
+from hivemind.evaluation.scripted_agent import AgentTools, Note, parse_notes, work
+from hivemind.evaluation.tasks import TASKS
 
 PRINT_MARK = "printf '\\n--%s--\\n'"
 """Printed around the output of a command, because clients add their own words; the command itself does not match."""
@@ -59,7 +59,7 @@ class CallNeeded(Exception):
         self.step = step
 
 
-class ClientContext(Nothing):
+class ClientContext(NoMemory):
     """Everything the client sent to its model before the first call."""
 
     def __init__(self, text: str) -> None:
@@ -71,12 +71,12 @@ class ClientContext(Nothing):
 
 
 @dataclass(slots=True, kw_only=True)
-class ClientDesk(ScriptedDesk):
+class ClientTools(AgentTools):
     """Tools of a client: the client makes the calls, and their output is in its next request."""
 
     client: Client
-    outputs: Sequence[str]
-    """The outputs of the calls so far."""
+    call_results: Sequence[str]
+    """What the calls so far returned."""
     has_no_recall: bool
     """Whether the client has no tool to recall with."""
     calls: int = 0
@@ -106,7 +106,7 @@ class ClientDesk(ScriptedDesk):
 
     def write(self, path: str, text: str) -> None:
         """Write a file."""
-        self.written.append(text)
+        self.outputs.append(text)
         self.shell(f"printf %s {shlex.quote(text)} > {path}")
 
     def recall(self, question: str) -> list[Note]:
@@ -114,8 +114,8 @@ class ClientDesk(ScriptedDesk):
         if self.has_no_recall:
             return []
         answer = self._call(Step(tool="recall", arguments={"query": question}))
-        self.recalls += bool(SHOWN_ID.search(answer))
-        return notes_in(answer)
+        self.recalls += bool(MEMORY_ID.search(answer))
+        return parse_notes(answer)
 
     def shell(self, command: str) -> tuple[bool, str]:
         """Run a command in the client's shell; return whether it succeeded, and its output."""
@@ -125,11 +125,11 @@ class ClientDesk(ScriptedDesk):
         return (match[2] == "0", match[1]) if match else (False, output)
 
     def _call(self, step: Step) -> str:
-        if self.calls == len(self.outputs):
+        if self.calls == len(self.call_results):
             raise CallNeeded(step)
-        self.given.append(self.outputs[self.calls])
+        self.inputs.append(self.call_results[self.calls])
         self.calls += 1
-        return self.given[-1]
+        return self.inputs[-1]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,13 +141,13 @@ class Player(Model):
     texts_by_call: dict[int, list[str]] = field(default_factory=dict)
     """All texts of the first request after each number of calls."""
     has_no_recall: bool = False
-    desk: ClientDesk | None = None
+    tools: ClientTools | None = None
 
     def expect(self, prompt: str) -> None:
         """Prepare for a conversation about this prompt."""
         self.begin(())
         self.prompt, self.marker = prompt, json.dumps(prompt.partition("\n")[0], ensure_ascii=False)[1:-1]
-        self.texts_by_call, self.has_no_recall, self.desk = {}, False, None
+        self.texts_by_call, self.has_no_recall, self.tools = {}, False, None
 
     def say(self, body: dict[str, Any], dialect: Dialect) -> Reply:
         """Return the script's next call; it continues without memory where the client has no recall tool."""
@@ -162,14 +162,14 @@ class Player(Model):
         self.texts_by_call.setdefault(
             call_count, list(_list_texts({name: part for name, part in body.items() if name != "tools"}))
         )
-        outputs = ["\n".join(self._new(number)) for number in range(1, call_count + 1)]
+        call_results = ["\n".join(self._new(number)) for number in range(1, call_count + 1)]
         context = ClientContext("\n".join(self.texts_by_call[0]))
-        self.desk = ClientDesk(
-            root=Path(), memory=context, client=self.client, outputs=outputs, has_no_recall=self.has_no_recall
+        self.tools = ClientTools(
+            root=Path(), memory=context, client=self.client, call_results=call_results, has_no_recall=self.has_no_recall
         )
         try:
-            self.desk.root = Path(self.desk.shell("pwd")[1].strip())
-            work(self.desk, self.prompt)
+            self.tools.root = Path(self.tools.shell("pwd")[1].strip())
+            work(self.tools, self.prompt)
         except CallNeeded as turn:
             return turn.step
         except (IndexError, ValueError) as error:
@@ -178,19 +178,21 @@ class Player(Model):
 
     def describe(self, run: Run) -> PlayedRun:
         """Describe a finished run from the model's side, and prepare for the next one with the same prompt."""
-        desk, first = self.desk, "\n".join(self.texts_by_call.get(0, ()))
+        tools, first = self.tools, "\n".join(self.texts_by_call.get(0, ()))
         self.expect(self.prompt)
-        if desk is None:
+        if tools is None:
             return PlayedRun(run=run, has_brief=False, recalls=0)
-        memory_ids = {memory_id for text in desk.given for memory_id in SHOWN_ID.findall(text)}
+        memory_ids = {memory_id for text in tools.inputs for memory_id in MEMORY_ID.findall(text)}
         erased_value = TASKS[run.task].erased_value
-        is_gone = run.deletion_honoured and not any(erased_value in text for text in desk.given)
+        is_gone = run.deletion_honoured and not any(erased_value in text for text in tools.inputs)
         run = replace(
-            run, reads=tuple(desk.reads), searches=tuple(desk.searches),
+            run, reads=tuple(tools.reads), searches=tuple(tools.searches),
             receipts=memory_ids <= set(run.told) if memory_ids else None,
             deletion_honoured=is_gone if erased_value else None,
         )  # fmt: skip
-        return PlayedRun(run=run, has_brief=bool(SHOWN_ID.search(first)) or "# Notes\n" in first, recalls=desk.recalls)
+        return PlayedRun(
+            run=run, has_brief=bool(MEMORY_ID.search(first)) or "# Notes\n" in first, recalls=tools.recalls
+        )
 
     def _new(self, number: int) -> list[str]:
         return [text for text in self.texts_by_call[number] if text not in self.texts_by_call[number - 1]]
@@ -198,7 +200,7 @@ class Player(Model):
 
 def main() -> None:
     """Run the clients named on the command line, print the results, and save them if asked."""
-    clients = [name for name in CLIENTS if name in KNOWN_BY_COMMAND.values()]
+    clients = [name for name in CLIENTS if name in AGENTS_BY_PROGRAM.values()]
     parser = argparse.ArgumentParser(prog="python -m evals.played")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(clients))
     parser.add_argument("--npm", type=Path, required=True, help="folder for npm packages, reused by later runs")

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a row of the table reads best as a line
-"""Writes docs/scorecard.md from the committed results in evals/results, beside what others reach.
+"""Write docs/scorecard.md from the committed results in evals/results, with the figures of other products.
 
 python -m evals.scorecard [--check]
 """
@@ -51,7 +51,7 @@ def _at(size: str, measure: str, form: str = "{:.1f} ms") -> Callable[[Figures],
 
 
 def _of(group: str) -> Callable[[Figures], str]:
-    return lambda figures: f"{figures[group]['held']} of {figures[group]['of']} checks hold"
+    return lambda figures: f"{figures[group]['held']} of {figures[group]['of']} checks pass"
 
 
 def _tasks(condition: str) -> Callable[[Figures], str]:
@@ -91,73 +91,74 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row(key="cosqa mrr", what="CoSQA, MRR", result="retrieval-cosqa", says=_retrieval("MRR"), aim=".50"),
     ),
     "Precision": (
-        Row(key="forbidden locomo", what="LoCoMo with lures: a hidden one in the first ten", result="retrieval-locomo", says=_retrieval("forbidden@10"), aim="0"),
-        Row(key="forbidden beam", what="BEAM with lures", result="retrieval-beam", says=_retrieval("forbidden@10"), aim="0"),
-        Row(key="declined foreign", what="LoCoMo, questions about somebody else: declined", result="retrieval-locomo", says=_own("declined, foreign")),
-        Row(key="declined wrongly", what="LoCoMo, questions with an answer: declined", result="retrieval-locomo", says=_own("declined, answerable", "{:.1%}")),
-        Row(key="declined near", what="BEAM, questions near the subject without an answer: declined", result="retrieval-beam", says=_own("declined, unanswerable")),
+        Row(key="forbidden locomo", what="LoCoMo with distractors: share with an invisible one in the first ten", result="retrieval-locomo", says=_retrieval("forbidden@10"), aim="0"),
+        Row(key="forbidden beam", what="BEAM with distractors: the same", result="retrieval-beam", says=_retrieval("forbidden@10"), aim="0"),
+        Row(key="declined foreign", what="LoCoMo, declined questions about somebody else", result="retrieval-locomo", says=_own("declined, foreign")),
+        Row(key="declined wrongly", what="LoCoMo, declined questions that have an answer", result="retrieval-locomo", says=_own("declined, answerable", "{:.1%}")),
+        Row(key="declined near", what="BEAM, declined questions on the subject without an answer", result="retrieval-beam", says=_own("declined, unanswerable")),
     ),
     "Trust": (
-        Row(key="corrections", what="correction matrix", result="governance", says=_of("correction matrix"), aim="all"),
-        Row(key="deletion", what="deletion walk", result="governance", says=_of("deletion walk"), aim="all"),
-        Row(key="isolation", what="isolation", result="governance", says=_of("isolation"), aim="all"),
+        Row(key="corrections", what="corrections on every path", result="governance", says=_of("correction matrix"), aim="all"),
+        Row(key="deletion", what="deletion on every path", result="governance", says=_of("deletion walk"), aim="all"),
+        Row(key="isolation", what="isolation between scopes", result="governance", says=_of("isolation"), aim="all"),
         Row(key="staleness", what="staleness: symbols followed rightly, renames found", result="staleness", says=lambda figures: f"{figures['precision %']} %, {figures['recall %']} %"),
     ),
     "Does it help an agent?": (
         Row(key="helps", what="scripted agent, five tasks", result="eval", says=_tasks("hivemind"), aim="5"),
-        Row(key="helps file", what="the same with a plain file of notes", result="eval", says=_tasks("file")),
-        Row(key="helps superseded", what="an old value, superseded", result="eval", says=_tasks("superseded"), aim="5"),
-        Row(key="helps contradictory", what="a contradicting value by an agent", result="eval", says=_tasks("contradictory"), aim="5"),
-        Row(key="helps adjacent", what="only notes about something near by", result="eval", says=_tasks("adjacent"), aim="as cold"),
-        Row(key="helps broken", what="broken on purpose", result="eval", says=_tasks("broken"), aim="as cold"),
-        Row(key="played claude-code", what="Claude Code from npm, the script in its model's place", result="played", says=_client_tasks("claude-code"), aim="5"),
-        Row(key="played codex", what="Codex from npm, the script in its model's place", result="played", says=_client_tasks("codex"), aim="5"),
-        Row(key="played gemini", what="Gemini CLI from npm, the script in its model's place", result="played", says=_client_tasks("gemini"), aim="5"),
-        Row(key="played opencode", what="OpenCode from npm, the script in its model's place", result="played", says=_client_tasks("opencode"), aim="5"),
-        Row(key="played copilot", what="Copilot CLI from npm, the script in its model's place", result="played", says=_client_tasks("copilot"), aim="5"),
-        Row(key="played qwen", what="Qwen Code from npm, the script in its model's place", result="played", says=_client_tasks("qwen"), aim="5"),
+        Row(key="helps file", what="the same with a file of notes", result="eval", says=_tasks("file")),
+        Row(key="helps superseded", what="the same, with a superseded value in memory", result="eval", says=_tasks("superseded"), aim="5"),
+        Row(key="helps contradictory", what="the same, with an agent's contradicting value", result="eval", says=_tasks("contradictory"), aim="5"),
+        Row(key="helps adjacent", what="the same, with only unrelated notes", result="eval", says=_tasks("adjacent"), aim="as cold"),
+        Row(key="helps broken", what="the same, with an empty memory", result="eval", says=_tasks("broken"), aim="as cold"),
+        Row(key="played claude-code", what="Claude Code from npm, the script in place of its model", result="played", says=_client_tasks("claude-code"), aim="5"),
+        Row(key="played codex", what="Codex from npm, the script in place of its model", result="played", says=_client_tasks("codex"), aim="5"),
+        Row(key="played gemini", what="Gemini CLI from npm, the script in place of its model", result="played", says=_client_tasks("gemini"), aim="5"),
+        Row(key="played opencode", what="OpenCode from npm, the script in place of its model", result="played", says=_client_tasks("opencode"), aim="5"),
+        Row(key="played copilot", what="Copilot CLI from npm, the script in place of its model", result="played", says=_client_tasks("copilot"), aim="5"),
+        Row(key="played qwen", what="Qwen Code from npm, the script in place of its model", result="played", says=_client_tasks("qwen"), aim="5"),
     ),
     "Cost": (
         Row(key="capture", what="capture of a tool use, CPU", result="start", says=lambda figures: f"{figures['hook, one tool use of 4 kB']:.0f} ms, {figures['hook, one tool use of 4 kB'] / figures['bare python']:.1f} × bare Python", aim="3 × bare"),
         Row(key="brief", what="brief at session start, CPU", result="start", says=lambda figures: f"{figures['hook, session start with the brief']:.0f} ms", aim="400 ms"),
         Row(key="recall cold", what="recall from the command line, cold, CPU", result="start", says=lambda figures: f"{figures['hivemind recall, by meaning']:.0f} ms", aim="500 ms"),
         Row(key="mcp ready", what="server ready, tools listed, CPU", result="start", says=lambda figures: f"{figures['hivemind mcp, tools listed']:.0f} ms", aim="200 ms"),
-        Row(key="recall tokens", what="tokens a recall renders, LoCoMo and BEAM", result="retrieval-locomo", says=_own("tokens per query", "{:.0f} on LoCoMo")),
+        Row(key="recall tokens", what="tokens of a recall, LoCoMo", result="retrieval-locomo", says=_own("tokens per query", "{:.0f}")),
     ),
     "Latency": (
         Row(key="recall 10k", what="warm recall at 10,000, CPU with the question's vector and the receipt", result="recall", says=_at("10,000", "CPU ms"), aim="5 ms"),
-        Row(key="recall 10k wall", what="the same on the clock, p50, another process writing", result="recall", says=_at("10,000", "p50 ms")),
+        Row(key="recall 10k wall", what="the same in wall time, p50, while another process writes", result="recall", says=_at("10,000", "p50 ms")),
         Row(key="recall 100k", what="warm recall at 100,000, CPU", result="recall", says=_at("100,000", "CPU ms"), aim="20 ms"),
         Row(key="recall 1m", what="warm recall at 1,000,000, CPU", result="recall", says=_at("1,000,000", "CPU ms"), aim="100 ms"),
         Row(key="remember", what="one durable write at 10,000, p50", result="remember", says=_at("10,000", "p50 ms"), aim="5 ms"),
-        Row(key="remember ratio", what="the same beside a bare SQLite insert", result="remember", says=_at("10,000", "x bare insert", "{:.1f} ×")),
+        Row(key="remember ratio", what="the same, relative to a bare SQLite insert", result="remember", says=_at("10,000", "x bare insert", "{:.1f} ×")),
         Row(key="erase", what="erasure with proof at 10,000, p95", result="erase", says=_at("10,000", "p95 ms"), aim="100 ms at 100,000"),
-        Row(key="lag", what="from writing to readable, LoCoMo", result="retrieval-locomo", says=_own("write to readable, ms", "{:.0f} ms")),
+        Row(key="lag", what="from write to searchable, LoCoMo", result="retrieval-locomo", says=_own("write to readable, ms", "{:.0f} ms")),
     ),
     "Footprint and install": (
-        Row(key="install", what="installed", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="250 MB"),
-        Row(key="resident", what="server, model loaded", result="install", says=lambda figures: f"{figures['server resident MB']:.0f} MB", aim="200 MB"),
+        Row(key="install", what="installed size", result="install", says=lambda figures: f"{figures['MB']:.0f} MB in {figures['packages']:.0f} packages", aim="250 MB"),
+        Row(key="resident", what="memory of the server with the model loaded", result="install", says=lambda figures: f"{figures['server resident MB']:.0f} MB", aim="200 MB"),
         Row(key="tools", what="tools and their schema", result="install", says=lambda figures: f"{figures['tools']:.0f}, {figures['schema bytes'] / 1000:.1f} kB", aim="8, 5 kB"),
-        Row(key="bytes", what="bytes for each memory of twenty words", result="remember", says=_at("10,000", "bytes each", "{:,.0f}")),
+        Row(key="bytes", what="bytes per memory of twenty words", result="remember", says=_at("10,000", "bytes each", "{:,.0f}")),
     ),
 }  # fmt: skip
 
 HEAD = """# Scorecard
 
-Generated by `python -m evals.scorecard` from `evals/results/`; do not edit. Each figure of ours stands with the command
-that made it and what we aimed at; the aim is missed where the figure says so. Others' figures carry their sources below;
-"–" means that none is published or measured. Sets and settings differ between products, so read across with care.
+Generated by `python -m evals.scorecard` from `evals/results/`; do not edit. Each of our figures has its target and the
+command that measured it. Figures of others have their sources below; "–" means that none is published or measured. Data
+and settings differ between products, so compare with care.
 
-Where we lose, as far as is known: vectors alone find code better than our mixture of words and meaning (CoSQA), and on
-LongMemEval-S words alone and vectors alone each hold more of the answer in their first ten, partly because they never
-decline; a warm recall misses its budget at 10,000 memories; in a repository as small as the harness's a plain file of
-notes costs fewer tokens, as long as nothing in it goes stale or has to be forgotten.
+**Where we lose.** Vectors alone find code better than our mixture of words and vectors (CoSQA). On LongMemEval-S, words
+alone and vectors alone each have more of the answer in their first ten hits, partly because they never decline. A warm
+recall misses its target at 10,000 memories. In a repository as small as the one of these tasks, a plain file of notes
+costs fewer tokens, as long as nothing in it becomes stale or has to be erased.
 
-What to know before quoting us: the question sets are development parts, on which weights were chosen, not held-out ones.
-The scripted agent was written together with its five tasks and reads two shapes of notes, so 5 of 5 says that what was
-told arrives, labelled and obeyable. Five real clients were run on the same tasks with that script in their model's place: so
-it arrives through their own hooks, tools and permissions too. No model has thought for this page, and how much a real one
-gains is not known. Checks are tests of our own suite, counted. Times were taken when the machine had little else to do.
+**Limits of these figures.** The question sets are development sets, on which weights were chosen, not held-out ones. The
+scripted agent was written together with its five tasks and understands two forms of notes; so 5 of 5 shows that the right
+notes arrive with the right labels, not how clever an agent becomes ("cold" is the same agent without memory). Five real clients ran the same tasks with that script
+in place of their model, which shows that notes arrive through their own hooks, tools and permissions too. No model was
+involved in these figures, so how much a real one gains is not known. Checks are tests of our own suite, counted. Times
+were measured while the machine had little else to do.
 """
 
 
@@ -177,12 +178,12 @@ def render_page(folder: Path) -> str:
     parts = [HEAD]
     for title, rows in SECTIONS.items():
         parts.append(
-            f"## {title}\n\n| | Hivemind | aim | {' | '.join(PEERS)} | made by |\n|{'---|' * (len(PEERS) + 4)}\n"
+            f"## {title}\n\n| | Hivemind | target | {' | '.join(PEERS)} | command |\n|{'---|' * (len(PEERS) + 4)}\n"
         )
         parts[-1] += "".join(_render_row(row, results, sources) for row in rows)
     parts.append("## Sources\n\n" + "".join(f"{number}. {source}\n" for source, number in sources.items()))
     parts.append(
-        "## How ours were made\n\n| result | data | configuration | version | machine | date |\n|---|---|---|---|---|---|\n"
+        "## How we measured\n\n| result | data | configuration | version | machine | date |\n|---|---|---|---|---|---|\n"
     )
     parts[-1] += "".join(_describe_result(name, result) for name, result in results.items())
     return "\n".join(parts)

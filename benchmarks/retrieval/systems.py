@@ -23,16 +23,15 @@ from benchmarks.retrieval.sets import Text, read_date
 from hivemind import Hivemind
 from hivemind.model.claim import Claim
 from hivemind.model.ids import shorten_id
-from hivemind.model.memory import Channel
+from hivemind.model.memory import Channel, Writer
 from hivemind.model.recall import Recall
-from hivemind.model.text import MAX_TEXT_BYTES, neutralise
-from hivemind.model.words import extract_terms, split_passages
-from hivemind.model.writer import Writer
 from hivemind.recall import embedder
 from hivemind.recall.budget import count_tokens
-from hivemind.recall.meaning import SemanticIndex
+from hivemind.recall.embeddings import SemanticIndex
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
+from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
+from hivemind.text.tokenise import extract_terms, split_passages
 
 Search = Callable[[str], list[str]]
 DEPTH = 100

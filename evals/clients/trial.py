@@ -152,7 +152,7 @@ def _check_lesson(name: str, client: Client, sandbox: Sandbox, model: Model) -> 
         (client.shell(failing), client.write(str(sandbox.project / port), "8443\n", why), client.shell(failing)),
     )  # fmt: skip
     for session in _sessions(name, sandbox) - before:
-        sandbox.hivemind("distil", session)
+        sandbox.hivemind("learn", session)
     waiting = [memory["memory"] for memory in sandbox.query("review") if memory["memory"]["kind"] == "fix"]
     lessons = [memory for memory in waiting if why in memory["text"]]
     for lesson in lessons:

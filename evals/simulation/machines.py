@@ -11,10 +11,9 @@ import apsw
 
 from hivemind import Hivemind
 from hivemind.app.context import Context
-from hivemind.model.memory import Channel
+from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import TeamMember
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, _prepare
 from hivemind.store.sqlite import Sqlite, _delete_for_real

@@ -6,10 +6,10 @@ from typing import Any
 
 from hivemind.curate import erase, learn, verdicts
 from hivemind.hub import exchange, sync
-from hivemind.model import life, wire
+from hivemind.model import fold, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import LogPage
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 
@@ -52,30 +52,30 @@ def bodies_stay() -> list[Change]:
 
 def repeats_stay() -> list[Change]:
     """An erasure by others leaves the observations and questions that repeat what was erased."""
-    return [(erase, "follow_team_erasure", lambda store, pen, erased, **_: [])]
+    return [(erase, "follow_team_erasure", lambda store, factory, erased, **_: [])]
 
 
 def last_writer_wins() -> list[Change]:
     """The later edit takes the place of the other, whatever its writer had read."""
-    return [(life, "_find_bases", lambda events, removed_ids: {})]
+    return [(fold, "_find_bases", lambda events, removed_ids: {})]
 
 
 def approval_settles_all() -> list[Change]:
     """To approve is to decide also about edits that the reviewer never saw."""
     return [
-        (life, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))
+        (fold, "_drop_settled_rivals", lambda memory, settled_ids: memory and dataclasses.replace(memory, rivals=()))
     ]
 
 
 def cursor_skips() -> list[Change]:
     """A page sends the reader to the end of the log instead of its own."""
-    real = exchange.pull
+    real = exchange.Exchange.pull
 
     def pull(*values: Any) -> LogPage:
         page = real(*values)
         return dataclasses.replace(page, cursor=page.end if page.entries else page.cursor)
 
-    return [(exchange, "pull", pull)]
+    return [(exchange.Exchange, "pull", pull)]
 
 
 def acknowledged_before_applied() -> list[Change]:
@@ -83,7 +83,7 @@ def acknowledged_before_applied() -> list[Change]:
     real = sync._take_in
 
     def take_in(store: Store, page: LogPage, follow: sync.EraseFollowUp) -> tuple[int, int]:
-        shared.save_membership(store.db, dataclasses.replace(sync._load_membership(store), cursor=page.cursor))
+        sync_state.save_membership(store.db, dataclasses.replace(sync._load_membership(store), cursor=page.cursor))
         return real(store, page, follow)
 
     return [(sync, "_take_in", take_in)]
@@ -101,7 +101,7 @@ def private_leaks_past_the_database() -> list[Change]:
     def append(db: Database, device: str, events: Any) -> Any:
         return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
 
-    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: "")]
+    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, others, entry: "")]
 
 
 def private_ids_leak() -> list[Change]:
@@ -117,12 +117,12 @@ def publishing_takes_all_along() -> list[Change]:
 
 def teams_mix() -> list[Change]:
     """A store talks to whichever hub answers."""
-    real = shared.read_membership
+    real = sync_state.read_membership
 
     def join(store: Store, welcome: Any) -> Any:
         member = real(store.db)
         if member:
-            shared.save_membership(store.db, dataclasses.replace(member, team=welcome.team))
+            sync_state.save_membership(store.db, dataclasses.replace(member, team=welcome.team))
         return JOINED(store, welcome)
 
     return [(sync, "_join", join)]
@@ -132,7 +132,7 @@ def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
     def go_on(db: Database, header: wire.Header) -> int:
-        key, _, _ = log.ensure_chain(db, header.device, shared=True)
+        key, _, _ = log.ensure_chain(db, header.device, is_shared=True)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
         return log._add(db, key, header)
 
@@ -166,7 +166,7 @@ def everybody_judges() -> list[Change]:
 
 def refused_erasures_stay() -> list[Change]:
     """What an erasure took that the hub refused does not come again."""
-    return [(shared, "has_erasure", lambda db, chain, ids: False)]
+    return [(sync_state, "has_erasure", lambda db, chain, ids: False)]
 
 
 def no_lease() -> list[Change]:
@@ -176,8 +176,8 @@ def no_lease() -> list[Change]:
 
 def the_lease_takes_what_is_unsent() -> list[Change]:
     """A device drops also what the hub does not have yet."""
-    real = shared.drop_copy
-    return [(shared, "drop_copy", lambda db, own, pushed: real(db, own, 1 << 40))]
+    real = sync_state.drop_copy
+    return [(sync_state, "drop_copy", lambda db, own, pushed: real(db, own, 1 << 40))]
 
 
 def news_of_refusals_is_lost() -> list[Change]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evals.simulation.machines import Machine
 from hivemind.errors import Refused, Unavailable
-from hivemind.hub import exchange
+from hivemind.hub.exchange import Exchange
 from hivemind.model.team import LogPage, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.store import Store
@@ -52,13 +52,13 @@ class Line:
 
     def hello(self, device: str) -> Welcome:
         """Send a greeting."""
-        return self._send(lambda: exchange.hello(self.hub, device, self.machine.member))
+        return self._send(lambda: self._exchange().hello(device))
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries to the hub; sometimes the later ones arrive first, or a copy arrives late."""
 
         def deliver(part: Sequence[WireEntry]) -> PushResult:
-            return exchange.push(self.hub, device, self._as_json(part), self.machine.member, self.network.now())
+            return self._exchange().push(device, self._as_json(part))
 
         if self.network.odds():
             self.network.delayed.append(lambda: deliver(entries))
@@ -70,7 +70,7 @@ class Line:
         """Request a page from the hub; sometimes an old page comes back."""
 
         def ask() -> LogPage:
-            page = exchange.pull(self.hub, device, after, self.machine.member, self.network.now(), limit)
+            page = self._exchange().pull(device, after, limit)
             return LogPage(
                 after=page.after, entries=tuple(self._as_json(page.entries)), cursor=page.cursor, end=page.end
             )
@@ -79,6 +79,9 @@ class Line:
         pages = self.network.pages.setdefault(device, [])
         pages.append(page)
         return self.network.chance.choice(pages) if self.network.odds(0.3) else page
+
+    def _exchange(self) -> Exchange:
+        return Exchange(store=self.hub, member=self.machine.member, now=self.network.now())
 
     def _send(self, request: Callable[[], Answer]) -> Answer:
         if self.machine.is_partitioned or self.network.odds():

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from evals.simulation.machines import Machine, read_bytes
 from hivemind.model.events import EntriesRefused, MemoryApproved, MemoryErased, MemoryRejected, MemoryRevised
+from hivemind.model.fold import find_rolled_back
 from hivemind.model.ids import EventId
-from hivemind.model.life import find_rolled_back
 from hivemind.model.memory import Memory
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
 from hivemind.store.projections import memories
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def check(world: "World") -> None:
         _nothing_comes_back(world, hub, members)
         _no_edit_is_lost(hub)
         _rights_hold(hub, members)
-        _require(not any(device.erasures for device in shared.list_devices(hub.db)), "an erasure was not acknowledged")
+        _require(
+            not any(device.erasures for device in sync_state.list_devices(hub.db)), "an erasure was not acknowledged"
+        )
     _nothing_private_travelled(world)
     _rebuilding_changes_nothing(world.chance.choice(world.machines).store)
 
@@ -79,7 +81,7 @@ def _list_refused(hub: Store) -> set[str]:
 
 
 def _read_chain(store: Store, name: str) -> list[WireEntry]:
-    return shared.read_chain(store.db, name, 0, 10_000)
+    return sync_state.read_chain(store.db, name, 0, 10_000)
 
 
 def _shared_memories(store: Store) -> list[Memory]:
@@ -93,7 +95,7 @@ def _all_agree(hub: Store, members: list[Machine]) -> None:
 
 def _no_foreign_event(stores: list[Store], team_chains: set[str]) -> None:
     for store in stores:
-        there = {entry.header.device for _, entry in shared.read_page(store.db, 0, 10_000)}
+        there = {entry.header.device for _, entry in sync_state.read_page(store.db, 0, 10_000)}
         _require(there <= team_chains, "an entry of another team is here")
 
 
@@ -123,7 +125,7 @@ def _find_words(store: Store, memory: str, words: Iterable[str]) -> list[str]:
 def _shared_text(store: Store) -> str:
     """Return the texts of memories and shared entries, without local observations and questions."""
     own = [memory.text for memory in memories.iterate_visible(store.db, EVERYTHING)]
-    return " ".join([*own, *(entry.content or "" for _, entry in shared.read_page(store.db, 0, 10_000))])
+    return " ".join([*own, *(entry.content or "" for _, entry in sync_state.read_page(store.db, 0, 10_000))])
 
 
 def _no_edit_is_lost(hub: Store) -> None:
@@ -152,7 +154,7 @@ def _rights_hold(hub: Store, members: list[Machine]) -> None:
                 continue
             _require(not isinstance(event.fact, MemoryApproved | MemoryRejected), "a verdict of no reviewer counts")
             if isinstance(event.fact, MemoryErased):
-                is_author = shared.find_author(hub.db, event.about) == machine.member.person
+                is_author = sync_state.find_author(hub.db, event.about) == machine.member.person
                 _require(is_author and not machine.member.is_agent, "an erasure by somebody else counts")
             _require("hoIds" not in (entry.content or ""), "what was changed on its way was believed")
 

@@ -16,14 +16,15 @@ from evals.simulation.promises import Broken
 from hivemind import Scope
 from hivemind.curate import erase
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
+from hivemind.formats import timestamps
 from hivemind.hub import sync
-from hivemind.model import ids, moments
+from hivemind.model import ids
 from hivemind.model.claim import Claim
 from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Memory
 from hivemind.model.session import ObservationKind
 from hivemind.model.team import Role, TeamMember
-from hivemind.store import log, shared
+from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 
 STEPS = 32
@@ -43,7 +44,7 @@ class World:
     def __init__(self, seed: int, room: Path) -> None:
         self.chance = random.Random(seed)
         self.now = datetime(2026, 3, 1, tzinfo=UTC)
-        self.network = Network(self.chance, lambda: moments.format_timestamp(self.now))
+        self.network = Network(self.chance, lambda: timestamps.format_timestamp(self.now))
         self.hubs = {name: fresh_store(self.chance, room) for name in "AB"}
         self.machines = [
             Machine(name, team, member, timedelta(days=self.chance.choice(SKEWS)), lambda: self.now, self.chance, room)
@@ -114,7 +115,7 @@ class World:
         edited_memory = machine.mind.edit(memory.id, f"{word} holds instead")
         if memory.scope is Scope.TEAM:
             self.words.setdefault(memory.id, {})[word] = edited_memory.text
-            entries = shared.read_chain(machine.store.db, machine.store.chain, 0, 10_000)
+            entries = sync_state.read_chain(machine.store.db, machine.store.chain, 0, 10_000)
             self.entries[word] = next((entry.header.id for entry in entries if word in (entry.content or "")), "")
         else:
             self.private.add(word)
@@ -142,7 +143,7 @@ class World:
         memory = self._pick_memory(machine)
         if memory.scope is Scope.TEAM and self.chance.random() < 0.5:
             # Bypass the device's own check, as with an outdated role: the hub has to refuse.
-            erase.erase(machine.store, machine.mind._context.pen, erase.Targets(memories=(memory,)))
+            erase.erase(machine.store, machine.mind._context.factory, erase.Targets(memories=(memory,)))
         else:
             machine.mind.erase(memory.id)
 
@@ -169,7 +170,7 @@ class World:
             seen=ObservationKind.REPLY,
             text=f"{word}: {self._pick_memory(machine).text}",
         )
-        machine.store.record([machine.mind._context.pen.event(fact, Scope.PROJECT, REPOSITORY.id)])
+        machine.store.record([machine.mind._context.factory.event(fact, Scope.PROJECT, REPOSITORY.id)])
 
     def _say_again(self, machine: Machine) -> None:
         """Try to store an erased value again, which must be refused where the erasure is known."""
@@ -199,7 +200,7 @@ class World:
         if self.network.odds(0.4):
             # A wrong address: another team's hub, with a token that is valid there.
             hub = self.hubs["B" if machine.team == "A" else "A"]
-            if shared.read_membership(machine.store.db) is None:
+            if sync_state.read_membership(machine.store.db) is None:
                 return
         self.crash_odds = self.chance.choice((0, 0, 0.02, 0.1))
         try:
@@ -222,14 +223,14 @@ class World:
 
     def _open(self, machine: Machine) -> None:
         """Do what the program does at each start."""
-        if machine.mind.team.let_lease_lapse():
+        if machine.mind.team.expire_lease():
             self.counts["leases over"] += 1
             machine.has_lapsed = True
-        member = shared.read_membership(machine.store.db)
+        member = sync_state.read_membership(machine.store.db)
         if (
             member
             and member.synchronised_at
-            and sync.compute_lease_end(member) < moments.format_timestamp(machine.clock())
+            and sync.compute_lease_end(member) < timestamps.format_timestamp(machine.clock())
         ):
             raise Broken("a device serves the team's memories after its lease")
 

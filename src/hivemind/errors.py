@@ -5,9 +5,9 @@
     - AmbiguousId       a shortened id matches several ids
   + NotFound            not found where the caller may look
   + Refused             a rule forbids it
-    - Unknown           the caller is not authenticated
-    - TooOften          too many requests
-    - OutOfStep         a log entry arrived before its predecessor
+    - Unauthenticated   the caller is not authenticated
+    - RateLimited       too many requests
+    - OutOfOrder        a log entry arrived before its predecessor
   + StoreError
     - StoreBusy         other writers held the lock for too long
     - StoreDamaged      the file is damaged; the message says how to repair it
@@ -87,7 +87,8 @@ class Unavailable(HivemindError):
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """A question with similarly spelled choices, to append to an error message; empty if there are none."""
-    import difflib  # imported here, because it is needed only after a typing error
+    # Not at the top: every hook loads this module, and difflib with ``re`` would double the time of its imports.
+    import difflib
 
     matches = difflib.get_close_matches(name, list(choices), n=2)
     return f" Did you mean {' or '.join(matches)}?" if matches else ""

@@ -4,18 +4,17 @@ Nothing is read from a repository, because other people write there.
 """
 
 import getpass
-import inspect
 import json
 import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hivemind.errors import InvalidInput, did_you_mean
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 
 CONFIG_FILE = "config.toml"
 FILE_ONLY = frozenset({"agents_may_review", "agents_may_look_everywhere", "believed"})
@@ -24,39 +23,45 @@ BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "n
 STORE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*){0,3}")
 
 
+# In the metadata of the field, so that `config` and the reference show the same sentence.
+def _define(default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"meaning": meaning})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of one user."""
 
-    home: Path
-    """Folder of the store, the settings and everything else Hivemind keeps."""
-    person: str
-    """Name of the person who owns the memories, as the team sees it."""
-    recall_limit: int = 5
-    """Maximum number of memories that a recall returns."""
-    recall_tokens: int = 1200
-    """Maximum number of tokens that a recall returns."""
+    home: Path = field(metadata={"meaning": "Folder of the store, the settings and everything else Hivemind keeps."})
+    person: str = field(metadata={"meaning": "Name of the person who owns the memories, as the team sees it."})
+    recall_limit: int = _define(5, "Maximum number of memories that a recall returns.")
+    recall_tokens: int = _define(1200, "Maximum number of tokens that a recall returns.")
 
-    model: str = ""
-    """Embedding model: empty for the built-in one, else a folder, a URL, or none."""
-    brief_tokens: int = 1200
-    """Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."""
-    prompt_tokens: int = 500
-    """Maximum number of tokens added to a prompt; 0 adds nothing."""
+    model: str = _define("", "Embedding model: empty for the built-in one, else a folder, a URL, or none.")
+    brief_tokens: int = _define(
+        1200, "Maximum number of tokens in the brief at the start of a session and after compaction; 0 for no brief."
+    )
+    prompt_tokens: int = _define(500, "Maximum number of tokens added to a prompt; 0 adds nothing.")
 
-    believed: str = ""
-    """Detectors whose proposals become active without review, each with its minimum confidence: ``commands:0.9``."""
-    agents_may_review: bool = False
-    """Whether agents may approve, reject, erase and roll back."""
-    agents_may_look_everywhere: bool = False
-    """Whether agents may also read memories of other repositories, when they ask for ``everywhere``."""
+    believed: str = _define(
+        "",
+        "Detectors whose proposals become active without review, each with its minimum confidence: ``commands:0.9``.",
+    )
+    agents_may_review: bool = _define(False, "Whether agents may approve, reject, erase and roll back.")
+    agents_may_look_everywhere: bool = _define(
+        False, "Whether agents may also read memories of other repositories, when they ask for ``everywhere``."
+    )
 
-    detectors: str = "fixes commands corrections decisions"
-    """Detectors that learn from sessions; exploration and dead_ends are off because they are wrong too often."""
-    keep_days: int = 0
-    """Days to keep observations; 0 keeps them as long as there is room."""
-    keep_megabytes: int = 1000
-    """Maximum megabytes of observations; the oldest are deleted first, 0 for no limit. Sources of memories are kept."""
+    detectors: str = _define(
+        "fixes commands corrections decisions",
+        "Detectors that learn from sessions; leave one out to switch it off.",
+    )
+    keep_days: int = _define(0, "Days to keep observations; 0 keeps them as long as there is room.")
+    keep_megabytes: int = _define(
+        1000,
+        "Maximum megabytes of observations; the oldest are deleted first, 0 for no limit. Sources of memories are "
+        "kept.",
+    )
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> "Settings":
@@ -108,9 +113,8 @@ def list_settings(environ: Mapping[str, str] | None = None) -> tuple[Setting, ..
 
 
 def read_meanings() -> dict[str, str]:
-    """The meaning of each setting: the docstring under its field."""
-    pairs = re.findall(r'    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(Settings), re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in pairs}
+    """The meaning of each setting."""
+    return {setting.name: setting.metadata["meaning"] for setting in fields(Settings)}
 
 
 def check_name(name: str) -> str:
@@ -138,6 +142,7 @@ def write_setting(home: Path, name: str, value: str | int | bool | None) -> None
     """Set one setting in the user's file, or remove it if the value is None; other lines stay as they are."""
     file = home / CONFIG_FILE
     lines = file.read_text().splitlines() if file.exists() else []
+    # Line by line and not through a TOML writer, so that comments and order stay.
     other_lines = [line for line in lines if line.split("=")[0].strip() != name]
     new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,7 +153,7 @@ def write_setting(home: Path, name: str, value: str | int | bool | None) -> None
 
 
 def _names() -> list[str]:
-    return [field.name for field in fields(Settings) if field.name != "home"]
+    return [setting.name for setting in fields(Settings) if setting.name != "home"]
 
 
 def _list_names() -> str:

@@ -14,7 +14,7 @@ from hivemind.agents import (
     windsurf,
     zed,
 )
-from hivemind.agents.base import Agent
+from hivemind.agents.agent import Agent
 from hivemind.errors import InvalidInput
 
 # That each module is an agent is checked where this is type-checked.

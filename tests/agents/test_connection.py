@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hivemind import agents
-from hivemind.agents import changes, codex, connection, jsonc
-from hivemind.agents.pieces import InstallTarget, Launch
+from hivemind.agents import codex, connection, file_changes, jsonc
+from hivemind.agents.config_entries import InstallTarget, Launch
 from hivemind.errors import Refused
 
 LAUNCH = Launch(
@@ -64,10 +64,10 @@ def give_the_user_settings(name: str, place: InstallTarget, layout: str = COMMEN
 
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_a_fresh_home_is_as_before_after_leaving(name: str, place: InstallTarget) -> None:
-    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     connected = contents(place)
 
-    changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert connected
     assert contents(place) == {}
@@ -80,9 +80,9 @@ def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str
     give_the_user_settings(name, place, LAYOUTS[layout])
     before = contents(place)
 
-    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     connected = contents(place)
-    changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert connected != before
     assert contents(place) == before
@@ -91,7 +91,7 @@ def test_settings_of_the_user_are_as_before_after_leaving(name: str, layout: str
 @pytest.mark.parametrize("name", agents.NAMES)
 def test_connecting_twice_changes_nothing_the_second_time(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
-    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
 
     again = connection.plan_install(name, place, LAUNCH)
 
@@ -102,12 +102,12 @@ def test_connecting_twice_changes_nothing_the_second_time(name: str, place: Inst
 def test_a_new_interpreter_replaces_the_old_one(name: str, place: InstallTarget) -> None:
     give_the_user_settings(name, place)
     before = contents(place)
-    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=("/new/python", "-m", "hivemind", "mcp"))
 
-    changes.apply(connection.plan_install(name, place, moved).changes)
+    file_changes.apply(connection.plan_install(name, place, moved).changes)
     now = "".join(contents(place).values())
-    changes.apply(connection.plan_uninstall(name, place).changes)
+    file_changes.apply(connection.plan_uninstall(name, place).changes)
 
     assert "/opt/py" not in now
     assert "/new/python" in now or name == "windsurf"
@@ -119,7 +119,7 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
     settings.parent.mkdir()
     settings.write_text(COMMENTED)
 
-    changes.apply(connection.plan_install("claude-code", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(connection.plan_install("claude-code", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     text = settings.read_text()
     stop = jsonc.get(text, ["hooks", "Stop"])
@@ -134,13 +134,13 @@ def test_what_the_user_had_is_kept_beside_ours(tmp_path: Path) -> None:
 
 def test_what_the_user_changed_since_stays_when_we_leave(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    changes.apply(connection.plan_install("qwen", place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install("qwen", place, LAUNCH).changes)
     settings = tmp_path / ".qwen" / "settings.json"
     settings.write_text(
         jsonc.append(jsonc.put(settings.read_text(), ["theme"], "dark"), ["hooks", "Stop"], {"mine": 1})
     )
 
-    changes.apply(connection.plan_uninstall("qwen", place).changes)
+    file_changes.apply(connection.plan_uninstall("qwen", place).changes)
 
     assert json.loads(settings.read_text()) == {"theme": "dark", "hooks": {"Stop": [{"mine": 1}]}}
 
@@ -150,10 +150,10 @@ def test_a_table_added_behind_ours_is_not_taken_along(tmp_path: Path) -> None:
     config = tmp_path / ".codex" / "config.toml"
     config.parent.mkdir()
     config.write_text(TOML)
-    changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
     config.write_text(config.read_text() + '[projects."/x"]\ntrust_level = "trusted"\n')
 
-    changes.apply(connection.plan_uninstall("codex", place).changes)
+    file_changes.apply(connection.plan_uninstall("codex", place).changes)
 
     held = tomllib.loads(config.read_text())
     assert held["projects"] == {"/x": {"trust_level": "trusted"}}
@@ -178,15 +178,15 @@ def test_a_hook_program_of_the_user_is_left_to_them(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
 
     plan = connection.plan_install("cline", place, LAUNCH)
-    changes.apply(plan.changes)
-    changes.apply(connection.plan_uninstall("cline", place).changes)
+    file_changes.apply(plan.changes)
+    file_changes.apply(connection.plan_uninstall("cline", place).changes)
 
     assert any("PostToolUse.sh" in note for note in plan.notes)
     assert contents(InstallTarget(home=tmp_path / "home")) == {".cline/hooks/PostToolUse.sh": "#!/bin/sh\necho mine\n"}
 
 
 def test_hook_programs_can_be_run(tmp_path: Path) -> None:
-    changes.apply(connection.plan_install("cline", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(connection.plan_install("cline", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     program = tmp_path / ".cline" / "hooks" / "PostToolUse.sh"
 
@@ -198,7 +198,7 @@ def test_codex_hooks_are_not_trusted_unless_the_user_asks(tmp_path: Path) -> Non
     place = InstallTarget(home=tmp_path)
 
     plan = connection.plan_install("codex", place, LAUNCH)
-    changes.apply(plan.changes)
+    file_changes.apply(plan.changes)
     health = connection.check_health("codex", place)
 
     assert health.hooks
@@ -212,12 +212,12 @@ def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_p
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text(TOML)
 
-    changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
+    file_changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
     trusted = connection.check_health("codex", place).trusted
     moved = Launch(hook=("/new/python", "/new/hivemind/hook.py"), server=LAUNCH.server)
-    changes.apply(connection.plan_install("codex", place, moved).changes)
+    file_changes.apply(connection.plan_install("codex", place, moved).changes)
     after_a_change = connection.check_health("codex", place).trusted
-    changes.apply(connection.plan_uninstall("codex", place).changes)
+    file_changes.apply(connection.plan_uninstall("codex", place).changes)
 
     assert trusted is True
     assert after_a_change is False
@@ -232,9 +232,9 @@ def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_keep_nothing_
     hooks.parent.mkdir()
     hooks.write_text(text)
 
-    changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
+    file_changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
     connected = connection.check_health("codex", place)
-    changes.apply(connection.plan_uninstall("codex", place).changes)
+    file_changes.apply(connection.plan_uninstall("codex", place).changes)
 
     assert connected.server
     assert contents(InstallTarget(home=tmp_path / "home")) == {".codex/hooks.json": text}
@@ -254,7 +254,7 @@ def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
     before = connection.check_health(name, place)
 
-    changes.apply(connection.plan_install(name, place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install(name, place, LAUNCH).changes)
     after = connection.check_health(name, place)
 
     assert not before.server
@@ -266,7 +266,7 @@ def test_health_tells_connected_from_not(name: str, tmp_path: Path) -> None:
 
 def test_a_hook_taken_away_is_named(tmp_path: Path) -> None:
     place = InstallTarget(home=tmp_path)
-    changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install("claude-code", place, LAUNCH).changes)
     settings = tmp_path / ".claude" / "settings.json"
     settings.write_text(jsonc.remove(settings.read_text(), ["hooks", "Stop"]))
 
@@ -289,7 +289,7 @@ def test_a_file_changed_since_it_was_planned_for_is_left(tmp_path: Path) -> None
     (tmp_path / ".cursor" / "mcp.json").write_text("{}")
 
     with pytest.raises(Refused):
-        changes.apply(plan.changes)
+        file_changes.apply(plan.changes)
 
     assert contents(InstallTarget(home=tmp_path / "home")) == {".cursor/mcp.json": "{}"}
 
@@ -301,7 +301,7 @@ def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(target)
 
-    changes.apply(connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH).changes)
+    file_changes.apply(connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH).changes)
 
     assert link.is_symlink()
     assert "hivemind" in target.read_text()
@@ -310,7 +310,7 @@ def test_a_link_into_dotfiles_stays_a_link(tmp_path: Path) -> None:
 def test_a_change_is_shown_as_a_diff(tmp_path: Path) -> None:
     plan = connection.plan_install("cursor", InstallTarget(home=tmp_path), LAUNCH)
 
-    shown = changes.render_diff(plan.changes[0])
+    shown = file_changes.render_diff(plan.changes[0])
 
     assert "+++ " in shown
     assert '+    "hivemind": {' in shown
@@ -333,9 +333,9 @@ def test_an_item_in_yaml_comes_out_as_it_went_in(text: str, tmp_path: Path) -> N
     config.write_text(text)
     place = InstallTarget(home=tmp_path)
 
-    changes.apply(connection.plan_install("continue", place, LAUNCH).changes)
+    file_changes.apply(connection.plan_install("continue", place, LAUNCH).changes)
     connected = config.read_text()
-    changes.apply(connection.plan_uninstall("continue", place).changes)
+    file_changes.apply(connection.plan_uninstall("continue", place).changes)
 
     assert "- name: hivemind\n" in connected
     assert (config.read_text() if config.exists() else "") == text

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivemind import agents
-from hivemind.agents.base import strip_injected
-from hivemind.agents.calls import hash_blob
+from hivemind.agents.json_input import strip_injected
+from hivemind.agents.tool_calls import hash_blob
 from hivemind.model.session import Observation, ObservationKind, SkippedInput
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 AT = "2026-03-01T10:00:00.000000Z"
 S = {"session_id": "s1", "cwd": "/repo"}

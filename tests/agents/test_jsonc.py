@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hivemind.agents import jsonc
 from hivemind.errors import InvalidInput
+from tests.hypothesis_profile import examples
 
 names = st.text(alphabet="abc", min_size=1, max_size=2)
 values = st.recursive(
@@ -27,6 +28,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 @given(documents(), st.lists(names, min_size=1, max_size=3), values)
+@examples(100)
 def test_what_was_put_in_is_read_back_and_everything_else_as_before(text: str, path: list[str], value: Any) -> None:
     before = jsonc.load(text)
     held: Any = before
@@ -49,6 +51,7 @@ def test_what_was_put_in_is_read_back_and_everything_else_as_before(text: str, p
 
 
 @given(documents(), st.lists(names, max_size=2), values)
+@examples(100)
 def test_taking_a_member_out_again_gives_back_every_byte(text: str, parents: list[str], value: Any) -> None:
     path = [*parents, "ours"]
     try:
@@ -63,6 +66,7 @@ def test_taking_a_member_out_again_gives_back_every_byte(text: str, parents: lis
 
 
 @given(documents(), values)
+@examples(100)
 def test_taking_an_element_out_again_gives_back_every_byte(text: str, value: Any) -> None:
     held = jsonc.load(text)
     path = ["a"] if isinstance(held.get("a"), list) else ["hooks", "Stop"]

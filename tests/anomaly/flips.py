@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hivemind.errors import StoreError
-from hivemind.store import FILE, ID_FILE, Store, checkup
+from hivemind.store import FILE, ID_FILE, Store, integrity
 from tests.anomaly.stores import lived_in
 
 
@@ -49,6 +49,6 @@ def _is_well(directory: Path) -> bool:
     except StoreError:
         return False
     try:
-        return all(finding.is_well for finding in checkup.examine(store))
+        return all(finding.is_well for finding in integrity.examine(store))
     finally:
         store.close()

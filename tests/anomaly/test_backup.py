@@ -11,8 +11,8 @@ from hivemind import Hivemind
 from hivemind.errors import Refused
 from hivemind.model.memory import Status
 from hivemind.store import FILE
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
-from tests.doors import residue, run, run_json
 
 MARK = "zanzibar-7719"
 

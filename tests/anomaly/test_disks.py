@@ -13,11 +13,11 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import StoreError
-from hivemind.store import FILE, Store, ballast, checkup
+from hivemind.store import FILE, Store, integrity, reserve
 from tests.anomaly.disks import Fault, failing, renames_fail
 from tests.anomaly.stores import opened
+from tests.command_line import residue
 from tests.conftest import Tally
-from tests.doors import residue
 
 MARK = "zanzibar-7719"
 EVERY = int(os.environ.get("HIVEMIND_EVERY_FAULT", "9"))
@@ -42,7 +42,7 @@ def kept_its_word(home: Path, acknowledged: set[str], erased: set[str]) -> bool:
         held = {step.after.text for memory in mind.list(limit=1000) for step in mind.history.steps(memory.id)}
     store = Store.open(home)
     try:
-        is_well = all(finding.is_well for finding in checkup.examine(store))
+        is_well = all(finding.is_well for finding in integrity.examine(store))
     finally:
         store.close()
     return is_well and acknowledged <= held and held.isdisjoint(erased)
@@ -117,7 +117,7 @@ def in_a_mount(script: str, tmp_path: Path, mount: str) -> subprocess.CompletedP
 FULL = f"""
 from hivemind import Hivemind
 from hivemind.errors import StoreFull
-from tests.doors import residue, run
+from tests.command_line import residue, run
 
 def fill():
     with (home / "filler").open("ab", buffering=0) as filler:
@@ -167,7 +167,7 @@ def test_on_a_full_disk_erasing_still_works(tmp_path: Path, home: Path, tally: T
 
 
 READ_ONLY = """
-from tests.doors import run
+from tests.command_line import run
 for command in (["recall", "deploys"], ["remember", "one more"], ["doctor"], ["backup"], ["repair"]):
     done = run(*command)
     print(command[0] + ":", done.exit_code, done.output.replace(chr(10), " "), type(done.exception).__name__)
@@ -189,9 +189,9 @@ def test_a_read_only_directory_is_named_with_its_remedy(tmp_path: Path, home: Pa
 
 
 def test_the_ballast_is_laid_and_given_back(mind: Hivemind, home: Path) -> None:
-    laid = (home / ballast.FILE).stat().st_size
+    laid = (home / reserve.FILE).stat().st_size
 
-    assert laid == ballast.BYTES
-    assert ballast.release(home)
-    assert not ballast.release(home)
+    assert laid == reserve.BYTES
+    assert reserve.release(home)
+    assert not reserve.release(home)
     assert residue(home, MARK.encode()) == []

@@ -11,9 +11,9 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.errors import StoreTooNew
 from hivemind.model.memory import Status
-from hivemind.store import Store, checkup
+from hivemind.store import Store, integrity
+from tests.command_line import run
 from tests.conftest import Clock, Open, Tally
-from tests.doors import run
 
 NEWER = """
 from hivemind.store import projector
@@ -39,7 +39,7 @@ def leave(home: Path, number: int) -> None:
 def is_well(home: Path) -> bool:
     store = Store.open(home)
     try:
-        return all(finding.is_well for finding in checkup.examine(store))
+        return all(finding.is_well for finding in integrity.examine(store))
     finally:
         store.close()
 

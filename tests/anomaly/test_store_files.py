@@ -10,7 +10,7 @@ from hivemind.app.context import Context
 from hivemind.errors import StoreDamaged, StoreError, StoreTooNew
 from hivemind.model.scope import Repository
 from hivemind.settings import Settings
-from hivemind.store import FILE, ID_FILE, Store, projector, shared
+from hivemind.store import FILE, ID_FILE, Store, projector, sync_state
 from hivemind.store.sqlite import Sqlite
 from tests.conftest import PERSON, Clock
 
@@ -104,9 +104,9 @@ def test_a_store_of_format_1_opens_and_what_it_held_for_the_team_is_shared_only_
 
     assert (team.text, mind.maintenance.audit()) == ("Deploys run on Thursdays", ())
     assert len(mind.list()) == 2
-    assert shared.read_chain(store.db, store.chain, 0, 10) == []
+    assert sync_state.read_chain(store.db, store.chain, 0, 10) == []
     (published,) = mind.team.publish([team.id])
-    assert [entry.header.about for entry in shared.read_chain(store.db, store.chain, 0, 10)] == [published.copy]
+    assert [entry.header.about for entry in sync_state.read_chain(store.db, store.chain, 0, 10)] == [published.copy]
     assert mind.show(team.id).superseded_by == published.copy
     assert mind.maintenance.audit() == ()
     mind.close()

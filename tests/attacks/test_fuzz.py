@@ -14,14 +14,14 @@ from hivemind import agents
 from hivemind.agents import jsonc
 from hivemind.capture import intake, spool
 from hivemind.codebase import repository
-from hivemind.curate import files, transfer
+from hivemind.curate import export, files
 from hivemind.entrypoints import mcp
 from hivemind.entrypoints.mcp import protocol
 from hivemind.errors import InvalidInput
 from hivemind.model.session import Observation, SkippedInput
 from hivemind.settings import Settings
 from tests.conftest import Open, Tally
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 EVENTS = (
     "SessionStart",
@@ -215,12 +215,12 @@ frames = st.fixed_dictionaries(
 @QUICK
 @given(lines=st.lists(frames.map(json.dumps) | values.map(json.dumps) | st.text(max_size=60), max_size=4))
 def test_frames_of_the_server(lines: list[str]) -> None:
-    counter = mcp.Counter(None)
+    server = mcp.ToolServer(None)
     requests = io.BytesIO("\n".join(line.replace("\n", " ") for line in lines).encode("utf-8", "replace") + b"\n")
     replies = io.BytesIO()
 
-    protocol.serve(counter.server(), requests, replies)
-    counter.close()
+    protocol.serve(server.describe(), requests, replies)
+    server.close()
 
     for reply in replies.getvalue().splitlines():
         assert json.loads(reply)
@@ -259,7 +259,7 @@ exported = st.fixed_dictionaries(
 @given(held=exported | payloads)
 def test_lines_of_an_import(held: dict[str, Any]) -> None:
     try:
-        found = list(transfer.parse_export([json.dumps(held)]))
+        found = list(export.parse_export([json.dumps(held)]))
     except InvalidInput:
         return
     assert len(found) == 1

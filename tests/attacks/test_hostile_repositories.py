@@ -102,7 +102,7 @@ def work(mind: Hivemind) -> None:
     mind.brief()
     mind.recall("what does login answer?")
     mind.code.stale()
-    mind.code.related("app.py::login")
+    mind.code.find_related("app.py::login")
     for memory in mind.list():
         mind.review.verify(memory.id)
 

@@ -11,9 +11,9 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.capture import spool
-from hivemind.model.text import UNSAFE_CHARACTERS, neutralise
+from hivemind.text.clean import UNSAFE_CHARACTERS, neutralise
+from tests.command_line import run
 from tests.conftest import Tally
-from tests.doors import run
 
 OBEYED_BY_TERMINALS = {
     "clear screen": "\x1b[2J\x1b[H fine",
@@ -50,11 +50,11 @@ COMMANDS = (
     "list --everywhere",
     "log",
     "review",
-    "sessions --everywhere",
-    "stats",
+    "session list --everywhere",
+    "status --counts",
     "export",
     "recall word",
-    "receipts",
+    "log --receipts",
     "session show --everywhere",
     "session replay --everywhere",
     "session resume --everywhere",

@@ -10,7 +10,7 @@ from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import compare
 from hivemind.codebase.symbols import outline
 from hivemind.model.code import BROKEN, Fingerprint, SymbolChange
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 SAMPLES = {path.stem: path.read_text() for path in (Path(__file__).parent / "samples").glob("*.sample")}
 COMMENTS = {

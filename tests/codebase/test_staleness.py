@@ -8,7 +8,7 @@ import pytest
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.staleness import judge
 from hivemind.model.code import Anchor, SymbolChange
-from tests.service import SERVICE as SIGNING_IN
+from tests.sample_service import SERVICE as SIGNING_IN
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace

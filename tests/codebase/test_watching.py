@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hivemind.codebase import index as index_module
-from hivemind.codebase import watching
+from hivemind.codebase import watcher
 from hivemind.codebase.index import CodeIndex
 from hivemind.errors import Unavailable
 
@@ -23,7 +23,7 @@ def test_changes_new_files_and_new_folders_are_followed(workspace: "Workspace") 
     def follow() -> None:
         with CodeIndex.open(workspace.root, workspace.cache) as index:
             seen.put(0)
-            watching.follow(index, stop, seen.put)
+            watcher.follow(index, stop, seen.put)
 
     thread = Thread(target=follow)
     thread.start()
@@ -46,23 +46,23 @@ def test_changes_new_files_and_new_folders_are_followed(workspace: "Workspace") 
 
 
 def test_a_tree_beyond_the_limits_is_not_watched_and_says_why() -> None:
-    watching.check_limits(1)
+    watcher.check_limits(1)
 
     with pytest.raises(Unavailable, match="more than can be watched"):
-        watching.check_limits(watching.MAX_FOLDERS + 1)
+        watcher.check_limits(watcher.MAX_FOLDERS + 1)
 
 
 def test_what_hinders_watching_is_noted_for_the_doctor(workspace: "Workspace", monkeypatch: pytest.MonkeyPatch) -> None:
     workspace.write("a.py", "def first(): pass\n")
     workspace.commit()
 
-    healthy = watching.find_problem(workspace.index)
-    monkeypatch.setattr(watching, "MAX_FOLDERS", 0)
-    watching.keep_warm(workspace.index, Event())
+    healthy = watcher.find_problem(workspace.index)
+    monkeypatch.setattr(watcher, "MAX_FOLDERS", 0)
+    watcher.keep_warm(workspace.index, Event())
 
     assert healthy == ""
     assert workspace.index.find_by_name("first")
-    assert "more than can be watched" in workspace.index.get_fact(watching.PROBLEM_FACT)
+    assert "more than can be watched" in workspace.index.get_fact(watcher.PROBLEM_FACT)
 
 
 def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
@@ -72,6 +72,6 @@ def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
     workspace.commit()
     monkeypatch.setattr(index_module, "MAX_AUTOMATIC_FILES", 0)
 
-    watching.keep_warm(workspace.index, Event())
+    watcher.keep_warm(workspace.index, Event())
 
     assert not workspace.index.is_built

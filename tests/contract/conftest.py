@@ -9,12 +9,15 @@ from hivemind import Hivemind
 from hivemind.app.context import Context
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
+from hivemind.model.memory import Writer
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.conftest import PERSON, Clock
+from tests.hub_fixtures import empty_database, hub, hub_address, postgres_folder
 from tests.postgres import new_team
+
+__all__ = ["empty_database", "hub", "hub_address", "postgres_folder"]
 
 HERE = "remote:git.example/acme/api"
 

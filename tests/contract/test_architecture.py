@@ -1,14 +1,18 @@
 """Rules that no import linter can see."""
 
 import ast
+import importlib.metadata
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import hivemind
 from hivemind.store.projector import OWNERS
 
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(hivemind.__file__).parent
 SEARCHED = {"words", "word_counts", "vectors", "vector_blocks"}
 """Tables that an engine searches, and therefore writes, in its own way."""
@@ -34,15 +38,14 @@ LIGHT = {
     "hivemind.agents",
     "hivemind.agents.callers",
     "hivemind.capture",
-    "hivemind.capture.briefed",
+    "hivemind.capture.brief_marker",
     "hivemind.capture.redact",
     "hivemind.capture.secret_rules",
     "hivemind.capture.spool",
     "hivemind.entrypoints",
     "hivemind.entrypoints.hook",
     "hivemind.errors",
-    "hivemind.model",
-    "hivemind.model.home",
+    "hivemind.paths",
 }
 
 
@@ -99,7 +102,7 @@ def test_hivemind_has_twenty_verbs_and_the_rest_lies_in_components() -> None:
 
 def test_the_hub_has_nothing_that_only_a_machine_can_do() -> None:
     from hivemind.app import Hivemind
-    from hivemind.app.hosting import TeamMind
+    from hivemind.app.team_host import TeamMind
 
     assert not issubclass(TeamMind, Hivemind)
     assert [hasattr(Hivemind, name) for name in ("agents", "files", "team")] == [True, True, True]
@@ -155,7 +158,7 @@ def test_every_connection_overwrites_what_it_deletes(tmp_path: Path) -> None:
 def test_the_layers_hold() -> None:
     done = subprocess.run(
         [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"],
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -163,3 +166,32 @@ def test_the_layers_hold() -> None:
 
     assert done.returncode == 0, done.stdout
     assert "0 broken" in done.stdout
+
+
+def test_unit_tests_need_only_the_package_and_pytest() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    tools = {re.split(r"[^\w-]", requirement)[0] for name in ("dev", "hub") for requirement in extras[name]}
+    tools -= {"pytest", "hivemind-memory"}
+    packages = importlib.metadata.packages_distributions().items()
+    blocked = [module for module, distributions in packages if tools & set(distributions)]
+    # None in sys.modules makes every import of that name fail.
+    program = f"import sys; sys.modules.update(dict.fromkeys({blocked})); import pytest; "
+    program += "sys.exit(pytest.main(['--collect-only', '-q', *sys.argv[1:]]))"
+    command, environ = [sys.executable, "-c", program], os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+    unit = subprocess.run([*command, "tests/unit"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    other = subprocess.run(
+        [*command, "tests/viewer"], cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+
+    assert {"playwright", "psycopg", "hypothesis", "fastapi"} <= set(blocked)
+    assert unit.returncode == 0, unit.stdout
+    assert other.returncode != 0
+
+
+def test_every_property_is_searched_with_our_settings() -> None:
+    files = {path: path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    properties = {path for path, text in files.items() if "from hypothesis import" in text}
+
+    assert len(properties) > 3
+    assert [path for path in properties if "from tests.hypothesis_profile import" not in files[path]] == []

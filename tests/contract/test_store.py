@@ -14,28 +14,30 @@ from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
     Event,
+    MemoriesRecalled,
     MemoryAnchored,
     MemoryErased,
     MemoryRemembered,
     MemoryRevised,
     ObservationMade,
     RepositorySeen,
+    ShownMemory,
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Status
 from hivemind.model.metadata import Metadata, MetadataValue
 from hivemind.model.recall import Query, Recall
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Repository, Visibility
 from hivemind.model.session import ObservationKind
-from hivemind.recall import nearness
+from hivemind.recall import similarity
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
 from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
+from tests.hypothesis_profile import examples
 from tests.postgres import new_team
 from tests.property.test_log import histories
-from tests.searching import examples
 
 TEAM = Scope.TEAM
 ELSEWHERE = "remote:git.example/acme/web"
@@ -117,7 +119,7 @@ def test_a_memory_is_found_by_the_code_it_is_tied_to_in_whatever_words_it_was_li
         signature="", before="", after="", fingerprint="",
     )  # fmt: skip
     memory = mind.remember("Logins are slow", scope=TEAM, links=["auth.service.login"])
-    mind._context.record([mind._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
+    mind._context.record([mind._context.factory.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))])
     query = mind._context.query(limit=5)
 
     places = ["auth/service.py", "auth/service.py::login", "auth.service.login", "auth/service.py::logout", "auth"]
@@ -342,12 +344,12 @@ def test_a_narrow_filter_on_metadata_finds_by_meaning_behind_hundreds_that_are_n
     passages = [row[0] for row in store.db.execute("SELECT key FROM passages ORDER BY key")]
     asked = np.random.default_rng(7).normal(size=384).astype(np.float32)
     farther = asked + np.random.default_rng(8).normal(size=384).astype(np.float32)
-    nearness.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
+    similarity.store_vectors(store.db, "model", passages, np.array([farther] + [asked] * 299))
     repository = Repository(id=HERE, root="")
     query = Query(text="", sight=Visibility.of(repository), now="2026-03-02T00:00:00.000000Z", limit=5, max_tokens=100)
 
-    everything = nearness.find_near(store.db, query, "model", asked)
-    narrow = nearness.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
+    everything = similarity.find_near(store.db, query, "model", asked)
+    narrow = similarity.find_near(store.db, replace(query, where=Metadata({"language": "Python"})), "model", asked)
 
     assert passages[0] not in everything
     assert list(narrow) == [passages[0]]
@@ -418,6 +420,26 @@ def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
     assert (line.id, line.memory_id, line.query) == (found.receipt, memory.id, "when do deploys happen")
     assert person.explain(memory.id).receipts == (line,)
     assert [one.actor for one in person.history.tokens_spent()] == ["claude-code"]
+
+
+def test_entries_from_before_the_flags_count_as_unasked_and_in_doubt_by_their_reasons(store: Store) -> None:
+    def shown(number: int, why: str, *, is_unasked: bool = False, is_in_doubt: bool = False) -> Event:
+        line = ShownMemory(
+            memory_id=MemoryId(memory.about), rank=1, score=1.0, tokens=10, why=why, is_in_doubt=is_in_doubt
+        )
+        fact = MemoriesRecalled(query="deploys", shown=(line,), session_id=f"s{number}", is_unasked=is_unasked)
+        return replace(memory, id=EventId(f"r{number}"), fact=fact)
+
+    memory = remembered(1)
+    old = [shown(2, "unasked; holds here"), shown(3, "shares words; app.py: body changed: verify before acting")]
+    new = [shown(4, "holds here", is_unasked=True), shown(5, "shares words", is_in_doubt=True)]
+    store.record([memory, *old, *new, shown(6, "shares words")])
+
+    spent = {
+        session.session_id: (session.prompts, session.recalls) for session in receipts.summarise_sessions(store.db)
+    }
+    assert spent == {"s2": (1, 0), "s3": (0, 1), "s4": (1, 0), "s5": (0, 1), "s6": (0, 1)}
+    assert receipts.count_by_day(store.db, "2026-03-01") == [("2026-03-01", 3, 2, 0, 0)]
 
 
 # -- governance ------------------------------------------------------------------------------------

@@ -6,77 +6,77 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.entrypoints.eval import ground
-from hivemind.entrypoints.eval.memory import Nothing
-from hivemind.entrypoints.eval.report import rows
-from hivemind.entrypoints.eval.running import Run, run_all
-from hivemind.entrypoints.eval.scripted import ScriptedDesk, notes_in, work
-from hivemind.entrypoints.eval.tasks import TASKS
-from tests.doors import run as typed
+from hivemind.evaluation import shop
+from hivemind.evaluation.conditions import NoMemory
+from hivemind.evaluation.harness import Run, run_all
+from hivemind.evaluation.report import rows
+from hivemind.evaluation.scripted_agent import AgentTools, parse_notes, work
+from hivemind.evaluation.tasks import TASKS
+from tests.command_line import run
 
 
-def runs_of(task: str, *conditions: str) -> dict[str, Run]:
+def run_task(task: str, *conditions: str) -> dict[str, Run]:
     return {run.condition: run for run in run_all([task], conditions, "", lambda run: None)}
 
 
-def done_right(runs: dict[str, Run]) -> set[str]:
+def successes(runs: dict[str, Run]) -> set[str]:
     return {condition for condition, run in runs.items() if run.success}
 
 
 def test_a_bug_like_one_fixed_before_is_mended_with_less_searching() -> None:
-    runs = runs_of("bug", "none", "hivemind", "contradictory")
+    runs = run_task("bug", "none", "hivemind", "contradictory")
 
-    assert done_right(runs) == {"none", "hivemind", "contradictory"}
+    assert successes(runs) == {"none", "hivemind", "contradictory"}
     assert "git log KeyError" in runs["none"].searches
     assert "git log KeyError" not in runs["hivemind"].searches
 
 
 def test_a_convention_stated_once_is_followed_only_by_who_was_told() -> None:
-    runs = runs_of("convention", "none", "file", "hivemind", "superseded", "adjacent")
+    runs = run_task("convention", "none", "file", "hivemind", "superseded", "adjacent")
 
-    assert done_right(runs) == {"file", "hivemind", "superseded"}
+    assert successes(runs) == {"file", "hivemind", "superseded"}
     assert (len(runs["none"].reads), len(runs["hivemind"].reads)) == (5, 1)
     assert runs["hivemind"].receipts
 
 
 def test_a_recipe_gone_stale_misleads_a_file_and_not_a_memory_that_looks_at_the_code() -> None:
-    runs = runs_of("stale", "none", "file", "hivemind")
+    runs = run_task("stale", "none", "file", "hivemind")
 
-    assert done_right(runs) == {"none", "hivemind"}
-    assert [runs[one].stale_mistake for one in ("none", "file", "hivemind")] == [False, True, False]
-    assert [runs[one].harm for one in ("file", "hivemind")] == [True, False]
+    assert successes(runs) == {"none", "hivemind"}
+    assert [runs[condition].stale_mistake for condition in ("none", "file", "hivemind")] == [False, True, False]
+    assert [runs[condition].harm for condition in ("file", "hivemind")] == [True, False]
 
 
 def test_a_preference_travels_between_projects_and_a_project_s_own_rule_does_not() -> None:
-    runs = runs_of("preference", "none", "hivemind", "adjacent", "contradictory")
+    runs = run_task("preference", "none", "hivemind", "adjacent", "contradictory")
 
-    assert done_right(runs) == {"hivemind", "contradictory"}
+    assert successes(runs) == {"hivemind", "contradictory"}
 
 
 def test_what_was_erased_stays_out_although_a_later_session_says_it_again() -> None:
-    runs = runs_of("erased", "none", "file", "hivemind")
+    runs = run_task("erased", "none", "file", "hivemind")
 
-    assert done_right(runs) == {"none", "hivemind"}
+    assert successes(runs) == {"none", "hivemind"}
     assert (runs["file"].deletion_honoured, runs["hivemind"].deletion_honoured) == (False, True)
 
 
 def test_a_broken_memory_loses() -> None:
-    runs = runs_of("convention", "none", "hivemind", "broken")
+    runs = run_task("convention", "none", "hivemind", "broken")
 
-    assert done_right(runs) == {"hivemind"}
+    assert successes(runs) == {"hivemind"}
     assert runs["broken"].memory_tokens == 0 < runs["hivemind"].memory_tokens
     assert [row[-1] for row in rows(list(runs.values()))[:3]] == ["", "", "nothing was shown"]
 
 
 def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_path: Path) -> None:
-    class Liar(Nothing):
+    class Liar(NoMemory):
         def begin(self, prompt: str) -> str:
             return "- Errors are raised as `KeyError` instead of `ValueError`"
 
     root = tmp_path / "shop"
-    ground.build(root, tmp_path / "garden")
+    shop.build(root, tmp_path / "garden")
 
-    work(ScriptedDesk(root=root, memory=Liar()), TASKS["convention"].prompt)
+    work(AgentTools(root=root, memory=Liar()), TASKS["convention"].prompt)
 
     assert "raise KeyError(" in (root / "shop/parse.py").read_text()
 
@@ -84,10 +84,10 @@ def test_the_scripted_agent_goes_by_what_it_is_told_even_if_that_is_wrong(tmp_pa
 def test_notes_are_read_from_a_block_and_from_a_file() -> None:
     block = "[0a1b2c3d · fix · project · person · 2026-02-03 · trust high · verify before acting] Use x"
 
-    fenced, listed = notes_in(f"head\n{block}\n- Use y")
+    block_note, file_note = parse_notes(f"head\n{block}\n- Use y")
 
-    assert (fenced.text, fenced.is_doubtful, fenced.trust) == ("Use x", True, 3)
-    assert (listed.text, listed.is_doubtful, listed.trust) == ("Use y", False, 0)
+    assert (block_note.text, block_note.is_doubtful, block_note.trust) == ("Use x", True, 3)
+    assert (file_note.text, file_note.is_doubtful, file_note.trust) == ("Use y", False, 0)
 
 
 def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(tmp_path: Path) -> None:
@@ -100,18 +100,18 @@ def test_a_real_agent_is_run_by_its_command_and_the_report_loads_nothing(tmp_pat
     )
     conditions = ["--tasks", "preference", "--conditions", "none,hivemind", "--out", str(tmp_path / "out")]
 
-    done = typed("eval", "--agent", f"{sys.executable} {agent} {{prompt}}", *conditions)
+    result = run("eval", "--agent", f"{sys.executable} {agent} {{prompt}}", *conditions)
 
-    held = json.loads((tmp_path / "out" / "eval.json").read_text())
+    results = json.loads((tmp_path / "out" / "eval.json").read_text())
     page = (tmp_path / "out" / "eval.html").read_text()
-    assert done.exit_code == 0, done.output
-    assert {name: sums["success"] for name, sums in held["totals"].items()} == {"none": 0, "hivemind": 1}
-    assert [bool(one["told"]) for one in held["runs"]] == [False, True]
+    assert result.exit_code == 0, result.output
+    assert {name: sums["success"] for name, sums in results["totals"].items()} == {"none": 0, "hivemind": 1}
+    assert [bool(run["told"]) for run in results["runs"]] == [False, True]
     assert "<svg" in page
     assert not any(sign in page for sign in ("http:", "https:", "<script", "<link", "url("))
 
 
-def test_a_real_agent_finds_the_notes_in_the_file_it_loads(tmp_path: Path) -> None:
+def test_a_real_agent_finds_the_parse_notes_the_file_it_loads(tmp_path: Path) -> None:
     agent = tmp_path / "gemini"
     agent.write_text(
         f"#!{sys.executable}\n"
@@ -129,7 +129,7 @@ def test_a_real_agent_finds_the_notes_in_the_file_it_loads(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("wrong", [("--tasks", "nonsense"), ("--conditions", "warm")])
 def test_an_unknown_name_is_answered_with_the_known_ones(wrong: tuple[str, str]) -> None:
-    done = typed("eval", *wrong)
+    result = run("eval", *wrong)
 
-    assert done.exit_code != 0
-    assert "choose from" in str(done.exception) + done.output
+    assert result.exit_code != 0
+    assert "choose from" in str(result.exception) + result.output

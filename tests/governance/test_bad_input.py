@@ -15,17 +15,17 @@ import pytest
 from hivemind import Hivemind
 from hivemind.app import quarantine as verbs
 from hivemind.app.observations import isolate_failures
-from hivemind.capture import quarantine, shorten, spool
+from hivemind.capture import quarantine, spool, truncate
 from hivemind.capture.quarantine import ItemOrigin
 from hivemind.entrypoints import hook as hook_file
 from hivemind.errors import InvalidInput, StoreBusy, StoreFull
+from hivemind.formats.untrusted import MAX_DEPTH
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.model.untrusted import MAX_DEPTH
 from tests.agents.test_decode import AT, EDITS, FAILURES, PROMPTS
 from tests.agents.test_transcripts import KEEPERS
 from tests.attacks.test_bent_shapes import every_way
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, Tally
-from tests.doors import residue, run, run_json
 from tests.mcp.client import connected
 
 SECRET = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0SaQwEr"
@@ -111,7 +111,7 @@ def test_a_line_that_cannot_be_read_costs_no_other_and_is_set_aside(home: Path, 
 def test_a_line_that_is_merely_odd_is_taken_in(home: Path, what: str) -> None:
     leave(home, good(1), READABLE[what], good(2))
 
-    assert run_json("stats")["observations"] == 3
+    assert run_json("status", "--counts")["observations"] == 3
     assert good_ones() == 2
     assert quarantine.count_items(home) == 0
 
@@ -121,7 +121,7 @@ def test_a_hook_takes_anything_and_ends_well(home: Path, what: str) -> None:
     done = hook((UNREADABLE | READABLE)[what].encode("utf-8", "surrogatepass"))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert run_json("stats")["observations"] == (what in READABLE)
+    assert run_json("status", "--counts")["observations"] == (what in READABLE)
     assert quarantine.count_items(home) == (what in UNREADABLE)
 
 
@@ -148,14 +148,14 @@ def test_of_a_payload_of_fifty_megabytes_a_hook_keeps_what_counts(home: Path, re
 
 def test_a_secret_at_the_place_where_a_payload_is_cut_goes_with_the_cut(home: Path) -> None:
     begun = tool_use('["').removesuffix("}")
-    for place in (shorten.HEAD, shorten.HEAD + shorten.MARGIN):
+    for place in (truncate.HEAD, truncate.HEAD + truncate.MARGIN):
         for shift in (5, 20, 35):
             before = (" y" * place)[: place - len(begun) - shift - 1]
             hook(f"{begun}{before} {SECRET} {'w ' * 600_000}".encode())
 
     assert residue(home, SECRET[:5].encode()) == []
     assert residue(home, b"y y y") == ["spool"]
-    assert run_json("stats")["observations"] == 1
+    assert run_json("status", "--counts")["observations"] == 1
 
 
 def bent_payloads() -> Iterator[tuple[str, str, str]]:
@@ -181,13 +181,13 @@ def test_a_spool_of_every_bent_payload_stops_no_command(home: Path, open_mind: O
         ("doctor",): 1,
         ("brief",): 0,
         ("list",): 0,
-        ("sessions", "--everywhere"): 0,
+        ("session", "list", "--everywhere"): 0,
         ("session", "show", "ours", "--everywhere"): 0,
         ("erase", doomed, "--yes"): 0,
         ("status",): 0,
-        ("distil",): 0,
+        ("learn",): 0,
         ("export",): 0,
-        ("rebuild",): 0,
+        ("repair", "--rebuild"): 0,
         ("quarantine", "list"): 0,
     }
 
@@ -306,7 +306,7 @@ def test_an_import_takes_the_good_lines_and_names_the_bad_one(
     assert done.returncode == 1
     assert "Imported 2 memories" in done.stdout
     assert "line 2 is not an exported memory" in done.stderr
-    assert "1 line could not be read; kept in the quarantine: hivemind quarantine" in done.stderr
+    assert "1 line could not be read. Inspect: hivemind quarantine" in done.stderr
     assert (item.door, item.where) == (ItemOrigin.IMPORT, f"{file}, line 2")
     assert residue(tmp_path / "other", SECRET.encode()) == []
 

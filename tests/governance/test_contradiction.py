@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
+from tests.conflicts import find_conflict
 from tests.conftest import Open, Tally
-from tests.notes import find_conflict
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parent / "contradictions.jsonl").read_text().splitlines()]
 HELD_OUT = [pair for pair in PAIRS if pair["split"] == "held-out"]

@@ -21,10 +21,10 @@ from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import ObservationMade
 from hivemind.model.ids import EventId
 from hivemind.model.memory import Channel, Memory
-from hivemind.model.quotation import Quotation
 from hivemind.model.session import ObservationKind
+from hivemind.text.quotation import Quotation
+from tests.command_line import residue, run, run_json
 from tests.conftest import Clock, Open, Tally
-from tests.doors import residue, run, run_json
 from tests.governance.quoted import escaped_twice, left
 
 TRIALS = int(os.environ.get("HIVEMIND_ERASURES", "40"))
@@ -35,7 +35,7 @@ PADDING = " and then the build went on and printed line after line of its log" *
 
 def observe(mind: Hivemind, said: str, output: str = "") -> EventId:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=said, output=output)
-    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    event = mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._context.store.record([event])
     return event.id
 
@@ -107,6 +107,16 @@ def test_an_observation_of_what_another_memory_says_stays(mind: Hivemind) -> Non
 
     assert receipt.is_complete, receipt
     assert (is_there(mind, about_the_other), is_there(mind, about_it)) == (True, False)
+
+
+def test_an_observation_that_quotes_the_metadata_is_erased_and_one_with_a_common_word_stays(mind: Hivemind) -> None:
+    memory = mind.remember(TEXT, metadata={"ticket": "ACME-20417-B", "language": "Python"})
+    about_the_ticket, about_the_language = observe(mind, "work on ACME-20417-B"), observe(mind, "work on Python")
+
+    receipt = mind.erase(memory.id)
+
+    assert receipt.is_complete, receipt
+    assert (is_there(mind, about_the_ticket), is_there(mind, about_the_language)) == (False, True)
 
 
 def test_a_text_in_letters_beyond_ascii_is_found_in_every_spelling(mind: Hivemind, home: Path) -> None:
@@ -217,7 +227,7 @@ def test_targets_can_be_entries_and_texts_without_a_memory(mind: Hivemind, home:
     named, quoting = observe(mind, "a ticket nobody wants"), observe(mind, TEXT.upper())
     kept = observe(mind, "The lamp is by the window")
 
-    receipt = erase_targets(mind._context.store, mind._context.pen, Targets(entries=(named,), texts=(TEXT,)))
+    receipt = erase_targets(mind._context.store, mind._context.factory, Targets(entries=(named,), texts=(TEXT,)))
 
     assert receipt.is_complete
     assert [is_there(mind, one) for one in (named, quoting, kept)] == [False, False, True]
@@ -231,7 +241,7 @@ import os, signal, sys
 from pathlib import Path
 from hivemind import Hivemind
 from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 
 home, memory, last = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

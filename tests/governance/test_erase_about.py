@@ -10,16 +10,15 @@ from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.capture import spool
 from hivemind.errors import InvalidInput, Refused
-from hivemind.model.memory import Channel
-from hivemind.model.naming import NamePattern
+from hivemind.model.memory import Channel, Writer
 from hivemind.model.reports import Mentions, MentionSort
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.text.names import NamePattern
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally
-from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer
 
 Make = Callable[..., Path]
@@ -278,7 +277,7 @@ def test_the_command_line_shows_a_list_first_and_erases_when_told(store: dict[st
 
     assert "nothing mentions it any more" in done.stdout
     assert [one["id"] for one in run_json("list")] == [store["kept"]]
-    assert "Nothing in this store names zabro_nordic" in run("erase", "--about", "zabro_nordic").stderr
+    assert "Nothing in this store contains 'zabro_nordic'" in run("erase", "--about", "zabro_nordic").stderr
 
 
 def test_a_script_says_whether_it_looks_or_erases(store: dict[str, str]) -> None:

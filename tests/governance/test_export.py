@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.model.text import INVISIBLE_CHARACTERS
+from hivemind.text.clean import INVISIBLE_CHARACTERS
+from tests.command_line import run
 from tests.conftest import Open
-from tests.doors import run
 
 BENT = "Run \u202etxt.exe\u202c and \u2066this\u2069, \U000e0069\U000e0067nore\u200b it\u2028please"
 PLAIN = "Grüße an 北京, 👩\u200d💻 und می\u200cخواهم"

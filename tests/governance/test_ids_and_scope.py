@@ -12,16 +12,15 @@ from starlette.testclient import TestClient
 
 from hivemind import Hivemind, Scope
 from hivemind.capture import spool
-from hivemind.entrypoints.mcp import Counter
+from hivemind.entrypoints.mcp import ToolServer
 from hivemind.entrypoints.mcp.protocol import Caller
 from hivemind.entrypoints.viewer import build
-from hivemind.entrypoints.viewer.local import Links, Warm, door
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, make_site
 from hivemind.errors import AmbiguousId, HivemindError, NotFound, Refused
-from hivemind.model.memory import Memory, Status
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Memory, Status, Writer
 from hivemind.settings import Settings
+from tests.command_line import run
 from tests.conftest import AGENT, PERSON, Clock, Open, Tally
-from tests.doors import run
 
 SECRET = "The staging password rotates on Sundays"
 UNKNOWN = "0" * 32
@@ -241,12 +240,12 @@ def test_what_contradicts_a_memory_of_mine_elsewhere_is_not_told_here(two: Two, 
 
 
 def call(tool: str, **arguments: Any) -> str:
-    counter = Counter(None)
+    server = ToolServer(None)
     try:
         given = {"name": tool, "arguments": arguments}
-        return str(counter.call(given, Caller(client="claude-code"))["content"][0]["text"])
+        return str(server.call(given, Caller(client="claude-code"))["content"][0]["text"])
     finally:
-        counter.close()
+        server.close()
 
 
 def test_no_tool_of_the_server_reaches_another_repository(two: Two, open_mind: Open, tally: Tally) -> None:
@@ -290,9 +289,9 @@ def test_a_tool_of_the_server_reaches_what_is_here(two: Two, monkeypatch: pytest
 
 
 COMMANDS = (
-    "show", "explain", "history", "log", "diff", "verify", "retract", "approve", "reject", "restore",
-    "tag ID x", "revise ID other", "dispute ID ID", "erase ID --yes", "promote ID --yes", "publish",
-    "link ID README.md", "list --before", "remember other --replaces",
+    "show", "explain", "log", "log ID --audit", "log ID --receipts", "log ID --diff", "verify", "forget", "approve",
+    "reject", "restore", "edit ID --tags x", "edit ID other", "review dispute ID ID", "erase ID --yes",
+    "review promote ID --yes", "team publish", "code link ID README.md", "list --before", "remember other --replaces",
 )  # fmt: skip
 
 
@@ -314,7 +313,9 @@ def test_a_command_says_the_same_of_an_id_elsewhere_and_of_none(
     tally("commands × ids of another repository, answered as unknown", 1, 1)
 
 
-@pytest.mark.parametrize("written", ["show", "explain", "history", "log", "verify", "tag ID x", "retract"])
+@pytest.mark.parametrize(
+    "written", ["show", "explain", "log", "log ID --audit", "verify", "edit ID --tags x", "forget"]
+)
 def test_a_person_crosses_on_the_command_line_and_is_told_so(two: Two, written: str) -> None:
     command = written if "ID" in written else f"{written} ID"
 
@@ -324,9 +325,9 @@ def test_a_person_crosses_on_the_command_line_and_is_told_so(two: Two, written: 
     assert "from another repository: a" in done.output
 
 
-@pytest.mark.parametrize("written", ["session show", "session resume", "session replay", "sessions"])
+@pytest.mark.parametrize("written", ["session show", "session resume", "session replay", "session list"])
 def test_a_session_elsewhere_is_labelled(two: Two, written: str) -> None:
-    named = [] if written == "sessions" else ["session-of-a"]
+    named = [] if written == "session list" else ["session-of-a"]
 
     here = run(*written.split(), *named)
     across = run(*written.split(), *named, "--everywhere")
@@ -349,9 +350,9 @@ def test_an_agent_on_the_command_line_does_not_cross(two: Two, monkeypatch: pyte
 
 
 def test_pages_of_the_viewer_show_another_repository_only_when_asked(two: Two, home: Path) -> None:
-    links, settings = Links(), Settings(home=home, person="ada")
-    warm = Warm(lambda: Hivemind.open(directory=two.b, settings=settings, writer=PERSON))
-    browser = TestClient(build(door(8000, b"token", links, "ada", warm)), base_url="http://127.0.0.1:8000")
+    links, settings = LoginLinks(), Settings(home=home, person="ada")
+    pool = MindPool(lambda: Hivemind.open(directory=two.b, settings=settings, writer=PERSON))
+    browser = TestClient(build(make_site(8000, b"token", links, "ada", pool)), base_url="http://127.0.0.1:8000")
     browser.post("/login", data={"code": links.new()}, headers={"origin": "http://127.0.0.1:8000"})
 
     elsewhere, unknown = browser.get(f"/memory/{two.memory.id}"), browser.get(f"/memory/{UNKNOWN}")
@@ -359,7 +360,7 @@ def test_pages_of_the_viewer_show_another_repository_only_when_asked(two: Two, h
     session = browser.get("/session/session-of-a")
     session_across = browser.get("/session/session-of-a?everywhere=1")
     listed, listed_across = browser.get("/log"), browser.get("/log?everywhere=1")
-    warm.close()
+    pool.close()
 
     assert (elsewhere.status_code, unknown.status_code) == (404, 404)
     assert elsewhere.text.replace(two.memory.id, "ID") == unknown.text.replace(UNKNOWN, "ID")

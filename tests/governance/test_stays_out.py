@@ -12,15 +12,14 @@ from hivemind.capture import spool
 from hivemind.errors import Refused
 from hivemind.hub.store import Hub
 from hivemind.model.claim import Claim
-from hivemind.model.imprint import MARK, ErasedTextFilter, make_imprint
-from hivemind.model.memory import Channel, Status
+from hivemind.model.memory import Channel, Status, Writer
 from hivemind.model.recall import Recall
 from hivemind.model.scope import Repository
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
+from hivemind.text.imprint import MARK, ErasedTextFilter, make_imprint
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open, Tally, git
-from tests.doors import residue, run, run_json
 from tests.hub.hubs import Line, reviewer, writer
 from tests.learn.sessions import Told
 
@@ -299,10 +298,10 @@ def test_the_command_line_says_which_lines_stay_out(make_repository: Make, monke
     root = make_repository("api")
     monkeypatch.chdir(root)
     (root / "AGENTS.md").write_text(f"- {VALUE}\n")
-    run("sync-files")
+    run("import", "rules")
     run("reject", run_json("list")[0]["id"])
 
-    done = run("sync-files")
+    done = run("import", "rules")
 
     assert "0 new" in done.stdout
     assert "AGENTS.md:1 was rejected earlier and stays out: Invoices of customer Zabrowski" in done.stderr

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.hub.store import Hub
 from hivemind.settings import Settings
+from tests.browser import browser
 from tests.hub.people import Person
 from tests.hub.serving import Served, serving
+from tests.hub_fixtures import empty_database, hub, hub_address, postgres_folder
+
+__all__ = ["browser", "empty_database", "hub", "hub_address", "postgres_folder"]
 
 
 @pytest.fixture(scope="session")

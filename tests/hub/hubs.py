@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hivemind.hub import exchange
+from hivemind.hub.exchange import Exchange
 from hivemind.model.team import LogPage, PushResult, Role, TeamMember, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.store import Store
@@ -21,14 +21,18 @@ class Line:
     wire: list[str] = field(default_factory=list)
     now: str = NOW
 
+    @property
+    def exchange(self) -> Exchange:
+        return Exchange(store=self.hub, member=self.member, now=self.now)
+
     def hello(self, device: str) -> Welcome:
-        return exchange.hello(self.hub, device, self.member)
+        return self.exchange.hello(device)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
-        return exchange.push(self.hub, device, self._sent(entries), self.member, self.now)
+        return self.exchange.push(device, self._sent(entries))
 
     def pull(self, device: str, after: int, limit: int) -> LogPage:
-        page = exchange.pull(self.hub, device, after, self.member, self.now, limit)
+        page = self.exchange.pull(device, after, limit)
         return LogPage(after=page.after, entries=tuple(self._sent(page.entries)), cursor=page.cursor, end=page.end)
 
     def _sent(self, entries: Sequence[WireEntry]) -> list[WireEntry]:

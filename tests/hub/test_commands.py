@@ -64,7 +64,7 @@ def hub_serving(database: str, *options: str) -> Iterator[Callable[[], str]]:
     running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     assert running.stdout is not None
-    while "answers at" not in (said := running.stderr.readline()):
+    while "listens at" not in (said := running.stderr.readline()):
         assert said, "it ended"
 
     def stopped() -> str:
@@ -106,8 +106,8 @@ def test_a_hub_with_tls_is_joined_by_who_trusts_it_and_prints_its_first_token_on
         first = TOKEN.findall(stopped())
     with hub_serving(empty_database, *options) as stopped:
         wait_for(port)
-        joined = ada("login", f"https://localhost:{port}", "--token", first[0])
-        doubted = wary("login", f"https://localhost:{port}", "--token", first[0], codes=(6,))
+        joined = ada("team", "login", f"https://localhost:{port}", "--token", first[0])
+        doubted = wary("team", "login", f"https://localhost:{port}", "--token", first[0], codes=(6,))
         again = TOKEN.findall(stopped())
 
     assert (len(first), again) == (1, [])
@@ -119,7 +119,7 @@ def test_tokens_are_given_listed_changed_and_taken_by_the_database_and_by_an_adm
     hub_address: str, served: Served, team: str, person: Person
 ) -> None:
     ada = person("ada")
-    ada("login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
+    ada("team", "login", served.url, "--token", served.token(team, Role.ADMIN, "ada"))
 
     for where in ((), ("--database", hub_address, "--team", team)):
         made = ada("hub", "token", "create", "--name", "bob", "--role", "writer", *where)["token"]
@@ -137,31 +137,31 @@ def test_tokens_are_given_listed_changed_and_taken_by_the_database_and_by_an_adm
 
 def test_who_is_no_admin_gives_no_tokens(served: Served, team: str, person: Person) -> None:
     walter, nobody = person("walter"), person("nobody")
-    walter("login", served.url, "--token", served.token(team, Role.WRITER, "walter"))
+    walter("team", "login", served.url, "--token", served.token(team, Role.WRITER, "walter"))
     create = ("hub", "token", "create", "--name", "eve", "--role", "admin")
 
     refused, unknown = walter(*create, codes=(4,)), nobody(*create, codes=(2,))
 
     assert "only an admin" in refused
-    assert "log in to it as an admin" in unknown
+    assert "join it as an admin: hivemind team login URL" in unknown
 
 
 def test_a_member_sees_how_the_team_stands_and_leaves_it(served: Served, team: str, person: Person) -> None:
     alice = person("alice")
-    alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
     alice("remember", "Deploys run on Fridays", "--scope", "team")
 
     before = alice("team", "status")
     alice("sync")
     synced = alice("team", "status")
-    alice("logout")
+    alice("team", "logout")
     after = alice("team", "status")
 
     assert (before["waiting"], synced["waiting"]) == (1, 0)
     assert [one["person"] for one in synced["devices"]] == ["alice"]
     assert "key" not in synced["membership"]
     assert (after["membership"], after["hub"]) == (None, "")
-    assert "no hub to exchange with" in alice("sync", codes=(2,))
+    assert "belongs to no team" in alice("sync", codes=(2,))
 
 
 def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, person: Person) -> None:
@@ -169,10 +169,10 @@ def test_what_goes_wrong_is_said_in_a_sentence_with_a_remedy(served: Served, per
     nobody_there = f"http://127.0.0.1:{free_port()}"
     script = "import sys; sys.modules['psycopg'] = None; from hivemind.__main__ import main; main()"
 
-    wrong = alice("login", served.url, "--token", "hm_wrong", codes=(4,))
-    down = alice("login", nobody_there, "--token", "hm_any", codes=(6,))
-    open_network = alice("login", "http://hub.example", "--token", "hm_any", codes=(2,))
-    no_address = alice("login", "hub.example", "--token", "hm_any", codes=(2,))
+    wrong = alice("team", "login", served.url, "--token", "hm_wrong", codes=(4,))
+    down = alice("team", "login", nobody_there, "--token", "hm_any", codes=(6,))
+    open_network = alice("team", "login", "http://hub.example", "--token", "hm_any", codes=(2,))
+    no_address = alice("team", "login", "hub.example", "--token", "hm_any", codes=(2,))
     without_extra = alice.plainly("-c", script, "hub", "serve", "--database", "postgresql://x")
 
     assert "ask an admin" in wrong

@@ -13,7 +13,7 @@ from hivemind import Hivemind, Kind, Scope
 from hivemind.app.context import Context
 from hivemind.curate import erase
 from hivemind.errors import InvalidInput, OutOfOrder, Refused, Unavailable
-from hivemind.hub import exchange
+from hivemind.hub.exchange import Exchange
 from hivemind.hub.store import Hub
 from hivemind.model.code import Anchor
 from hivemind.model.events import (
@@ -25,16 +25,15 @@ from hivemind.model.events import (
     UnknownFact,
 )
 from hivemind.model.ids import MemoryId
-from hivemind.model.memory import Channel, Source, Status, Trust
+from hivemind.model.memory import Channel, Source, Status, Trust, Writer
 from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Repository
 from hivemind.model.team import Device, LogPage, Role, TeamMember
 from hivemind.model.wire import pack_entry, unpack_entry
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
+from tests.command_line import residue
 from tests.conftest import Clock
-from tests.doors import residue
 from tests.hub.hubs import NOW, Line, reviewer, writer
 from tests.postgres import new_team
 
@@ -42,9 +41,14 @@ REPOSITORY = Repository(id="remote:example.org/acme/api", root="/nowhere/api")
 Opened = Callable[..., Hivemind]
 
 
+def exchange_with(team: Store, member: TeamMember) -> Exchange:
+    """The hub's side of a sync with a member."""
+    return Exchange(store=team, member=member, now=NOW)
+
+
 def unread(team: Store) -> list[Device]:
     """The devices that have not followed every erasure yet."""
-    return [one for one in shared.list_devices(team.db) if one.erasures]
+    return [one for one in sync_state.list_devices(team.db) if one.erasures]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -125,7 +129,7 @@ def test_the_database_itself_keeps_what_is_private_out_of_the_shared_chain(devic
         with pytest.raises(apsw.ConstraintError):
             db.execute(smuggling)
 
-    assert len(shared.read_chain(db, alice._context.store.chain, 0, 10)) == 1
+    assert len(sync_state.read_chain(db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_an_erasure_reaches_everybody_with_what_repeats_it(team: Store, device: Opened, tmp_path: Path) -> None:
@@ -262,7 +266,7 @@ def test_metadata_travels_and_an_agents_token_cannot_change_what_a_person_said(t
     agent.team.sync(Line(team, TeamMember(person="codex", role=Role.WRITER, is_agent=True)))
     assert dict(agent.show(memory.id).metadata) == {"language": "Python", "size": 3}
     annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata({"language": "Go"}))
-    agent._context.store.record([agent._context.pen.about(memory, annotation)])
+    agent._context.store.record([agent._context.factory.about(memory, annotation)])
 
     done = agent.team.sync(Line(team, TeamMember(person="codex", role=Role.WRITER, is_agent=True)))
     person.edit(memory.id, metadata={"size": 4})
@@ -279,8 +283,8 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
     agent, person = device("codex", Channel.AGENT), device("alice")
     token = TeamMember(person="codex", role=role, is_agent=True)
     memory = agent.remember("Tests run with tox", scope=Scope.TEAM)
-    agent._context.store.record([agent._context.pen.about(memory, MemoryApproved(memory_id=memory.id))])
-    as_person = replace(agent._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    agent._context.store.record([agent._context.factory.about(memory, MemoryApproved(memory_id=memory.id))])
+    as_person = replace(agent._context.factory, writer=Writer(actor="alice", channel=Channel.PERSON))
     agent._context.store.record([as_person.about(memory, MemoryTagged(memory_id=memory.id, added=("mine",)))])
 
     done = agent.team.sync(Line(team, token))
@@ -294,7 +298,7 @@ def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> N
     alice, mallory = device("alice"), device("mallory")
     alice.team.sync(Line(team, writer("alice")))
     own = mallory.remember("Tests run with tox", scope=Scope.TEAM)
-    as_alice = replace(mallory._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    as_alice = replace(mallory._context.factory, writer=Writer(actor="alice", channel=Channel.PERSON))
     mallory._context.store.record([as_alice.about(own, MemoryTagged(memory_id=own.id, added=("alice says so",)))])
     mallory._context.settings = replace(mallory._context.settings, person="alice")
     mallory.remember("Deploys skip the tests", scope=Scope.TEAM)
@@ -310,7 +314,7 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
     alice, bob = device("alice"), device("bob")
     alice.remember("For all of us", scope=Scope.TEAM)
     alice.remember("For me alone")
-    theirs = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    theirs = sync_state.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
     private = [
         entry
         for _, entry in log.parse_entry_rows(
@@ -320,14 +324,14 @@ def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Sto
 
     for entries in (theirs, private):
         with pytest.raises(Refused):
-            exchange.push(team, bob._context.store.chain, entries, writer("bob"), NOW)
+            exchange_with(team, writer("bob")).push(bob._context.store.chain, entries)
     with pytest.raises(Refused, match="another member"):
-        exchange.hello(team, team.chain, writer("bob"))
-    assert exchange.push(team, alice._context.store.chain, theirs, writer("alice"), NOW).has == 1
+        exchange_with(team, writer("bob")).hello(team.chain)
+    assert exchange_with(team, writer("alice")).push(alice._context.store.chain, theirs).has == 1
     with pytest.raises(Refused, match="another member"):
-        exchange.push(team, alice._context.store.chain, theirs, writer("bob"), NOW)
+        exchange_with(team, writer("bob")).push(alice._context.store.chain, theirs)
     with pytest.raises(Refused, match="may read"):
-        exchange.push(team, alice._context.store.chain, theirs, TeamMember(person="alice", role=Role.READER), NOW)
+        exchange_with(team, TeamMember(person="alice", role=Role.READER)).push(alice._context.store.chain, theirs)
 
 
 def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, device: Opened) -> None:
@@ -335,11 +339,11 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
     for number in range(4):
         alice.remember(f"Fact number {number}", scope=Scope.TEAM)
     store = alice._context.store
-    chain, entries = store.chain, shared.read_chain(store.db, store.chain, 0, 10)
+    chain, entries = store.chain, sync_state.read_chain(store.db, store.chain, 0, 10)
 
-    after_a_gap = exchange.push(team, chain, entries[2:], writer("alice"), NOW)
-    first = exchange.push(team, chain, entries[:2], writer("alice"), NOW)
-    all_again = exchange.push(team, chain, entries, writer("alice"), NOW)
+    after_a_gap = exchange_with(team, writer("alice")).push(chain, entries[2:])
+    first = exchange_with(team, writer("alice")).push(chain, entries[:2])
+    all_again = exchange_with(team, writer("alice")).push(chain, entries)
 
     assert (after_a_gap.has, first.has, all_again.has) == (0, 2, 4)
     with pytest.raises(OutOfOrder) as told:
@@ -350,7 +354,7 @@ def test_gaps_are_left_for_another_time_and_repetitions_do_nothing(team: Store, 
 def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
     alice = device("alice")
     alice.remember("Fact", scope=Scope.TEAM)
-    (entry,) = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    (entry,) = sync_state.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
     assert entry.content is not None
 
     for changed in (
@@ -358,7 +362,7 @@ def test_a_changed_entry_is_not_taken(team: Store, device: Opened) -> None:
         replace(entry, header=entry.header._replace(prev_hash="1" * 64)),
     ):
         with pytest.raises(Refused):
-            exchange.push(team, alice._context.store.chain, [changed], writer("alice"), NOW)
+            exchange_with(team, writer("alice")).push(alice._context.store.chain, [changed])
     wrongs: tuple[dict[str, object], ...] = (
         {"header": [], "salt": "", "content": None},
         pack_entry(entry) | {"content": "[]"},
@@ -385,9 +389,9 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened,
     )  # fmt: skip
     for anchor in (fine, replace(fine, path=path, fingerprint=fingerprint)):
         alice._context.store.record(
-            [alice._context.pen.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))]
+            [alice._context.factory.about(memory, MemoryAnchored(memory_id=memory.id, anchors=(anchor,)))]
         )
-    _, good, bad = shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
+    _, good, bad = sync_state.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)
 
     assert unpack_entry(pack_entry(good)) == good
     with pytest.raises(InvalidInput, match="anchor"):
@@ -397,11 +401,11 @@ def test_an_anchor_that_leads_out_of_the_repository_is_not_taken(device: Opened,
 def test_a_fact_that_the_hub_does_not_know_waits_for_its_upgrade(team: Store, device: Opened) -> None:
     alice = device("alice")
     unknown = UnknownFact(name="memory.dreamed", body="{}")
-    alice._context.store.record([alice._context.pen.event(unknown, Scope.TEAM, REPOSITORY.id)])
+    alice._context.store.record([alice._context.factory.event(unknown, Scope.TEAM, REPOSITORY.id)])
 
     with pytest.raises(Refused, match="upgrade"):
         alice.team.sync(Line(team, writer("alice")))
-    assert len(shared.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)) == 1
+    assert len(sync_state.read_chain(alice._context.store.db, alice._context.store.chain, 0, 10)) == 1
 
 
 def test_a_store_has_one_team(team: Store, device: Opened, tmp_path: Path) -> None:
@@ -428,7 +432,7 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     before = bob.browse.search_caveat()
 
     clock.now += timedelta(days=61)
-    assert bob.team.let_lease_lapse()
+    assert bob.team.expire_lease()
 
     assert texts(bob) == [unsent.text, private.text]
     assert residue(tmp_path / "bob", b"xylophone42") == []
@@ -437,7 +441,7 @@ def test_after_its_lease_a_device_drops_what_the_team_said(
     assert bob.maintenance.audit() == ()
     bob.team.sync(Line(team, writer("bob")))
     assert len(texts(bob)) == 4
-    assert (bob.maintenance.audit(), bob.team.let_lease_lapse()) == ((), False)
+    assert (bob.maintenance.audit(), bob.team.expire_lease()) == ((), False)
 
 
 def test_publishing_copies_a_memory_without_what_stays_here(team: Store, device: Opened) -> None:
@@ -496,7 +500,7 @@ def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: 
 def test_publishing_redacts_again_and_says_what_stays_here(device: Opened) -> None:
     alice = device("alice")
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    careless = replace(alice._context.pen, redact=str)
+    careless = replace(alice._context.factory, redact=str)
     source = Source(channel=Channel.DERIVED, actor="codex", session_id="s1", event="e1", quote="you said so")
     fact = MemoryRemembered(
         memory_id=MemoryId("a" * 32), kind=Kind.FACT, text=f"Push with {secret}", owner="alice", sources=(source,)
@@ -511,7 +515,7 @@ def test_publishing_redacts_again_and_says_what_stays_here(device: Opened) -> No
     assert published.withheld == (
         "secrets in the text",
         "sessions it was learned in",
-        "words of others it quotes",
+        "quotes from sources",
     )
 
 

@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.errors import HivemindError, Unauthenticated
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import Hub
@@ -89,9 +89,9 @@ def test_a_browser_that_the_provider_vouched_for_is_known_as_long_as_its_token_w
     host.found_team("openid browsers")
     shown = host.begin_visit(provider.token(hivemind_team="openid browsers", hivemind_role="reviewer"), "127.0.0.1")
 
-    known = host.visiting(shown, "127.0.0.1", "test").member
+    known = host.admit_visit(shown, "127.0.0.1", "test").member
     now[0] += timedelta(seconds=61)
 
     assert (known.person, known.role) == ("dora@acme.example", Role.REVIEWER)
     with pytest.raises(Unauthenticated):
-        host.visiting(shown, "127.0.0.1", "test")
+        host.admit_visit(shown, "127.0.0.1", "test")

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from hivemind.entrypoints.http import application
 from hivemind.entrypoints.viewer.guard import POLICY
 from hivemind.model.team import Role
-from tests.browsing import looked_at, watched
+from tests.browser import audit_page, open_page
 from tests.hub.serving import Served
 
 pytestmark = pytest.mark.xdist_group("viewer")
@@ -28,10 +28,10 @@ def visiting(browser: Browser, served: Served, team: str) -> Iterator[Visiting]:
     with ExitStack() as open_pages:
 
         def log_in(name: str, role: Role) -> Page:
-            page = open_pages.enter_context(watched(browser, served.url, {}))
+            page = open_pages.enter_context(open_page(browser, served.url, {}))
             page.goto("/review")
             page.get_by_label("Token").fill(served.token(team, role, name))
-            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("button", name="Sign in").click()
             page.wait_for_url(f"{served.url}/")
             return page
 
@@ -116,7 +116,7 @@ def test_a_browser_is_out_as_soon_as_its_token_is_or_it_leaves(served: Served, t
     before = [plainly(served, "GET", "/", one)[0] for one in (alice, bob)]
 
     with served.host.mind(served.host.owner_of(team)) as mind:
-        mind.revoke("alice")
+        mind.tokens.revoke("alice")
     plainly(served, "POST", "/logout", bob, {"token": form_token})
 
     assert before == [200, 200]
@@ -179,7 +179,7 @@ def test_a_member_searches_what_the_team_knows(visiting: Visiting, filled: dict[
     page = visiting("rita", Role.READER)
 
     page.goto("/search")
-    page.get_by_label("Question").press_sequentially("how are prices kept", delay=5)
+    page.get_by_label("Query").press_sequentially("how are prices kept", delay=5)
 
     expect(page.locator("#results [data-row]").first).to_contain_text("integer cents")
     page.get_by_text("Filters").click()
@@ -225,11 +225,11 @@ def test_an_admin_gives_changes_and_takes_tokens(visiting: Visiting, served: Ser
     rotated = [served.ask("GET", "/v1/memories", one).status for one in (first, second)]
     page.get_by_role("button", name="Revoke the token of dora").click()
 
-    expect(page.get_by_role("status")).to_contain_text("dora opens nothing")
+    expect(page.get_by_role("status")).to_contain_text("dora was revoked")
     assert not shown_again
     assert rotated == [401, 200]
     assert served.ask("GET", "/v1/memories", second).status == 401
-    expect(page.get_by_role("region", name="Turned away")).to_contain_text("only an admin")
+    expect(page.get_by_role("region", name="Refused requests")).to_contain_text("only an admin")
 
 
 def test_a_writer_sees_the_team_without_its_tokens(visiting: Visiting, served: Served, filled: dict[str, str]) -> None:
@@ -256,7 +256,7 @@ def test_a_page_of_the_hub_keeps_nobody_out_and_fits_every_width(
     where = {"today": "/", "search": "/search?q=deploys", "memory": f"/memory/{memory}"}.get(name, f"/{name}")
     page.goto(where)
 
-    found, wide = looked_at(page, f"hub-{name}")
+    found, wide = audit_page(page, f"hub-{name}")
 
     assert found == []
     assert wide == []

@@ -9,10 +9,9 @@ from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.model.events import MemoryApproved, MemoryRemembered
 from hivemind.model.ids import MemoryId, derive_id
-from hivemind.model.memory import Channel, Kind, Source, Status
+from hivemind.model.memory import Channel, Kind, Source, Status, Writer
 from hivemind.model.scope import Repository
 from hivemind.model.team import Role, TeamMember
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
 from tests.attacks.samples import injections
@@ -59,14 +58,17 @@ def test_what_an_agents_device_pushes_is_no_more_on_another_laptop(
     alice.team.sync(Line(hub, writer("alice")))
     lying = (Source(channel=Channel.PERSON, actor="alice"),)
     texts = [text for text in injections() if text.strip()]
-    as_alice = replace(robot._context.pen, writer=Writer(actor="alice", channel=Channel.PERSON))
+    as_alice = replace(robot._context.factory, writer=Writer(actor="alice", channel=Channel.PERSON))
     for text in texts:
         sent = MemoryRemembered(
             memory_id=MemoryId(derive_id("forged", text)), kind=Kind.CONVENTION, text=text, owner="alice", sources=lying
         )
         approved = MemoryApproved(memory_id=sent.memory_id)
         robot._context.store.record(
-            [pen.event(fact, Scope.TEAM, "") for pen, fact in ((robot._context.pen, sent), (as_alice, approved))]
+            [
+                factory.event(fact, Scope.TEAM, "")
+                for factory, fact in ((robot._context.factory, sent), (as_alice, approved))
+            ]
         )
 
     done = robot.team.sync(Line(hub, token))

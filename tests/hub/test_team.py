@@ -7,7 +7,7 @@ import pytest
 
 from hivemind.entrypoints import hook
 from hivemind.model.team import Role
-from tests.doors import residue
+from tests.command_line import residue
 from tests.hub.people import Person
 from tests.hub.serving import Served
 
@@ -19,9 +19,9 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
     served: Served, team: str, strangers: str, person: Person, tmp_path: Path
 ) -> None:
     alice, bob, carol = person("alice"), person("bob"), person("carol")
-    alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
-    bob("login", served.url, "--token", served.token(team, Role.REVIEWER, "bob"))
-    carol("login", served.url, "--token", served.token(strangers, Role.ADMIN, "carol"))
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    bob("team", "login", served.url, "--token", served.token(team, Role.REVIEWER, "bob"))
+    carol("team", "login", served.url, "--token", served.token(strangers, Role.ADMIN, "carol"))
 
     alice("remember", SHARED, "--scope", "team")
     alice("remember", PRIVATE)
@@ -41,12 +41,12 @@ def test_what_alice_remembers_for_the_team_bob_recalls_and_erases_and_carol_neve
     assert [one["erasures"] for one in alice("team", "status")["devices"]] == [0, 0]
     assert not [name for name in ("alice", "bob", "carol") if residue(tmp_path / name / "home", b"zebrafish")]
     assert residue(tmp_path / "alice" / "home", b"wombat")
-    assert alice("audit", "--verify") == []
+    assert alice("log", "--verify") == []
 
 
 def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, person: Person) -> None:
     alice = person("alice")
-    alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
     alice("remember", SHARED, "--scope", "team")
     alice("remember", PRIVATE)
     alice("remember", PRIVATE + " everywhere", "--scope", "user")
@@ -61,13 +61,13 @@ def test_what_is_private_never_goes_over_the_wire(served: Served, team: str, per
 
 def test_a_memory_of_the_project_is_published_as_a_copy(served: Served, team: str, person: Person) -> None:
     alice, bob = person("alice"), person("bob")
-    alice("login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
-    bob("login", served.url, "--token", served.token(team, Role.READER, "bob"))
+    alice("team", "login", served.url, "--token", served.token(team, Role.WRITER, "alice"))
+    bob("team", "login", served.url, "--token", served.token(team, Role.READER, "bob"))
     memory = alice("remember", "The staging database is reset every Monday")["id"]
 
-    preview = alice("publish", memory, "--dry-run")
+    preview = alice("team", "publish", memory, "--dry-run")
     before = bob("sync")
-    alice("publish", memory)
+    alice("team", "publish", memory)
     alice("sync")
     after = bob("sync")
 
@@ -82,7 +82,7 @@ def test_what_is_the_teams_travels_when_a_session_ends(
 ) -> None:
     alice = person("alice")
     token = served.token(team, Role.WRITER, "alice")
-    alice("login", served.url, "--token", token)
+    alice("team", "login", served.url, "--token", token)
     alice("remember", SHARED, "--scope", "team")
 
     def at_hub() -> list[str]:
@@ -107,4 +107,4 @@ def test_where_no_hub_was_joined_the_end_of_a_session_starts_nothing(person: Per
 
     assert done.returncode == 0
     assert "hivemind.capture.spool" in done.stderr
-    assert "hivemind.capture.meanwhile" not in done.stderr
+    assert "hivemind.capture.background" not in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.hosting import Host
+from hivemind.app.team_host import Host
 from hivemind.hub.client import HubClient
 from hivemind.model.scope import Scope
 from hivemind.model.team import LogPage, PushResult, Role, Welcome

@@ -5,12 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind import Hivemind
-from hivemind.model.memory import Channel, Kind
+from hivemind.model.memory import Channel, Kind, Writer
 from hivemind.model.scope import Scope
-from hivemind.model.writer import Writer
 from hivemind.recall.budget import count_tokens
+from tests.command_line import run, run_json
 from tests.conftest import AGENT, Open, git
-from tests.doors import run, run_json
 
 
 def without_receipt(text: str) -> str:
@@ -176,11 +175,11 @@ def test_tokens_are_counted_for_each_session(open_mind: Open) -> None:
         agent.recall("when do deploys run")
     open_mind(writer=Writer(actor="codex", channel=Channel.AGENT, session_id="c3")).brief()
 
-    spent = {one["session_id"]: one for one in run_json("stats", "--tokens")}
+    spent = {one["session_id"]: one for one in run_json("status", "--tokens")}
 
     assert (spent["a1"]["briefs"], spent["a1"]["prompts"], spent["a1"]["recalls"]) == (1, 0, 1)
     assert [spent[name]["told_before"] for name in ("a1", "b2", "c3")] == [0, 2, 1]
     assert [spent[name]["not_looked_up"] for name in ("a1", "b2", "c3")] == [0, 0, 1]
     assert spent["b2"]["unasked_tokens"] > 0
     assert spent["b2"]["asked_tokens"] > 0
-    assert "3 times something an earlier session had found" in run("stats", "--tokens").stderr
+    assert "3 times something an earlier session had found" in run("status", "--tokens").stderr

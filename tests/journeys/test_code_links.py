@@ -18,10 +18,10 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.recall import Signal
 from hivemind.model.session import ObservationKind
+from tests.command_line import run, run_json
 from tests.conftest import AGENT, Clock, Open, git
 from tests.contract.test_architecture import modules_after
-from tests.doors import run, run_json
-from tests.service import SERVICE
+from tests.sample_service import SERVICE
 
 Make = Callable[..., Path]
 
@@ -93,7 +93,7 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     assert (lost.exit_code, found.exit_code) == (0, 0)
     assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
     assert f"nearest: {LINK}" in lost.stderr
-    assert "The memory is kept; tie it to code with 'hivemind link " in lost.stderr
+    assert "The memory is kept; tie it to code with 'hivemind code link " in lost.stderr
     assert found.stderr == ""
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
 
@@ -117,7 +117,7 @@ def test_an_agent_links_by_the_same_names_and_hears_what_did_not_fit(shop: Path,
 
     assert [memory.about for memory in mind.list() if memory.text == JWT] == [(LINK,)]
     assert "no unique match" not in tied
-    assert lost.startswith("Kept as ")
+    assert lost.startswith("Stored as ")
     assert "no unique match for 'total': it fits 2 places" in lost
 
 
@@ -418,9 +418,9 @@ def test_verifying_what_is_gone_lets_go_of_it(asked: Hivemind, shop: Path) -> No
 def test_linking_adds_or_replaces_and_an_unknown_name_is_answered_with_known_ones(asked: Hivemind, shop: Path) -> None:
     memory = recalled(asked)[1].memory.id
 
-    added = run_json("link", memory, f"{PATH}::find_record")
-    replaced = run_json("link", memory, "shop/till.py:3", "--instead")
-    unknown = run("link", memory, f"{PATH}::find_recrod")
+    added = run_json("code", "link", memory, f"{PATH}::find_record")
+    replaced = run_json("code", "link", memory, "shop/till.py:3", "--instead")
+    unknown = run("code", "link", memory, f"{PATH}::find_recrod")
 
     assert [one["qualified"] for one in added["anchors"]] == ["authenticate_user", "find_record"]
     assert [one["qualified"] for one in replaced["anchors"]] == ["Till.total"]
@@ -448,20 +448,24 @@ def test_explain_says_whether_the_code_changed_and_shows_how(asked: Hivemind, sh
 
 def test_stale_lists_what_is_in_doubt_and_since_when(asked: Hivemind, shop: Path) -> None:
     asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
-    clean = run("stale")
+    clean = run("code", "stale")
     rewrite(shop)
     first = commit(shop)
     swap(shop, "def find_record(user)", "def find_record(user, table)")
     second = commit(shop)
 
-    every, later, after = run("stale"), run("stale", "--since", first), run("stale", "--since", second)
+    every, later, after = (
+        run("code", "stale"),
+        run("code", "stale", "--since", first),
+        run("code", "stale", "--since", second),
+    )
 
     assert (clean.exit_code, clean.stdout) == (0, "")
     assert (every.exit_code, len(every.stdout.splitlines())) == (1, 2)
     assert (later.exit_code, len(later.stdout.splitlines())) == (1, 1)
     assert "signature changed: (user) → (user, table)" in later.stdout
     assert (after.exit_code, after.stdout) == (0, "")
-    assert run("stale", "--since", "nowhere").exit_code == 2
+    assert run("code", "stale", "--since", "nowhere").exit_code == 2
 
 
 def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -> None:
@@ -476,9 +480,9 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     asked.remember("Records are found by name", links=[f"{PATH}::find_record"])
     asked.remember("Tills round to whole coins", links=["shop/till.py::Till"])
 
-    symbol = asked.code.related(f"{PATH}::find_record")
-    folder = asked.code.related("auth")
-    task = asked.code.related("how long are profiles cached?")
+    symbol = asked.code.find_related(f"{PATH}::find_record")
+    folder = asked.code.find_related("auth")
+    task = asked.code.find_related("how long are profiles cached?")
 
     assert [hit.memory.text for hit in symbol.recall.hits] == [
         "Records are found by name", JWT, "Profiles are cached for a minute",
@@ -504,13 +508,13 @@ def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str 
         for what, path in touched
     ]  # fmt: skip
     mind._context.store.record(
-        [mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
+        [mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL) for fact in made]
     )
 
 
 def near(mind: Hivemind, target: str) -> dict[str, tuple[str, ...]]:
     """The files that bear on something, as far as sessions say so, and why."""
-    told = {file.path: file.why for file in mind.code.related(target).files}
+    told = {file.path: file.why for file in mind.code.find_related(target).files}
     return {path: why for path, why in told.items() if any("touched together" in reason for reason in why)}
 
 
@@ -520,7 +524,7 @@ def test_files_touched_in_one_session_are_related_by_any_name(asked: Hivemind, s
     observed(asked, "s2", ("edit", "shop/report.py"))
     observed(asked, "s3", ("read", PATH), ("fail", "shop/report.py"))
 
-    related = asked.code.related(target)
+    related = asked.code.find_related(target)
 
     assert [*near(asked, target)] == (["shop/till.py", PATH] if target == "auth" else ["shop/till.py"])
     assert "touched together in a session: edited" in near(asked, target)["shop/till.py"]
@@ -548,7 +552,7 @@ def test_sessions_of_other_repositories_and_files_that_are_gone_are_not_told(
     assert [one.id for one in told.sessions] == ["ours"]
     assert {file.path for file in told.files} == {PATH, "shop/report.py"}
     assert (later.files, later.sessions) == ((), ())
-    assert [one.id for one in elsewhere.code.related("auth").recall.sessions] == ["theirs"]
+    assert [one.id for one in elsewhere.code.find_related("auth").recall.sessions] == ["theirs"]
 
 
 def test_a_session_in_another_worktree_counts_for_this_one(asked: Hivemind, shop: Path, open_mind: Open) -> None:
@@ -588,7 +592,8 @@ def test_what_is_known_about_a_package_is_told_of_each_of_its_files_and_of_no_ot
     asked.remember("The package is to be replaced in May", links=["auth"])
 
     told = {
-        target: asked.code.related(target).recall.text for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
+        target: asked.code.find_related(target).recall.text
+        for target in ("auth/tokens/keys.py", "auth", "shop/till.py")
     }
 
     assert {target: "replaced in May" in text for target, text in told.items()} == {
@@ -622,7 +627,7 @@ def test_files_and_sessions_never_take_the_room_of_memories(asked: Hivemind) -> 
 def test_related_marks_what_is_in_doubt(asked: Hivemind, shop: Path) -> None:
     rewrite(shop)
 
-    said = run("related", PATH)
+    said = run("code", "related", PATH)
 
     assert (said.exit_code, JWT in said.stdout) == (0, True)
     assert "verify before acting" in said.stdout
@@ -632,8 +637,8 @@ def test_a_memory_is_related_to_the_file_its_code_moved_to(asked: Hivemind, shop
     (shop / PATH).rename(shop / "auth/door.py")
     commit(shop)
 
-    moved = run("related", "auth/door.py").stdout
-    elsewhere = run("related", "shop/report.py").stdout
+    moved = run("code", "related", "auth/door.py").stdout
+    elsewhere = run("code", "related", "shop/report.py").stdout
 
     assert JWT in moved
     assert JWT not in elsewhere
@@ -655,21 +660,21 @@ def test_what_was_verified_is_followed_through_a_rename_and_a_move_at_once(asked
 
 @pytest.mark.usefixtures("shop")
 def test_what_we_see_in_the_code_can_be_looked_at() -> None:
-    seen = run_json("symbols", PATH)
-    indexed = run_json("index")
-    again = run("index")
+    seen = run_json("code", "symbols", PATH)
+    indexed = run_json("code", "index")
+    again = run("code", "index")
 
     assert [one["qualified"] for one in seen] == ["", "authenticate_user", "find_record"]
     assert (indexed["files"], indexed["symbols"]) == (4, 5)
     assert again.stdout.endswith("0 files had changed.\n")
-    assert run("symbols", "nowhere.py").exit_code == 3
-    assert run("symbols", "/etc/passwd").exit_code == 3
+    assert run("code", "symbols", "nowhere.py").exit_code == 3
+    assert run("code", "symbols", "/etc/passwd").exit_code == 3
 
 
 def test_the_doctor_says_whether_the_tree_can_be_followed(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("index")
+    run("code", "index")
 
     [here] = [one for one in run_json("doctor") if one["what"] == "code"]
     monkeypatch.chdir(tmp_path)
@@ -696,7 +701,7 @@ def test_watching_follows_the_tree_until_told_to_stop(shop: Path, open_mind: Ope
     thread.join(timeout=30)
 
     assert not thread.is_alive()
-    assert open_mind(shop).code.related("late").recall.hits == ()
+    assert open_mind(shop).code.find_related("late").recall.hits == ()
     assert [one.qualified for one in open_mind(shop).code.symbols("late.py")] == ["", "late"]
 
 

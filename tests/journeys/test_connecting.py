@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hivemind.capture import spool
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_what_is_installed_runs_by_absolute_path(user: Path, tmp_path: Path) -> 
     assert Path(shlex.split(hook)[0]).is_absolute()
     assert Path(server["command"]).is_absolute()
     assert (hooked.returncode, hooked.stderr) == (0, "")
-    assert run_json("stats")["sessions"] == 1
+    assert run_json("status", "--counts")["sessions"] == 1
     assert '"remember"' in served.stdout
 
 

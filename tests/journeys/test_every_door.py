@@ -8,8 +8,8 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.errors import HivemindError
+from tests.command_line import run
 from tests.conftest import Open
-from tests.doors import run
 from tests.mcp.client import connected
 
 

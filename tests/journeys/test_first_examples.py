@@ -18,8 +18,8 @@ import hivemind
 from evals.clients import trial
 from evals.clients.agents import CLIENTS
 from hivemind.entrypoints import hook as hook_file
+from tests.command_line import run, run_json
 from tests.conftest import git
-from tests.doors import run, run_json
 from tests.journeys.test_hook import hook
 
 Make = Callable[..., Path]
@@ -329,12 +329,12 @@ def test_a_changed_function_marks_and_demotes_its_memory_and_says_to_verify(auth
 
 def test_what_a_session_touched_together_is_told_of_the_module(auth: Path) -> None:
     run("remember", AUTH, "--link", "auth.service.authenticate_user")
-    before = run("related", "auth").stdout
+    before = run("code", "related", "auth").stdout
     observed(auth, "UserPromptSubmit", prompt=TASK, prompt_id="p1")
     read(auth, "auth/service.py")
     edit(auth, "auth/models.py", "name: str", "name: str\n    last_login: int")
 
-    related = run("related", "auth").stdout
+    related = run("code", "related", "auth").stdout
     recalled = run("recall", "What's relevant to the auth module?").stdout
     as_json = run_json("recall", "What's relevant to the auth module?")
     elsewhere = run("recall", "How do we deploy?").stdout
@@ -360,7 +360,7 @@ def test_what_a_session_said_stays_inside_the_fence(auth: Path) -> None:
     read(auth, "auth/service.py")
     edit(auth, "auth/models.py", "name: str", "name: bytes")
 
-    told = run("related", "auth").stdout.strip().splitlines()
+    told = run("code", "related", "auth").stdout.strip().splitlines()
 
     assert (told[0].startswith("<hivemind-memory "), told[-1].startswith("</hivemind-memory ")) == (True, True)
     assert "‹/hivemind-memory>" in next(line for line in told if "Obey me" in line)

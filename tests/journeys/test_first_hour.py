@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 Make = Callable[..., Path]
 
@@ -134,9 +134,9 @@ def test_an_id_may_be_shortened_and_an_ambiguous_one_lists_the_candidates() -> N
 def test_a_revision_changes_the_answer_and_keeps_the_history() -> None:
     memory = run_json("remember", "The API listens on port 8080")["id"]
 
-    run("revise", memory, "The API listens on port 9090", "--reason", "port was taken")
+    run("edit", memory, "The API listens on port 9090", "--reason", "port was taken")
 
-    history = run_json("history", memory)
+    history = run_json("log", memory)
     assert [step["after"]["text"][-4:] for step in history] == ["8080", "9090"]
     assert history[1]["what"] == "revised: port was taken"
     assert run_json("recall", "API port")["hits"][0]["memory"]["text"].endswith("9090")
@@ -154,7 +154,7 @@ def test_what_replaces_another_takes_its_place() -> None:
 def test_tags_are_put_on_and_taken_off() -> None:
     memory = run_json("remember", "Rate limit is 100 per minute", "--tags", "api,draft")["id"]
 
-    run("tag", memory, "limits", "--remove", "draft")
+    run("edit", memory, "--tags", "limits", "--remove-tags", "draft")
 
     assert run_json("show", memory)["tags"] == ["api", "limits"]
     assert len(run_json("list", "--tags", "limits")) == 1
@@ -208,8 +208,8 @@ def test_what_is_exported_can_be_imported_elsewhere(monkeypatch: pytest.MonkeyPa
     lines = run("export").stdout
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
 
-    first = run("import", "--approve", stdin=lines)
-    again = run("import", "--approve", stdin=lines)
+    first = run("import", "-", "--approve", stdin=lines)
+    again = run("import", "-", "--approve", stdin=lines)
 
     kept = (
         "id",
@@ -226,8 +226,8 @@ def test_what_is_exported_can_be_imported_elsewhere(monkeypatch: pytest.MonkeyPa
         "trust",
     )
     assert (first.stdout, again.stdout) == (
-        "Imported 2 memories; 0 known already.\n",
-        "Imported 0 memories; 2 known already.\n",
+        "Imported 2 memories; 0 already known.\n",
+        "Imported 0 memories; 2 already known.\n",
     )
     import json
 
@@ -240,7 +240,7 @@ def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyP
     lines = run("export").stdout
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
 
-    run("import", stdin=lines)
+    run("import", "-", stdin=lines)
 
     assert run("recall", "when do deploys run").stdout == "Nothing known.\n"
     assert [(m["status"], m["trust"]) for m in run_json("list")] == [("proposed", "low")]
@@ -249,7 +249,7 @@ def test_what_is_imported_unvouched_is_only_proposed(monkeypatch: pytest.MonkeyP
 def test_an_import_of_which_nothing_can_be_read_is_refused() -> None:
     run("remember", "Deploys run on Fridays")
 
-    done = run("import", stdin="{broken\n{}\n")
+    done = run("import", "-", stdin="{broken\n{}\n")
 
     assert done.exit_code == 2
     assert "line 1" in done.stderr
@@ -263,7 +263,7 @@ def test_a_broken_line_of_an_import_is_named_and_the_others_are_taken_in(
     lines = run("export").stdout
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "other"))
 
-    done = run("import", stdin="{broken\n" + lines)
+    done = run("import", "-", stdin="{broken\n" + lines)
 
     assert done.exit_code == 1
     assert "Imported 1 memory" in done.stdout
@@ -293,7 +293,7 @@ def test_bad_input_gets_one_line_of_advice_and_writes_nothing(arguments: list[st
     assert done.exit_code == 2
     assert "Traceback" not in done.output
     assert run_json("list") == []
-    assert run_json("stats")["events"] == 0
+    assert run_json("status", "--counts")["events"] == 0
 
 
 def test_invalid_bytes_on_standard_input_are_refused() -> None:
@@ -304,7 +304,7 @@ def test_invalid_bytes_on_standard_input_are_refused() -> None:
 
 
 def test_secrets_are_gone_before_anything_is_written(home: Path) -> None:
-    from tests.doors import residue
+    from tests.command_line import residue
 
     secret = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0Sa" + "QwEr"
 
@@ -334,14 +334,14 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
     done = run("remembr", "x")
 
     assert done.exit_code == 2
-    assert "Did you mean remember?" in done.stderr
+    assert "Did you mean 'hivemind remember'?" in done.stderr
 
 
 def test_rebuild_changes_no_answer(make_repository: Make) -> None:
     run("remember", "Deploys run on Fridays", "--tags", "deploy")
     before = run_json("list")
 
-    assert run("rebuild").exit_code == 0
+    assert run("repair", "--rebuild").exit_code == 0
 
     assert run_json("list") == before
 
@@ -350,17 +350,17 @@ def test_without_a_model_recall_goes_by_words_and_says_so() -> None:
     run("remember", "Deploys run on Fridays")
     assert run("recall", "deploys").stderr == ""
 
-    switched_off = run("model", "use", "none")
+    switched_off = run("config", "model", "use", "none")
     asked = run("recall", "when do deploys run")
 
     assert "none" in switched_off.output
     assert "Deploys run on Fridays" in asked.stdout
     assert "searched by words alone" in asked.stderr
-    assert "granite" in run("model", "use", "built-in").stdout
+    assert "granite" in run("config", "model", "use", "built-in").stdout
 
 
 def test_another_model_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
-    done = run("model", "use", str(tmp_path))
+    done = run("config", "model", "use", str(tmp_path))
 
     assert done.exit_code == 6
     assert "model.onnx" in done.stderr

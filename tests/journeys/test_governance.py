@@ -12,11 +12,10 @@ from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Status, Trust
 from hivemind.model.recall import Recall
-from hivemind.model.review import ReviewReason
-from hivemind.model.rollback import Selection
+from hivemind.model.review import ReviewReason, Selection
 from hivemind.model.session import ObservationKind
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open
-from tests.doors import residue, run, run_json
 
 Make = Callable[..., Path]
 
@@ -449,7 +448,7 @@ def test_a_dry_run_shows_and_changes_nothing(open_mind: Open) -> None:
 
 def observe(mind: Hivemind, said: str) -> None:
     fact = ObservationMade(agent="claude-code", session_id="s1", seen=ObservationKind.PROMPT, text=said)
-    event = mind._context.pen.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
+    event = mind._context.factory.event(fact, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)
     mind._context.store.record([event])
 
 
@@ -487,7 +486,7 @@ def test_erasing_reaches_what_was_derived(mind: Hivemind) -> None:
         derived_from=(source.id,),
     )
     mind._context.store.record(
-        [mind._context.pen.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)]
+        [mind._context.factory.event(summary, Scope.PROJECT, mind.repository.id, channel=Channel.DERIVED)]
     )
 
     receipt = mind.erase(source.id)
@@ -584,8 +583,8 @@ def test_a_reviewed_memory_is_promoted_into_a_block_of_its_own(
     memory = open_mind(root).remember("Deploys need a review", kind=Kind.CONVENTION)
     monkeypatch.chdir(root)
 
-    shown = run("promote", memory.id, "--yes")
-    again = run("promote", memory.id, "--yes")
+    shown = run("review", "promote", memory.id, "--yes")
+    again = run("review", "promote", memory.id, "--yes")
 
     text = (root / "AGENTS.md").read_text()
     assert "+- Deploys need a review" in shown.stdout
@@ -626,7 +625,7 @@ def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rol
     lines = run("export").stdout
     monkeypatch.setenv("HIVEMIND_HOME", str(home))
 
-    batch = json.loads(run("import", "--json", stdin=lines).stdout)["batch"]
+    batch = json.loads(run("import", "-", "--json", stdin=lines).stdout)["batch"]
     proposal = run_json("review")[0]["memory"]["id"]
     assert run("recall", "API port").stdout == "Nothing known.\n"
     assert run("approve", proposal).exit_code == 0
@@ -637,11 +636,11 @@ def test_a_wrong_import_is_seen_as_a_proposal_approved_contradicted_reviewed_rol
     assert "hivemind rollback --undo" in rolled.stdout
     assert len(run_json("recall", "API port")["hits"]) == 1
     undone = run("rollback", "--undo", rolled.stdout.strip().rsplit(" ", 1)[1])
-    assert "Undone for" in undone.stdout
+    assert "Undid the rollback of" in undone.stdout
     erased = run("erase", proposal, "--yes")
     assert (erased.exit_code, "no byte of it is left" in erased.stdout) == (0, True)
-    assert run("audit", "--verify").exit_code == 0
-    assert len(run_json("receipts")) >= 1
+    assert run("log", "--verify").exit_code == 0
+    assert len(run_json("log", "--receipts")) >= 1
     assert "memory.erased" in run("log").stdout
 
 
@@ -653,7 +652,7 @@ def test_remember_names_a_possible_conflict_for_people_and_for_programs() -> Non
     newer = run_json("remember", "The API uses MySQL")
 
     assert f"may conflict with {older['id'][:8]}" in told.stderr
-    assert "hivemind dispute" in told.stderr
+    assert "hivemind review dispute" in told.stderr
     assert older["may_conflict"] == []
     assert older["id"] in newer["may_conflict"]
     assert "contradicts" not in told.stderr
@@ -664,12 +663,12 @@ def test_an_edited_log_is_found_by_audit(home: Path) -> None:
     from hivemind.store.sqlite import Sqlite
 
     run("remember", "Deploys run on Fridays")
-    assert run("audit", "--verify").exit_code == 0
+    assert run("log", "--verify").exit_code == 0
     db = Sqlite.open(home / "memory.db")
     db.execute("UPDATE events SET actor = 'mallory' WHERE position = 2")
     db.close()
 
-    tampered = run("audit", "--verify")
+    tampered = run("log", "--verify")
 
     assert tampered.exit_code == 1
     assert "missing or changed" in tampered.stderr or "recorded" in tampered.stderr
@@ -692,19 +691,19 @@ def test_memories_are_exported_as_pages_a_team_can_read_and_diff(tmp_path: Path)
 @pytest.mark.usefixtures("in_a_repository")
 def test_diff_shows_what_a_revision_changed() -> None:
     memory = run_json("remember", "The port is 8080")["id"]
-    run("revise", memory, "The port is 9090")
+    run("edit", memory, "The port is 9090")
 
-    assert run("diff", memory).stdout.splitlines()[-2:] == ["-The port is 8080", "+The port is 9090"]
+    assert run("log", memory, "--diff").stdout.splitlines()[-2:] == ["-The port is 8080", "+The port is 9090"]
 
 
 @pytest.mark.usefixtures("in_a_repository")
 def test_a_requirement_evolves_and_each_change_keeps_its_reason() -> None:
     first = run_json("remember", "Uploads up to 5 MB", "--kind", "requirement", "--subject", "REQ-12")["id"]
-    run("revise", first, "Uploads up to 20 MB", "--reason", "customers asked")
+    run("edit", first, "Uploads up to 20 MB", "--reason", "customers asked")
     run("remember", "Uploads up to 1 GB", "--kind", "requirement", "--subject", "REQ-12", "--replaces", first)
 
-    chain = run_json("history", "--subject", "REQ-12")
-    told = run("history", "--subject", "REQ-12").stdout
+    chain = run_json("log", "--subject", "REQ-12")
+    told = run("log", "--subject", "REQ-12").stdout
 
     assert [[step["after"]["text"] for step in life][-1] for life in chain] == [
         "Uploads up to 20 MB",

@@ -11,8 +11,8 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.entrypoints import hook as hook_file
 from hivemind.model.memory import Kind
+from tests.command_line import residue, run_json
 from tests.conftest import AGENT, Open
-from tests.doors import residue, run_json
 
 
 def hook(payload: str | bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -47,7 +47,7 @@ def test_what_a_hook_saw_is_in_the_log_when_the_store_is_next_opened(home: Path)
     assert not (home / "memory.db").exists()
 
     seen = run_json("sql", "SELECT session_id, agent, tool, input FROM tool_outputs")
-    stats = run_json("stats")
+    stats = run_json("status", "--counts")
 
     assert stats["observations"] == 2
     assert seen == run_json("sql", "SELECT session_id, agent, tool, input FROM tool_outputs")
@@ -66,7 +66,7 @@ def test_a_hook_never_fails_whatever_it_is_given(home: Path) -> None:
 
     assert [(one.returncode, one.stdout) for one in done] == [(0, b"")] * len(done)
     assert (home / "spool").read_bytes().count(b"\n") == len(done)
-    assert run_json("stats")["observations"] == 0
+    assert run_json("status", "--counts")["observations"] == 0
 
 
 def test_a_hook_that_cannot_write_says_so_and_still_lets_the_agent_go_on(
@@ -101,7 +101,7 @@ def test_what_was_taken_by_a_process_that_died_is_not_lost(home: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         die_while_taking(home)
 
-    assert run_json("stats")["observations"] == 1
+    assert run_json("status", "--counts")["observations"] == 1
 
 
 def test_a_passage_marked_private_is_dropped_and_the_rest_arrives(home: Path) -> None:
@@ -200,7 +200,7 @@ def test_where_nothing_is_known_nothing_is_said() -> None:
     done = hook(start("s1"), "claude-code", "SessionStart")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert run_json("stats")["observations"] == 1
+    assert run_json("status", "--counts")["observations"] == 1
 
 
 def test_a_payload_of_many_megabytes_is_shortened_and_still_read(home: Path) -> None:

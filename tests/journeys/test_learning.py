@@ -8,10 +8,10 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.model.memory import Channel, Kind, Status, Trust
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.settings import Settings
+from tests.command_line import run, run_json
 from tests.conftest import PERSON, Clock, Open
-from tests.doors import run, run_json
 from tests.learn.sessions import START, Told, told
 
 WHY = "The token check fails because the clock of the test is in another time zone."
@@ -171,6 +171,23 @@ def test_only_the_detectors_that_are_on_learn(make_repository: Any, tmp_path: Pa
         assert [memory.kind for memory in mind.list()] == [Kind.PROCEDURE]
 
 
+def test_a_settings_file_that_names_a_removed_detector_gets_a_message_and_loses_no_session(
+    make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("api")
+    mended(root, tmp_path / "user").keep()
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HIVEMIND_DETECTORS", "commands dead_ends")
+
+    refusal = run("import", "transcripts")
+    monkeypatch.setenv("HIVEMIND_DETECTORS", "commands")
+    learned = run_json("learn", "s1")
+
+    assert refusal.exit_code == 2
+    assert "names 'dead_ends', which is not a detector; run: hivemind config set detectors" in refusal.output
+    assert learned["proposed"] == 1
+
+
 def test_the_commands_tell_what_was_learned(
     make_repository: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,10 +195,10 @@ def test_the_commands_tell_what_was_learned(
     mended(root, tmp_path / "user").keep()
     monkeypatch.chdir(root)
 
-    taken = run("backfill")
-    distilled = run_json("distil", "s1")
-    pruned = run("prune", "--dry-run")
+    taken = run("import", "transcripts")
+    distilled = run_json("learn", "s1")
+    pruned = run("session", "prune", "--dry-run")
 
     assert "3 new proposals" in taken.output
     assert distilled["known"] == 3
-    assert "Would let go of 0 observations" in pruned.output
+    assert "Would delete 0 observations" in pruned.output

@@ -8,7 +8,7 @@ import pytest
 from hivemind import Hivemind
 from hivemind.errors import InvalidInput, NotFound, Refused
 from hivemind.model.memory import Kind, Status
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from tests.conftest import AGENT, Clock, Open, git
 
 

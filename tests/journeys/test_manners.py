@@ -20,10 +20,11 @@ import click
 import pytest
 
 from hivemind import Hivemind
-from hivemind.entrypoints.cli import CHAPTERS, hivemind
-from hivemind.entrypoints.cli.manners import EXIT_CODES
+from hivemind.entrypoints.cli import GROUPS, hivemind
+from hivemind.entrypoints.cli.framework import EXIT_CODES
+from hivemind.entrypoints.cli.suggestions import MEANINGS, RENAMED, SYNONYMS
 from hivemind.errors import InvalidInput, NotFound, Refused, StoreBusy, StoreDamaged, Unavailable
-from tests.doors import residue, run, run_json
+from tests.command_line import residue, run, run_json
 
 COMMAND = [sys.executable, "-m", "hivemind"]
 
@@ -138,7 +139,7 @@ def test_exit_codes_as_scripts_meet_them(home: Path) -> None:
     assert run("show", "ffffffff").exit_code == 3
     assert run("recall", "x", "--limit", "0").exit_code == 2
     assert run("erase", "API", "--json").exit_code == 3
-    assert run("promote", run_json("list")[0]["id"], "--json").exit_code == 1
+    assert run("review", "promote", run_json("list")[0]["id"], "--json").exit_code == 1
     (home / "memory.db").write_bytes(b"not a database at all" * 100)
 
     assert run("list").exit_code == 5
@@ -258,7 +259,7 @@ def test_ctrl_c_is_quiet_while_we_are_still_being_loaded(seconds: float) -> None
 
 @pytest.mark.parametrize(
     ("question", "asked"),
-    [(["erase", "ID"], "Destroy"), (["login", "http://localhost:1"], "Token"), (["review"], "quit")],
+    [(["erase", "ID"], "Erase this"), (["team", "login", "http://localhost:1"], "Token"), (["review"], "quit")],
 )
 def test_ctrl_c_at_a_question_is_an_interrupt_and_no_answer(question: list[str], asked: str) -> None:
     run("remember", "API port is 8080")
@@ -384,28 +385,92 @@ def test_long_work_shows_that_it_goes_on_and_short_work_does_not(monkeypatch: py
     quiet = on_a_terminal("doctor", "--quiet")
     dumb = on_a_terminal("doctor", "--quick", TERM="dumb")
 
-    assert "Looking" in slow
-    assert "Looking" not in dumb
+    assert "Checking" in slow
+    assert "Checking" not in dumb
     assert "every page is readable" in dumb
-    assert "Looking" not in quiet
+    assert "Checking" not in quiet
     assert "every page is readable" in quiet
 
 
-def test_help_lists_say_the_beginning_of_what_each_command_says_and_cut_no_sentence() -> None:
-    for group in ([], ["session"], ["hub"], ["backup"], ["trace"]):
-        told = run(*group, "--help").stdout
+def every_group() -> Iterator[list[str]]:
+    """Each group of commands by the words one types for it."""
 
-        assert "..." not in told.split("Options:")[1]
-    assert "replay  Step through a session\n" in run("session", "--help").stdout
-    assert re.search(r"^Team:$", run("--help").stdout, re.MULTILINE)
+    def below(path: list[str], group: click.Group) -> Iterator[list[str]]:
+        yield path
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            if isinstance(command := group.get_command(context, name), click.Group):
+                yield from below([*path, name], command)
+
+    yield from below([], hivemind)
+
+
+@pytest.mark.parametrize("group", list(every_group()), ids=" ".join)
+def test_help_lists_each_command_in_one_line_that_begins_with_a_verb(group: list[str]) -> None:
+    told = on_a_terminal(*group, "--help", NO_COLOR="1").replace("\r", "")
+    sections = [part.splitlines() for part in told.split("\n\n") if re.match(r"(?!Options|Usage)\w[\w ]+:\n", part)]
+    lines = [line for section in sections for line in section[1:]]
+
+    assert lines
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if not re.fullmatch(r"  [a-z-]+ +[A-Z][a-z]+,? .*[^.]", line)] == []
+
+
+def test_the_help_is_grouped_and_lists_about_thirty_five_commands() -> None:
+    told = run("--help").stdout
+
+    assert [title for title in GROUPS if f"\n{title}:\n" not in told] == []
+    assert len(hivemind.list_commands(click.Context(hivemind))) <= 38
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggestion"),
+    [
+        ("delete", "Did you mean 'hivemind forget' or 'hivemind erase'?"),
+        ("rm", "Did you mean 'hivemind forget' or 'hivemind erase'?"),
+        ("search", "Did you mean 'hivemind recall'?"),
+        ("Find", "Did you mean 'hivemind recall'?"),
+        ("add", "Did you mean 'hivemind remember'?"),
+        ("undo", "Did you mean 'hivemind restore' or 'hivemind rollback'?"),
+        ("share", "Did you mean 'hivemind team publish'?"),
+        ("login", "Did you mean 'hivemind team login'?"),
+        ("replay", "Did you mean 'hivemind session replay'?"),
+        ("stale", "Did you mean 'hivemind code stale'?"),
+        ("session find", "Did you mean 'hivemind recall'?"),
+        ("session ls", "Did you mean 'hivemind session list'?"),
+        ("team join", "Did you mean 'hivemind team login'?"),
+        ("import trnscripts", "Did you mean 'hivemind import transcripts'?"),
+        ("xyzzy", "See 'hivemind --help'."),
+        ("session xyzzy", "See 'hivemind session --help'."),
+        *((old, f"'hivemind {new}'.") for old, new in RENAMED.items()),
+    ],
+)
+def test_an_unknown_command_is_answered_with_what_to_type_instead(typed: str, suggestion: str) -> None:
+    done = run(*typed.split())
+
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.strip().endswith(suggestion)
+
+
+@pytest.mark.parametrize("name", [*(name for names in MEANINGS for name in names.split(", ")), *RENAMED.values()])
+def test_every_suggested_command_exists_and_no_synonym_is_a_command(name: str) -> None:
+    words = [word for word in name.split() if not word.startswith("-")]
+    options = [word for word in name.split() if word.startswith("-")]
+
+    told = run(*words, "--help")
+
+    assert told.stdout.startswith(f"Usage: hivemind {' '.join(words)} ")
+    assert [option for option in options if option not in told.stdout] == []
+    assert set(hivemind.list_commands(click.Context(hivemind))).isdisjoint({*SYNONYMS, *RENAMED})
 
 
 def test_receipts_stand_under_their_question_on_a_terminal_and_in_lines_in_a_pipe() -> None:
     run("remember", "Deploys run from main only")
     run("recall", "where do deploys run from?")
 
-    seen = on_a_terminal("receipts", NO_COLOR="1").replace("\r", "")
-    piped = run("receipts").stdout
+    seen = on_a_terminal("log", "--receipts", NO_COLOR="1").replace("\r", "")
+    piped = run("log", "--receipts").stdout
 
     assert re.search(r"^\S+ \S+  \S+  where do deploys run from\?$", seen, re.MULTILINE)
     assert re.search(r"^ +1  [0-9a-f]{8} +\d+  Deploys run ", seen, re.MULTILINE)
@@ -432,16 +497,16 @@ def test_the_audit_shows_as_many_changes_as_were_asked_for_however_much_was_read
     for _ in range(20):
         run("recall", "worker listens")
 
-    changes = run_json("audit", "--limit", "2")
+    changes = run_json("log", "--audit", "--limit", "2")
 
     assert [one["fact"] for one in changes] == ["memory.remembered"] * 2
 
 
-def test_tags_may_be_given_apart_or_with_commas() -> None:
+def test_tags_are_added_and_removed_by_edit() -> None:
     known = run_json("remember", "Deploys run from main")["id"]
 
-    assert run_json("tag", known, "deploy,release", "ci")["tags"] == ["deploy", "release", "ci"]
-    assert run_json("tag", known, "--remove", "ci,release")["tags"] == ["deploy"]
+    assert run_json("edit", known, "--tags", "deploy,release")["tags"] == ["deploy", "release"]
+    assert run_json("edit", known, "--tags", "ci", "--remove-tags", "deploy,release")["tags"] == ["ci"]
 
 
 def test_an_export_to_a_file_says_what_it_wrote_and_one_to_a_pipe_only_writes() -> None:
@@ -468,13 +533,13 @@ def test_a_memory_in_two_sorts_of_trouble_waits_for_review_once() -> None:
     assert {one["why"] for one in waiting} == {"disputed by what was said elsewhere"}
 
 
-@pytest.mark.parametrize("command", ["log", "audit"])
-def test_each_entry_of_the_log_says_what_it_is_about_and_an_erased_one_that_it_is(command: str) -> None:
+@pytest.mark.parametrize("command", [["log"], ["log", "--audit"]])
+def test_each_entry_of_the_log_says_what_it_is_about_and_an_erased_one_that_it_is(command: list[str]) -> None:
     run("remember", "Deploys run from main")
     gone = run_json("remember", "The customer is Zaphod")["id"]
     run("erase", gone, "--yes")
 
-    told, seen, piped = run_json(command), on_a_terminal(command, NO_COLOR="1"), run(command).stdout
+    told, seen, piped = run_json(*command), on_a_terminal(*command, NO_COLOR="1"), run(*command).stdout
 
     assert {one["about"]: one["text"] for one in told if one["about"] == gone} == {gone: "(erased)"}
     assert [one["text"] for one in told if one["fact"] == "memory.remembered"] == ["(erased)", "Deploys run from main"]
@@ -495,14 +560,14 @@ def test_a_shortened_id_of_what_was_erased_is_answered_with_when_that_was() -> N
     assert "there is no memory" in run("show", "ffffffff").stderr
 
 
-def test_every_command_stands_in_one_chapter_of_the_help() -> None:
+def test_every_command_stands_in_one_group_of_the_help() -> None:
     told = run("--help").stdout.split("\n\n")
-    listed = [line.split()[0] for chapter in told for line in chapter.splitlines()[1:] if re.match(r"  \w", line)]
+    listed = [line.split()[0] for group in told for line in group.splitlines()[1:] if re.match(r"  \w", line)]
     there = hivemind.list_commands(click.Context(hivemind))
 
-    assert {"ui", "remember", "sync-files"} <= set(there)
+    assert {"ui", "remember", "import"} <= set(there)
     assert [name for name in there if listed.count(name) != 1] == []
-    assert sorted(name for _, names in CHAPTERS.values() for name in names.split()) == there
+    assert sorted(name for modules in GROUPS.values() for names in modules.values() for name in names.split()) == there
 
 
 def test_settings_are_readable_at_a_narrow_terminal() -> None:

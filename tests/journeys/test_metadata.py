@@ -9,11 +9,10 @@ from hivemind import Hivemind, Scope
 from hivemind.entrypoints.mcp import calls
 from hivemind.errors import InvalidInput, Refused
 from hivemind.model.claim import Claim
-from hivemind.model.memory import Status
+from hivemind.model.memory import Status, Writer
 from hivemind.model.metadata import MetadataValue
-from hivemind.model.writer import Writer
+from tests.command_line import residue, run, run_json
 from tests.conftest import AGENT, Clock, Open
-from tests.doors import residue, run, run_json
 
 AUTH = "Class for managing user authentication."
 
@@ -54,12 +53,12 @@ def test_wrong_metadata_is_explained_and_nothing_is_kept(arguments: tuple[str, .
 def test_revising_sets_and_removes_keys_and_history_says_so() -> None:
     memory = run_json("remember", AUTH, "--meta", "language=Python", "--meta", "purpose=security")["id"]
 
-    revised = run_json("revise", memory, "--meta", "language=Go", "--meta", "lines=7", "--unset-meta", "purpose")
+    revised = run_json("edit", memory, "--meta", "language=Go", "--meta", "lines=7", "--unset-meta", "purpose")
 
     assert (revised["metadata"], revised["text"]) == ({"language": "Go", "lines": 7}, AUTH)
-    assert run_json("history", memory)[-1]["what"] == 'metadata language="Go", lines=7, -purpose'
-    assert run("revise", memory, "--unset-meta", "purpose").exit_code == 2
-    assert "nothing to revise" in run("revise", memory, "--meta", "language=Go").stderr
+    assert run_json("log", memory)[-1]["what"] == 'metadata language="Go", lines=7, -purpose'
+    assert run("edit", memory, "--unset-meta", "purpose").exit_code == 2
+    assert "nothing to revise" in run("edit", memory, "--meta", "language=Go").stderr
     assert run_json("list", "--where", "language=Go")[0]["id"] == memory
 
 

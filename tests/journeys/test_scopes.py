@@ -154,7 +154,7 @@ def test_trust_follows_the_channel(open_mind: Open) -> None:
 
 
 def test_a_command_that_an_agent_runs_speaks_for_the_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tests.doors import run_json
+    from tests.command_line import run_json
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CLAUDECODE", "1")

@@ -8,7 +8,7 @@ import pytest
 
 from hivemind.errors import InvalidInput
 from hivemind.settings import FILE_ONLY, Settings, read_meanings
-from tests.doors import run, run_json
+from tests.command_line import run, run_json
 
 HOSTILE = "recall_limit = 77\nagents_may_review = true\n"
 
@@ -26,7 +26,7 @@ def test_a_setting_is_set_shown_with_its_origin_and_unset_again(monkeypatch: pyt
 
     monkeypatch.setenv("HIVEMIND_RECALL_LIMIT", "9")
     assert listed()["recall_limit"] == (9, "environment")
-    assert "counts before the file" in run("config", "set", "recall_limit", "7").stderr
+    assert "The environment overrides it" in run("config", "set", "recall_limit", "7").stderr
     monkeypatch.delenv("HIVEMIND_RECALL_LIMIT")
 
     assert run("config", "get", "recall_limit").stdout == "7\n"

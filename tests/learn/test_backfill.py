@@ -10,9 +10,9 @@ from hivemind import Hivemind
 from hivemind.capture import spool
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Channel, Kind, Status, Trust
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
+from tests.command_line import residue, run, run_json
 from tests.conftest import Open, git
-from tests.doors import residue, run, run_json
 
 T = "2026-03-01T10:00:0{}.000Z"
 
@@ -240,15 +240,15 @@ def test_the_commands_say_what_they_did(make_repository: Any, tmp_path: Path, mo
     claude_session(tmp_path / "user", str(root))
     monkeypatch.chdir(root)
 
-    planned = run("backfill", "--dry-run")
-    taken = run_json("backfill", "claude-code", "--project")
-    from_git = run("backfill", "git")
-    unknown = run("backfill", "nobody")
+    planned = run("import", "transcripts", "--dry-run")
+    taken = run_json("import", "transcripts", "claude-code", "--project")
+    from_git = run("import", "git")
+    unknown = run("import", "transcripts", "nobody")
 
-    assert "Would take in 3 new of 3 observations" in planned.output
+    assert "with 3 observations, 3 new" in planned.output
     assert "proposal" not in planned.output
     assert taken["new"] == 3
-    assert "Took in 2 commits; 1 new proposal." in from_git.output
+    assert "Imported 2 commits: 1 new proposal." in from_git.output
     assert unknown.exit_code == 2
     assert "unknown agent" in unknown.output
 
@@ -264,8 +264,8 @@ def test_instruction_files_are_part_of_the_past(make_repository: Any, monkeypatc
         (root / name).write_text(text)
     monkeypatch.chdir(root)
 
-    planned = run_json("backfill", "files", "--dry-run")
-    done = run_json("backfill", "files")
+    planned = run_json("import", "rules", "--dry-run")
+    done = run_json("import", "rules")
 
     assert planned == done == {"said": 2, "new": 2, "gone": 0, "kept_out": []}
     assert {one["text"] for one in run_json("list")} == {

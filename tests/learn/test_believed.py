@@ -3,11 +3,11 @@
 import pytest
 
 from hivemind import Hivemind, Kind
-from hivemind.app.learning import Outcome, propose
+from hivemind.app.sessions import Outcome, propose
 from hivemind.curate import distil
 from hivemind.errors import InvalidInput
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source, Status, Trust
-from hivemind.model.proposal import Proposal
 
 
 def found(confidence: float) -> Proposal:
@@ -34,7 +34,12 @@ def test_only_what_the_settings_believe_becomes_active_by_itself(
 ) -> None:
     context, outcome = mind._context, Outcome()
     propose(
-        context, context.pen, [found(confidence)], mind.repository.id, outcome, believed=distil.parse_believed(setting)
+        context,
+        context.factory,
+        [found(confidence)],
+        mind.repository.id,
+        outcome,
+        trust=distil.parse_believed(setting),
     )
 
     (memory,) = mind.list()

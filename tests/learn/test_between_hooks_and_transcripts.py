@@ -11,8 +11,8 @@ from hivemind import Hivemind
 from hivemind.app import hook_reply
 from hivemind.capture import spool
 from hivemind.capture.redact import redact_payload
+from tests.command_line import run_json
 from tests.conftest import Open
-from tests.doors import run_json
 from tests.learn.sessions import Told, told
 
 SECRET = "ghp_" + "Zx9Kq2Wv7Rt4Yb1Nc8Md5Lf3Hg6Jp0SaQwEr"

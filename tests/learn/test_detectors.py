@@ -6,19 +6,19 @@ import pytest
 
 from hivemind import agents
 from hivemind.curate.detectors import DETECTORS, select_detectors
-from hivemind.curate.trail import Trail
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
-from hivemind.model.commands import extract_command, is_inspection
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
+from hivemind.text.commands import extract_command, is_inspection
 from tests.learn.sessions import Told, told
 
 
 def found(detector: str, session: Told) -> list[Proposal]:
     read = agents.get_agent("claude-code").read_transcript(session.keep())
     steps = [one for one in read if isinstance(one, Observation)]
-    return list(DETECTORS[detector](Trail(steps=steps, root=str(session.directory))))
+    return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory))))
 
 
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
@@ -37,7 +37,7 @@ def test_a_failure_that_was_mended_is_a_fix_with_its_error_cause_and_file(tmp_pa
 
     assert fix.kind is Kind.FIX
     assert "`pytest -q` failed with: " + ERROR in fix.text
-    assert "Mended in src/auth.py: The token check fails because the clock" in fix.text
+    assert "Fixed in src/auth.py: The token check fails because the clock" in fix.text
     assert fix.links == ("src/auth.py",)
     assert all(one.session_id == "s1" and one.event and one.channel is Channel.DERIVED for one in fix.sources)
     assert fix.sources[0].quote == ERROR
@@ -131,31 +131,6 @@ def test_a_decision_is_kept_only_with_its_reason(tmp_path: Path) -> None:
     ]
 
 
-def test_files_that_changed_together_for_a_task_are_named_with_what_was_read(tmp_path: Path) -> None:
-    task = "Show the author of each checkpoint in the list and in the detail view"
-    session = told(tmp_path).asked(task).read("src/model.py")
-    session.edited("src/list.py", "a", "b").edited("src/detail.py", "a", "b").edited("/etc/hosts", "a", "b")
-
-    [seen] = found("exploration", session)
-
-    assert seen.links == ("src/list.py", "src/detail.py")
-    assert f"“{task}”" in seen.text
-    assert "Read for it: src/model.py." in seen.text
-    assert "hosts" not in seen.text
-    assert found("exploration", told(tmp_path).asked("yes").edited("a.py", "a", "b").edited("b.py", "a", "b")) == []
-
-
-def test_an_approach_taken_back_is_a_dead_end_if_the_agent_said_why(tmp_path: Path) -> None:
-    why = "The registry can't import the agents because they import the registry."
-    session = told(tmp_path).edited("src/registry.py", "a", "b").said(why).ran("git checkout -- src/registry.py")
-    silent = told(tmp_path).edited("src/registry.py", "a", "b").ran("git checkout -- src/registry.py")
-
-    [end] = found("dead_ends", session)
-
-    assert end.text == f"Tried in src/registry.py and taken back: {why}"
-    assert found("dead_ends", silent) == []
-
-
 @pytest.mark.parametrize(
     ("command", "meant"),
     [
@@ -176,7 +151,7 @@ def test_looking_around_is_told_from_doing_something() -> None:
     assert not is_inspection("make needle")
 
 
-def test_an_unknown_detector_is_refused_by_name() -> None:
+def test_a_setting_that_names_a_removed_detector_is_refused_with_the_command_that_corrects_it() -> None:
     assert select_detectors(["fixes"]) == [DETECTORS["fixes"]]
-    with pytest.raises(InvalidInput, match="'nobody' is not a detector"):
-        select_detectors(["nobody"])
+    with pytest.raises(InvalidInput, match="names 'exploration', which is not a detector; run: hivemind config set"):
+        select_detectors(["fixes", "exploration"])

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from hivemind import Hivemind
-from hivemind.app.learning import Outcome, propose
+from hivemind.app.sessions import Outcome, propose
 from hivemind.errors import NotFound
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.model.proposal import Proposal
 from hivemind.settings import Settings
+from tests.command_line import residue, run, run_json
 from tests.conftest import PERSON, Clock, Open
-from tests.doors import residue, run, run_json
 from tests.learn.sessions import Told, told
 
 
@@ -102,11 +102,11 @@ def test_a_replay_steps_through_prompts_calls_edits_and_results(
 ) -> None:
     worked.keep()
     monkeypatch.chdir(tmp_path)
-    run("backfill")
+    run("import", "transcripts")
 
     shown = run("session", "replay", "s1").output
     steps = [json.loads(line) for line in run("session", "replay", "--json").output.splitlines()]
-    listed = run_json("sessions")
+    listed = run_json("session", "list")
 
     places = [shown.index(part) for part in ("Add a parser", "+def parse(): ...", "$ pytest -q", "1 failed", "leap")]
     assert places == sorted(places)
@@ -151,7 +151,7 @@ def test_old_observations_go_but_not_those_a_memory_rests_on(
 def rests_on(mind: Hivemind, event: str) -> None:
     source = Source(channel=Channel.DERIVED, session_id="s1", event=event)
     proposal = Proposal(detector="test", kind=Kind.FACT, text="Tests run with pytest", sources=(source,))
-    propose(mind._context, mind._context.pen, [proposal], mind.repository.id, Outcome())
+    propose(mind._context, mind._context.factory, [proposal], mind.repository.id, Outcome())
 
 
 def test_the_oldest_go_after_a_backfill_when_there_is_no_room(

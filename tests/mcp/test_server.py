@@ -13,8 +13,8 @@ from hivemind.model.events import ObservationMade
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
+from tests.command_line import run_json
 from tests.conftest import Open
-from tests.doors import run_json
 from tests.mcp.client import MODERN, Client, connected
 
 
@@ -103,7 +103,7 @@ def test_what_one_agent_remembers_another_recalls(place: Path) -> None:
         nothing, failed = codex.call("recall", query="kangaroo breeding")
         about, _ = codex.call("context", files=["db/staging.py"])
 
-    assert kept.startswith("Kept as ")
+    assert kept.startswith("Stored as ")
     assert "heron" in found
     assert "agent claude-code" in found
     assert "No confident match. Closest" in nothing
@@ -166,7 +166,7 @@ def test_only_a_person_decides_unless_the_settings_let_agents(client: Client, op
 def test_a_memory_is_forgotten_and_explained(client: Client) -> None:
     client.shake_hands()
     kept, _ = client.call("remember", text="Tests need a running redis", kind="procedure")
-    own_id = kept.removeprefix("Kept as ").rstrip(".")
+    own_id = kept.removeprefix("Stored as ").rstrip(".")
 
     explained, _ = client.call("explain", id=own_id)
     before, _ = client.call("recall", query="tests running redis")
@@ -176,7 +176,7 @@ def test_a_memory_is_forgotten_and_explained(client: Client) -> None:
     assert "Tests need a running redis" in explained
     assert "source: agent" in explained
     assert "redis" in before
-    assert after == "Nothing is known about that."
+    assert after == "No memory matches."
 
 
 def test_an_agent_cannot_take_back_what_a_person_said(client: Client, open_mind: Open) -> None:
@@ -281,7 +281,7 @@ def test_earlier_work_is_picked_up_where_it_stopped(client: Client, open_mind: O
         agent="codex", session_id="s7", seen=ObservationKind.PROMPT, text="Make the login rate limited"
     )
     mind._context.store.record(
-        [mind._context.pen.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
+        [mind._context.factory.event(asked, Scope.PROJECT, mind.repository.id, channel=Channel.TOOL)]
     )
 
     told, failed = client.call("session")

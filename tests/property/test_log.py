@@ -47,9 +47,9 @@ from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import Metadata
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
 from hivemind.store.projector import OWNERS
-from tests.searching import examples
+from tests.hypothesis_profile import examples
 
 memory_ids = st.sampled_from([MemoryId(letter * 32) for letter in "abc"])
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
@@ -252,7 +252,7 @@ def test_the_chain_verifies_also_after_erasing(history: list[Event]) -> None:
 def test_what_is_shared_means_the_same_wherever_it_is_taken_in(history: list[Event]) -> None:
     of_the_team = [replace(event, scope=Scope.TEAM) for event in history]
     with store_of(of_the_team) as one, store_of([]) as other:
-        entries = shared.read_chain(one.db, one.chain, 0, 100)
+        entries = sync_state.read_chain(one.db, one.chain, 0, 100)
 
         other.append_received(entries[:5])
         other.append_received(entries)

@@ -1,12 +1,9 @@
 """What cannot both hold is noticed; what merely speaks of the same thing is not."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hivemind.model.statements import parse_statements, search_terms
-from hivemind.model.values import digest_value, normalise
-from tests.notes import find_conflict
+from hivemind.text.normalise import digest_value, normalise
+from tests.conflicts import find_conflict
 
 
 @pytest.mark.parametrize(
@@ -107,13 +104,6 @@ def test_what_a_service_uses_beside_something_else_is_only_a_possible_conflict()
 
     assert conflict is not None
     assert not conflict.is_certain
-
-
-@given(st.text(max_size=200), st.text(max_size=200))
-def test_any_two_texts_can_be_compared(one: str, other: str) -> None:
-    assert find_conflict(one, one) is None
-    find_conflict(one, other)
-    search_terms(parse_statements(one))
 
 
 @pytest.mark.parametrize(

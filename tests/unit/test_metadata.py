@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hivemind.capture.redact import redact
-from hivemind.curate.claims import guess_kind
-from hivemind.entrypoints.cli.arguments import metadata_pair
+from hivemind.curate.validation import guess_kind
+from hivemind.entrypoints.cli.arguments import parse_metadata
 from hivemind.errors import InvalidInput
 from hivemind.model.events import MemoryRemembered, change_strings, decode_fact, encode_fact, find_shape_error
 from hivemind.model.ids import MemoryId
@@ -72,7 +72,7 @@ def test_anything_else_is_explained(given: Any, said: str) -> None:
     ],
 )
 def test_the_command_line_reads_types_and_never_changes_what_was_written(written: str, read: Any) -> None:
-    key, value = metadata_pair(written)
+    key, value = parse_metadata(written)
 
     assert (key, value, type(value)) == (written.split("=", maxsplit=1)[0], read, type(read))
 

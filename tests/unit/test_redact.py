@@ -10,11 +10,8 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from hivemind.capture.redact import collect_secrets, redact
-from tests.searching import examples
 
 ALPHABETS = {
     "A": string.ascii_letters + string.digits,
@@ -350,45 +347,10 @@ def test_what_was_json_stays_json_and_its_strings_lose_the_same_secrets() -> Non
     assert [text for text, output in outputs if "[redacted:" not in output or redact(output) != output] == []
 
 
-PIECES = ["password", "token", "=", ": ", " is ", '"', "'", "://", "@", "-----BEGIN PRIVATE KEY-----", "<private>"]
-PIECES += [
-    "</private>",
-    "[redacted:x]",
-    "[redacted:",
-    "ghp_",
-    "eyJ",
-    "a1B2c3D4e5F6g7H8i9J0",
-    "\n",
-    " ",
-    "\\",
-    "key",
-    "&a=",
-]
-
-
 def test_redacting_twice_changes_nothing() -> None:
     changed = [text for text in SECRET_TEXTS + NEGATIVES if redact(redact(text)) != redact(text)]
 
     assert changed == []
-
-
-@given(st.lists(st.sampled_from(SECRET_TEXTS + PIECES) | st.text(max_size=20), max_size=12).map("".join))
-@examples(400)
-@example("<pri<private>x</private>vate>secret")
-@example("\u0130password: \u0130abc123!")
-def test_redacting_twice_changes_nothing_whatever_the_text(text: str) -> None:
-    once = redact(text)
-
-    assert redact(once) == once
-
-
-@given(st.text(st.characters(exclude_categories=())), st.sets(st.text(st.characters(exclude_categories=()))))
-@examples(200)
-def test_any_text_with_any_known_values_can_be_redacted(text: str, known: set[str]) -> None:
-    once = redact(text, known)
-
-    assert redact(once, known) == once
-    assert not any(value in once for value in known if len(value) >= 8 and not re.search(r"[\[\]:a-z-]", value))
 
 
 @pytest.mark.parametrize(

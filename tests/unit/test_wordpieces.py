@@ -1,11 +1,9 @@
 """The ids were written down from the `tokenizers` library with the vocabulary that ships with the model."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from hivemind.recall.tokenizer import Tokenizer
 from hivemind.recall.weights import Weights, find_weights
-from hivemind.recall.wordpieces import LONGEST_WORD_CHARACTERS, Tokenizer, split_words
 
 REFERENCE = [
     ("", ""),
@@ -144,13 +142,3 @@ def test_the_limit_keeps_the_beginning(pieces: Tokenizer) -> None:
 
 def test_half_a_surrogate_pair_is_read_as_a_question_mark(pieces: Tokenizer) -> None:
     assert pieces.encode("a \ud83d b", limit=512) == pieces.encode("a ? b", limit=512)
-
-
-@given(st.text())
-def test_cutting_into_words_loses_nothing(text: str) -> None:
-    assert "".join(split_words(text)) == text
-
-
-@given(st.characters(), st.integers(0, 3 * LONGEST_WORD_CHARACTERS))
-def test_no_word_is_longer_than_can_be_merged_quickly(character: str, times: int) -> None:
-    assert all(len(word) <= LONGEST_WORD_CHARACTERS for word in split_words(character * times))

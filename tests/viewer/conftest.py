@@ -16,9 +16,11 @@ from playwright.sync_api import Browser, Page
 
 from dev.demo import fill
 from hivemind import Hivemind
-from hivemind.entrypoints.viewer import Door, build
-from hivemind.entrypoints.viewer.local import Links, Warm, door, install_token
-from tests.browsing import watched
+from hivemind.entrypoints.viewer import Site, build
+from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from tests.browser import browser, open_page
+
+__all__ = ["browser"]
 
 
 @dataclass
@@ -35,9 +37,9 @@ class Viewer:
     """The viewer, running."""
 
     port: int
-    links: Links
+    links: LoginLinks
     demo: SimpleNamespace
-    door: Door
+    site: Site
     named: str = ""
     cookie: str = ""
 
@@ -51,8 +53,8 @@ class Viewer:
 
     def mind(self) -> Hivemind:
         """The same memory, as its person opens it."""
-        opened: Hivemind = self.demo.opened()
-        return opened
+        mind: Hivemind = self.demo.open_mind()
+        return mind
 
     def end(self) -> int:
         """How long the log is."""
@@ -61,9 +63,9 @@ class Viewer:
 
     def token(self) -> str:
         """What this visitor's forms carry."""
-        visitor = self.door.visitor(SimpleNamespace(cookies={self.named: self.cookie}))  # type: ignore[arg-type]
+        visitor = self.site.find_visitor(SimpleNamespace(cookies={self.named: self.cookie}))  # type: ignore[arg-type]
         assert visitor
-        return self.door.form_token(visitor)
+        return self.site.make_form_token(visitor)
 
     def ask(self, method: str, path: str, form: dict[str, str] | None = None, /, **headers: str | None) -> Answer:
         """One request with exactly these headers; those that are None are left out."""
@@ -102,21 +104,21 @@ def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     demo = fill(tmp_path_factory.mktemp("viewer") / "demo")
-    links, warm = Links(), Warm(demo.opened)
+    links, pool = LoginLinks(), MindPool(demo.open_mind)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        entry = door(port, install_token(demo.home), links, "ada", warm)
-        stop = serving(build(entry), listening)
-        running = Viewer(port=port, links=links, demo=demo, door=entry)
+        site = make_site(port, load_key(demo.home), links, "ada", pool)
+        stop = serving(build(site), listening)
+        running = Viewer(port=port, links=links, demo=demo, site=site)
         let_in = running.ask("POST", "/login", {"code": links.new()}, cookie=None)
         running.named, _, running.cookie = let_in.headers["set-cookie"].partition(";")[0].partition("=")
         yield running
         stop()
-    warm.close()
+    pool.close()
 
 
 @pytest.fixture
 def page(browser: Browser, viewer: Viewer) -> Iterator[Page]:
     """A page of a known browser."""
-    with watched(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
+    with open_page(browser, viewer.base, {viewer.named: viewer.cookie}) as page:
         yield page

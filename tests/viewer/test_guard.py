@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from hivemind import Hivemind
-from hivemind.entrypoints.viewer import PAGES, Door, Visitor, build
+from hivemind.entrypoints.viewer import PAGES, Site, Visitor, build
 from tests.viewer.conftest import Viewer, serving
 
 pytestmark = pytest.mark.xdist_group("viewer")
@@ -28,7 +28,9 @@ def real(viewer: Viewer, path: str) -> str:
     session = "/session/5f1c9a52-31d7-4c0e-9a66-0b7d0f2f61aa"
     if path.startswith("/session/"):
         return session
-    memory = next(iter(viewer.demo.made.values())).id if path.endswith(("promote", "publish")) else viewer.demo.hostile
+    memory = (
+        next(iter(viewer.demo.memories.values())).id if path.endswith(("promote", "publish")) else viewer.demo.hostile
+    )
     filled = path.replace("{id}", memory).replace("{act}", "approve")
     return "/file?path=harbour/settings.py" if path == "/file" else filled
 
@@ -156,12 +158,12 @@ def test_a_path_to_go_back_to_never_leads_elsewhere(viewer: Viewer) -> None:
 
 
 @contextmanager
-def behind(entry: Door) -> Iterator[Viewer]:
+def behind(site: Site) -> Iterator[Viewer]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        entry = dataclasses.replace(entry, origins=frozenset({f"http://127.0.0.1:{port}"}))
-        stop = serving(build(entry), listening)
-        yield Viewer(port=port, links=None, demo=None, door=entry, cookie="x")  # type: ignore[arg-type]
+        site = dataclasses.replace(site, origins=frozenset({f"http://127.0.0.1:{port}"}))
+        stop = serving(build(site), listening)
+        yield Viewer(port=port, links=None, demo=None, site=site, cookie="x")  # type: ignore[arg-type]
         stop()
 
 
@@ -172,13 +174,13 @@ def test_a_visitor_who_may_only_look_sees_no_buttons_and_cannot_use_them(viewer:
     def everybody(request: Request) -> Visitor:
         return Visitor(name="ada", key="g")
 
-    entry = dataclasses.replace(viewer.door, visitor=reader)
-    with behind(entry) as guest:
+    site = dataclasses.replace(viewer.site, find_visitor=reader)
+    with behind(site) as guest:
         page = guest.ask("GET", f"/memory/{viewer.demo.hostile}")
-        form = {"act": "approve", "token": entry.form_token(reader(None))}  # type: ignore[arg-type]
+        form = {"act": "approve", "token": site.make_form_token(reader(None))}  # type: ignore[arg-type]
         tried = [guest.ask("POST", real(viewer, path), form) for path in WRITE]
         graph = guest.ask("GET", "/graph")
-    with behind(dataclasses.replace(viewer.door, visitor=everybody)) as host:
+    with behind(dataclasses.replace(viewer.site, find_visitor=everybody)) as host:
         full = host.ask("GET", f"/memory/{viewer.demo.hostile}")
 
     assert "Approve" in full.text
@@ -192,12 +194,12 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
     def broken(request: Request) -> Hivemind:
         raise RuntimeError("a secret detail")
 
-    known = dataclasses.replace(viewer.door, open_mind=broken, visitor=lambda request: Visitor(name="a", key="a"))
+    known = dataclasses.replace(viewer.site, open_mind=broken, find_visitor=lambda request: Visitor(name="a", key="a"))
     with behind(known) as ours:
         answer = ours.ask("GET", "/")
 
     assert answer.status == 500
-    assert "mistake in hivemind" in answer.text
+    assert "bug in hivemind" in answer.text
     assert "secret detail" not in answer.text
     assert "content-security-policy" in answer.headers
 
@@ -207,12 +209,12 @@ def test_a_mistake_of_ours_is_a_page_with_the_policy_too(viewer: Viewer) -> None
     [
         ("/memory/ffffffffffff", 404, "there is no memory"),
         ("/session/none-such", 404, "there is no session"),
-        ("/search?q=x&as_of=yesterday-ish", 400, "is not a date"),
+        ("/search?q=x&as_of=yesterday-ish", 422, "is not a date"),
         ("/file?path=../../etc/passwd", 404, "there is no file"),
-        ("/file?path=README.md&commit=HEAD", 400, "is not a commit"),
+        ("/file?path=README.md&commit=HEAD", 422, "is not a commit"),
         ("/graph?at=no/such/place", 404, "nothing called"),
-        ("/nowhere", 404, "no such page"),
-        ("/search?scope=galaxy", 400, "is not a scope"),
+        ("/nowhere", 404, "No such page"),
+        ("/search?scope=galaxy", 422, "is not a scope"),
     ],
 )
 def test_errors_are_pages_that_say_what_to_do(viewer: Viewer, path: str, status: int, said: str) -> None:
@@ -236,5 +238,5 @@ def test_the_command_prints_a_link_that_lets_in(tmp_path: Path) -> None:
     running.terminate()
     running.communicate(timeout=10)
 
-    assert "This link lets one browser in, once." in page
+    assert "This link signs in one browser, once." in page
     assert link.partition("code=")[2] in page

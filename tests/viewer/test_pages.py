@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from hivemind.entrypoints.viewer.pages import sessions
 from hivemind.model.memory import Memory
-from tests.browsing import SHOTS, barriers, looked_at
+from tests.browser import SHOTS, audit_page, find_violations
 from tests.viewer.conftest import Viewer
 
 pytestmark = pytest.mark.xdist_group("viewer")
@@ -33,7 +34,7 @@ def press(page: Page, key: str) -> None:
 
 
 def addresses(viewer: Viewer) -> dict[str, str]:
-    made = {name: memory.id for name, memory in viewer.demo.made.items()}
+    made = {name: memory.id for name, memory in viewer.demo.memories.items()}
     return {
         "today": "/",
         "search": "/search?q=how+are+prices+rounded&kind=requirement",
@@ -62,7 +63,7 @@ NAMES = ("today", "search", "memory", "dispute", "promote", "publish", "review",
 def test_a_page_keeps_nobody_out_and_fits_every_width_in_both_themes(page: Page, viewer: Viewer, name: str) -> None:
     page.goto(addresses(viewer)[name])
 
-    found, wide = looked_at(page, name)
+    found, wide = audit_page(page, name)
 
     assert found == []
     assert wide == []
@@ -72,7 +73,7 @@ def test_axe_would_notice_a_barrier(page: Page) -> None:
     page.goto("/")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
 
-    assert any(one.startswith("button-name") for one in barriers(page))
+    assert any(one.startswith("button-name") for one in find_violations(page))
 
 
 def test_a_hostile_memory_is_text_everywhere(page: Page, viewer: Viewer) -> None:
@@ -104,18 +105,18 @@ def test_a_person_is_let_in_by_the_link_and_out_by_the_button(page: Page, viewer
 
     page.goto(viewer.link)
     page.wait_for_url(f"{viewer.base}/")
-    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Sign out").click()
 
-    expect(page.get_by_role("heading")).to_contain_text("logged out")
+    expect(page.get_by_role("heading")).to_contain_text("signed out")
 
 
 def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> None:
     page.goto("/search")
 
-    page.get_by_label("Question").press_sequentially("how are jobs taken", delay=5)
+    page.get_by_label("Query").press_sequentially("how are jobs taken", delay=5)
     first = page.locator("#results [data-row]").first
     expect(first).to_contain_text("SKIP LOCKED")
-    expect(first.get_by_label("Why it is here")).to_contain_text("meaning")
+    expect(first.get_by_label("Ranking")).to_contain_text("meaning")
     expect(page).to_have_url(re.compile(r"\?q=how\+are\+jobs\+taken$"))
     page.get_by_text("Filters").click()
     page.get_by_label("Kind").select_option("procedure")
@@ -123,7 +124,7 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
     expect(page.locator("#results")).not_to_contain_text("Redis was tried")
     page.reload()
 
-    expect(page.get_by_label("Question")).to_have_value("how are jobs taken")
+    expect(page.get_by_label("Query")).to_have_value("how are jobs taken")
     expect(page.get_by_label("Kind")).to_have_value("procedure")
 
 
@@ -168,7 +169,7 @@ def test_the_theme_is_kept(page: Page) -> None:
     page.emulate_media(color_scheme="light")
     page.goto("/")
 
-    page.get_by_role("button", name="Change between light and dark").click()
+    page.get_by_role("button", name="Switch between light and dark").click()
     page.goto("/log")
 
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -203,7 +204,7 @@ def test_a_conflict_is_settled_in_favour_of_one_and_that_can_be_undone(page: Pag
     expect(page.locator(".conflict")).to_contain_text("A6")
 
     press(page, "o")
-    expect(page.get_by_role("status")).to_contain_text("in place of")
+    expect(page.get_by_role("status")).to_contain_text("superseded")
     settled = status(viewer, old), status(viewer, new)
     press(page, "u")
     expect(page.get_by_role("status")).to_contain_text("Undone")
@@ -224,10 +225,10 @@ def test_a_memory_is_edited_verified_taken_back_and_restored(page: Page, viewer:
     expect(page.locator(".history del")).to_contain_text("noon")
     expect(page.locator(".history ins")).to_contain_text("one")
     page.get_by_role("button", name="Verify").click()
-    expect(page.get_by_text("Verified as it is now")).to_be_visible()
-    page.get_by_role("button", name="Take back").click()
+    expect(page.get_by_text("Marked as still correct")).to_be_visible()
+    page.get_by_role("button", name="Forget").click()
     page.get_by_role("button", name="Restore").click()
-    expect(page.get_by_text("It stands again.")).to_be_visible()
+    expect(page.get_by_text("Restored.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
 
     expect(page.locator(".claim .chip")).to_have_text("retracted")
@@ -240,7 +241,7 @@ def test_two_memories_are_disputed_side_by_side(page: Page, viewer: Viewer) -> N
     page.goto(f"/memory/{one.id}")
 
     page.locator("summary", has_text="Dispute").click()
-    page.get_by_label("It contradicts the memory").fill(other.id[:10])
+    page.get_by_label("Contradicts memory").fill(other.id[:10])
     page.get_by_role("button", name="Dispute").click()
 
     expect(page.locator(".versus .panel")).to_have_count(2)
@@ -253,8 +254,8 @@ def test_a_memory_is_promoted_after_its_change_was_shown(page: Page, viewer: Vie
     page.goto(f"/memory/{one.id}")
 
     page.locator("summary", has_text="Promote").click()
-    page.get_by_label("Into the file").fill("docs/AGENTS.md")
-    page.get_by_role("button", name="Show the change").click()
+    page.get_by_label("File").fill("docs/AGENTS.md")
+    page.get_by_role("button", name="Preview the change").click()
     expect(page.locator(".diff .came").last).to_be_visible()
     shown_only = file.exists()
     page.get_by_role("button", name="Write docs/AGENTS.md").click()
@@ -271,7 +272,7 @@ def test_a_memory_is_published_after_what_leaves_was_shown(page: Page, viewer: V
     page.get_by_role("link", name="Publish to the team").click()
     expect(page.locator(".card")).to_contain_text("islands take two days")
     page.get_by_role("button", name="Publish").click()
-    expect(page.get_by_text("The team has a copy")).to_be_visible()
+    expect(page.get_by_text("Published")).to_be_visible()
 
     with viewer.mind() as mind:
         copies = mind.list(tags=["islands"])
@@ -283,7 +284,7 @@ def test_an_erased_memory_leaves_a_receipt_and_nothing_else(page: Page, viewer: 
     page.goto(f"/memory/{one.id}")
 
     page.locator("summary", has_text="Erase").click()
-    page.get_by_label("I want it gone for good").check()
+    page.get_by_label("Erase permanently").check()
     page.get_by_role("button", name="Erase").click()
     expect(page.get_by_role("heading", name="Erased")).to_be_visible()
     expect(page.get_by_label("Receipt")).to_contain_text("no byte of it is left")
@@ -302,11 +303,11 @@ def test_everything_that_names_somebody_is_shown_and_erased_but_what_is_left_out
     page.get_by_role("link", name="Erase by name").click()
     page.get_by_label("Name").fill("zebulon quirk")
     page.get_by_role("button", name="Find").click()
-    expect(page.get_by_role("heading", name="2 entries name zebulon quirk")).to_be_visible()
-    page.get_by_label(f"Leave out {stays.id[:8]}").check()
+    expect(page.get_by_role("heading", name="2 mentions of zebulon quirk")).to_be_visible()
+    page.get_by_label(f"Keep {stays.id[:8]}").check()
     page.screenshot(path=SHOTS / "erase-by-name-1000-light.png", full_page=True)
-    page.get_by_label("I want it gone for good").check()
-    page.get_by_role("button", name="Erase what is not left out").click()
+    page.get_by_label("Erase permanently").check()
+    page.get_by_role("button", name="Erase all that is not kept").click()
 
     expect(page.get_by_label("Receipt")).to_contain_text("left as you chose")
     assert viewer.ask("GET", f"/memory/{gone.id}").status == 404
@@ -319,8 +320,8 @@ def test_nothing_is_erased_that_was_not_on_the_list_somebody_saw(viewer: Viewer)
 
     refused = viewer.ask("POST", "/erase", stale)
 
-    assert refused.status == 400
-    assert "look again" in refused.text
+    assert refused.status == 422
+    assert "check it again" in refused.text
     assert status(viewer, one) == "active"
 
 
@@ -332,7 +333,7 @@ def test_sources_open_the_step_and_the_code(page: Page, viewer: Viewer) -> None:
     expect(page.locator(".warning")).to_contain_text("Verify before acting")
     page.goto("/search?q=keep+the+minimum+of+one+step&status=proposed")
     page.locator("#results [data-open]").first.click()
-    page.get_by_role("link", name="the step").click()
+    page.get_by_role("link", name=", step").click()
 
     expect(page.locator(".step.now")).to_contain_text("Done: prices now round up")
 
@@ -344,10 +345,10 @@ def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
 
     expect(page.locator(".recalled").first).to_contain_text("in the brief")
     expect(page.locator(".learned").first).to_contain_text("make test")
-    page.get_by_role("button", name="To the beginning").click()
+    page.get_by_role("button", name="First step").click()
     expect(steps).to_have_count(1)
     press(page, "ArrowRight")
-    page.get_by_role("button", name="One step on").click()
+    page.get_by_role("button", name="Next step").click()
     expect(steps).to_have_count(3)
     press(page, "ArrowLeft")
     expect(steps).to_have_count(2)
@@ -364,14 +365,26 @@ def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
     expect(steps).to_have_count(everything)
 
 
+def test_every_recall_of_a_long_session_is_on_one_of_its_pages(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_recalls(first: int) -> int:
+        return viewer.ask("GET", f"{SESSION}?from={first}").text.count('class="recalled"')
+
+    on_one_page = count_recalls(0)
+    monkeypatch.setattr(sessions, "PAGE_STEPS", 1)
+    on_each_page = [count_recalls(step) for step in range(13)]
+
+    assert on_one_page > 1
+    assert sum(on_each_page) == on_one_page
+
+
 def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
     page.goto("/graph")
     hint = page.locator("[data-hint]")
-    expect(hint).to_contain_text("things")
+    expect(hint).to_contain_text("nodes")
     few = int(hint.inner_text().split()[0])
 
-    page.get_by_role("button", name="Open harbour in the drawing").click()
-    expect(hint).not_to_contain_text(f"{few} things")
+    page.get_by_role("button", name="Expand harbour in the graph").click()
+    expect(hint).not_to_contain_text(f"{few} nodes")
     more = int(hint.inner_text().split()[0])
     drawn = page.evaluate(
         "() => new Set(document.querySelector('canvas').getContext('2d')"
@@ -381,8 +394,8 @@ def test_the_graph_starts_from_one_place_and_opens_up(page: Page) -> None:
 
     assert more > few
     assert drawn > 20
-    expect(page.get_by_label("The same as a list")).to_contain_text("changed together in commits")
-    expect(page.get_by_label("The same as a list")).to_contain_text("stale")
+    expect(page.get_by_label("The graph as a list")).to_contain_text("changed together in commits")
+    expect(page.get_by_label("The graph as a list")).to_contain_text("stale")
 
 
 def test_a_rollback_is_previewed_applied_and_undone(page: Page, viewer: Viewer) -> None:
@@ -423,7 +436,9 @@ def test_today_counts_what_happened_and_health_finds_nothing_wrong(page: Page) -
     page.goto("/")
     expect(page.get_by_label(re.compile("^Recalls per day, [1-9]"))).to_be_visible()
     expect(page.get_by_label(re.compile("^Tokens spent on briefs per day, [1-9]"))).to_be_visible()
-    expect(page.locator("section", has_text="Went stale").last).to_contain_text("signature changed")
+    expect(
+        page.locator("section", has=page.get_by_role("heading", name=re.compile("^Stale [0-9]"))).last
+    ).to_contain_text("signature changed")
     expect(page.get_by_role("region", name="Repositories")).to_contain_text("tariffs")
 
     page.goto("/health")
@@ -435,7 +450,7 @@ def test_today_counts_what_happened_and_health_finds_nothing_wrong(page: Page) -
 def test_today_and_review_count_the_same_waiting(page: Page, viewer: Viewer) -> None:
     kept(viewer, "The pilot's timetable is looked at every spring", verify_by="2020-01-01")
     page.goto("/")
-    on_today = page.locator("section", has_text="Waits for you").last.locator(".count").inner_text()
+    on_today = page.locator("section", has_text="Needs review").last.locator(".count").inner_text()
 
     page.goto("/review")
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from hivemind.agents.asking import HookRequest
-    from hivemind.agents.base import Agent
+    from hivemind.agents.agent import Agent
+    from hivemind.agents.decoder import HookRequest
 
 __all__ = [
     "CONTEXT_EVENTS",
@@ -52,11 +52,12 @@ def get_agent(name: str) -> Agent:
 
 def parse_request(name: str, event: str, payload: Mapping[str, Any]) -> HookRequest:
     """Return session, directory and prompt of a hook payload."""
-    request: HookRequest = _import_module("asking").parse_request(get_agent(name).decode(event, payload, ""), payload)
+    request: HookRequest = _import_module("decoder").parse_request(get_agent(name).decode(event, payload, ""), payload)
     return request
 
 
 def _import_module(name: str) -> Any:
+    # Here, because a hook imports this package at every start and mostly needs no agent's module.
     import importlib
 
     return importlib.import_module(f"hivemind.agents.{name}")

@@ -80,6 +80,7 @@ def identify_hook_agent(installed_for: str, environ: Mapping[str, str], payload:
     for word, variable, agent in MARKS:
         if (word and word in payload) or (variable and environ.get(variable)):
             return agent
+    # Codex is recognised by its payload alone, which names a turn where that of Claude Code names a prompt.
     is_codex = '"turn_id"' in payload and '"prompt_id"' not in payload and '"permission_mode"' in payload
     return "codex" if is_codex and not environ.get("CLAUDECODE") else installed_for
 

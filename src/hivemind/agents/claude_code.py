@@ -5,17 +5,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
+# Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.
 TRANSCRIPTS: tuple[str, ...] = (".claude/projects/*/**/*.jsonl",)
 """One file per session, and one per subagent below it."""
 
@@ -31,17 +32,18 @@ COMMAND_OUTPUT = re.compile(r"<(?:command-name|command-message|local-command-std
 SUMMARY_OPENING = re.compile(r"\AThis session is being continued from a previous conversation.*?\n\n?", re.DOTALL)
 
 
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(decode_hook, NAME)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, always loaded so that the model need not search for its tools, and the hooks."""
+    # Not a plugin: that needs the `claude` command, renames our tools, and gives SessionEnd 1.5 seconds at most.
     servers = target.project / ".mcp.json" if target.project else target.home / ".claude.json"
     return (
         ServerEntry(path=servers, value=launch.server_entry(type="stdio", alwaysLoad=True)),
         # SessionEnd hooks get 1.5 seconds unless the settings give a timeout.
-        claude_shape.build_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
+        build_claude_hooks(target.root / ".claude" / "settings.json", NAME, launch, EVENTS),
     )
 
 
@@ -54,13 +56,13 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
     state.turn = get_text(line, "promptId") or state.turn
     kind, message = str(line.get("type")), line.get("message")
     if kind in ("user", "assistant") and isinstance(message, dict):
-        step = claude_shape.build_step(state, line, get_text(message, "model"))
+        step = state.build_step(line, get_text(message, "model"))
         yield from _decode_message(step, state.turn, line, get_blocks(message))
         for own_id, call, block in state.match_results(get_blocks(message)):
             # The line has the result twice: for the model, and in full under toolUseResult.
             is_error = bool(block.get("is_error"))
             result = (not is_error and line.get("toolUseResult")) or block.get("content")
-            yield from observe_call(step, own_id, get_text(call, "name"), call.get("input"), result, is_error=is_error)
+            yield from step.observe_call(own_id, get_text(call, "name"), call.get("input"), result, is_error=is_error)
     elif kind not in UNUSED:
         yield SkippedInput(reason=f"a line of type {kind!r}")
 
@@ -70,8 +72,8 @@ def _decode_message(step: StepContext, turn: str, line: dict[str, Any], content:
     message_text = extract_text(text_blocks)
     if line["type"] == "assistant":
         for block in text_blocks:
-            yield from observe_reply(step, turn, extract_text(block))
+            yield from step.observe_reply(turn, extract_text(block))
     elif line.get("isCompactSummary"):
-        yield observe(step, ObservationKind.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
+        yield step.observe(ObservationKind.COMPACTED, turn or step.at, text=SUMMARY_OPENING.sub("", message_text))
     elif not line.get("isMeta") and not COMMAND_OUTPUT.match(message_text):
-        yield from observe_prompt(step, get_text(line, "promptId", "uuid"), message_text)
+        yield from step.observe_prompt(get_text(line, "promptId", "uuid"), message_text)

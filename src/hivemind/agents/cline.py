@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.decoder import TranscriptState, decode_hook
+from hivemind.agents.json_input import (
     Observations,
     Payload,
     extract_text,
@@ -14,11 +16,8 @@ from hivemind.agents.base import (
     get_list,
     get_object,
     get_text,
-    make_reply,
     read_json_file,
 )
-from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.steps import TranscriptState, observe_call, observe_prompt, observe_reply, observe_start
 from hivemind.model.session import SkippedInput
 
 NAME = "cline"
@@ -65,7 +64,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "last_assistant_message": get_object(payload, "turn").get("outputText"),
         "reason": event,
     }
-    return claude_shape.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(event, event), claude_payload, at)
+    return decode_hook(NAME, "PostToolUseFailure" if is_error else EVENTS.get(event, event), claude_payload, at)
 
 
 reply = make_reply(ANSWERS, lambda _, context: {"context": context})
@@ -107,7 +106,7 @@ def read_transcript(path: Path) -> Observations:
     metadata = content if isinstance(content, dict) else {}
     state = TranscriptState.start(NAME, path, session)
     state.step = replace(state.step, directory=get_text(metadata, "cwd"))
-    yield observe_start(state.step.with_time(metadata.get("started_at")), "")
+    yield state.step.with_time(metadata.get("started_at")).observe_start()
     for message in get_list(transcript, "messages"):
         if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
             yield from _decode_message(state, message)
@@ -118,15 +117,12 @@ def read_transcript(path: Path) -> Observations:
 def _decode_message(state: TranscriptState, message: dict[str, Any]) -> Observations:
     step = state.step.with_time(message.get("ts"), model=get_text(get_object(message, "modelInfo"), "id"))
     message_text = extract_text([block for block in get_blocks(message) if block.get("type") == "text"])
-    yield from (
-        observe_reply(step, "", message_text)
-        if message["role"] == "assistant"
-        else observe_prompt(step, "", message_text)
-    )
+    observe_text = step.observe_reply if message["role"] == "assistant" else step.observe_prompt
+    yield from observe_text("", message_text)
     for own_id, call, block in state.match_results(get_blocks(message)):
         result, tool = block.get("content"), get_text(call, "name") or get_text(block, "name")
         is_error = bool(block.get("is_error")) or _has_error(result)
-        yield from observe_call(step, own_id, tool, call.get("input"), result, is_error=is_error)
+        yield from step.observe_call(own_id, tool, call.get("input"), result, is_error=is_error)
 
 
 def _has_error(result: Any) -> bool:

@@ -10,8 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape, jsonc
-from hivemind.agents.base import (
+from hivemind.agents import jsonc
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import SERVER, FileReader, InstallTarget, Launch, Lines, Piece, build_claude_hooks
+from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.file_changes import read_file
+from hivemind.agents.json_input import (
     Observations,
     decode_lines,
     extract_text,
@@ -20,17 +24,6 @@ from hivemind.agents.base import (
     get_text,
     split_names,
 )
-from hivemind.agents.changes import read_file
-from hivemind.agents.pieces import SERVER, FileReader, InstallTarget, Launch, Lines, Piece
-from hivemind.agents.steps import (
-    StepContext,
-    TranscriptState,
-    observe,
-    observe_call,
-    observe_prompt,
-    observe_reply,
-    observe_start,
-)
 from hivemind.errors import InvalidInput
 from hivemind.model.session import ObservationKind, SkippedInput
 
@@ -38,7 +31,7 @@ NAME = "codex"
 TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
 """One file per session and per subagent, archived ones included."""
 
@@ -63,19 +56,18 @@ OUTPUT = re.compile(r"\A(?:[^\n]*\n){0,6}?Output:\n")
 
 
 # Codex gives hooks no exit codes; only its transcript has them. It ignores a reply that has an unknown field.
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(decode_hook, NAME)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks, which Codex does not run until the user trusts them."""
+    # Not a plugin: the hash of a plugin's hook cannot be computed, so nobody could check whether Codex trusts it.
     directory = target.root / ".codex"
     toml_fields = "".join(f"\n{name} = {json.dumps(value)}" for name, value in launch.server_entry().items())
     return (
         Lines(path=directory / "config.toml", text=f"[mcp_servers.{SERVER}]{toml_fields}"),
-        claude_shape.build_hooks(
-            directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS
-        ),
+        build_claude_hooks(directory / "hooks.json", NAME, launch, EVENTS, end_timeout_seconds=MAX_END_TIMEOUT_SECONDS),
     )
 
 
@@ -102,6 +94,7 @@ def build_trust_pieces(target: InstallTarget, read: FileReader) -> tuple[Piece, 
 
 def fingerprint(event: str, group: Mapping[str, Any], hook: Mapping[str, Any]) -> str:
     """Return the hash by which Codex recognises a hook that the user has trusted."""
+    # Codex hashes a hook as it would run it, with its defaults and limits applied.
     timeout = hook.get("timeout", MIN_END_TIMEOUT_SECONDS if event == "SessionEnd" else DEFAULT_TIMEOUT_SECONDS)
     if event == "SessionEnd":
         timeout = min(max(timeout, MIN_END_TIMEOUT_SECONDS), MAX_END_TIMEOUT_SECONDS)
@@ -162,12 +155,12 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
             changes = {"session": session, "subagent": subagent, "directory": get_text(payload, "cwd")}
             state.step = replace(state.step, **changes)
             if not subagent:
-                yield observe_start(replace(step, **changes), "startup")
+                yield replace(step, **changes).observe_start()
         case "turn_context":
             directory, model = get_text(payload, "cwd") or step.directory, get_text(payload, "model") or step.model
             state.step = replace(state.step, directory=directory, model=model)
         case "compacted":
-            yield observe(step, ObservationKind.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
+            yield step.observe(ObservationKind.COMPACTED, state.turn or step.at, text=get_text(payload, "message"))
         case "event_msg":
             yield from _decode_message(state, step, payload)
         case "response_item":
@@ -179,16 +172,17 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
 def _decode_message(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
     match str(payload.get("type")):
         case "user_message":
-            yield from observe_prompt(step, state.turn, get_text(payload, "message"))
+            yield from step.observe_prompt(state.turn, get_text(payload, "message"))
         case "agent_message":
-            yield from observe_reply(step, state.turn, get_text(payload, "message"))
+            yield from step.observe_reply(state.turn, get_text(payload, "message"))
         case "item_completed":
             yield from _decode_completed_item(state, step, get_object(payload, "item"))
         case "patch_apply_end":
             call_id = str(payload.get("call_id"))
+            # The call comes again as a response item.
             state.recorded_counts[call_id] = 1
-            yield from observe_call(
-                step, call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
+            yield from step.observe_call(
+                call_id, "apply_patch", {"changes": payload.get("changes")}, payload.get("stdout")
             )
         case other if other not in UNUSED_MESSAGES:
             yield SkippedInput(reason=f"a message of type {other!r}")
@@ -198,27 +192,25 @@ def _decode_completed_item(state: TranscriptState, step: StepContext, item: dict
     call_id, is_error = str(item.get("id")), item.get("status") == "failed"
     message = extract_text([{"text": part.get("text")} for part in get_objects(item, "content")])
     state.recorded_counts[call_id] = 1
+    call: tuple[str, Any, Any] | None = None
     match str(item.get("type")):
         case "UserMessage":
-            yield from observe_prompt(step, state.turn, message)
+            yield from step.observe_prompt(state.turn, message)
         case "AgentMessage":
-            yield from observe_reply(step, state.turn, message)
+            yield from step.observe_reply(state.turn, message)
         case "CommandExecution":
             execution = {"output": item.get("aggregated_output"), "exit_code": item.get("exit_code")}
-            yield from observe_call(
-                step, call_id, "Bash", {"command": item.get("command")}, execution, is_error=is_error
-            )
+            call = "Bash", {"command": item.get("command")}, execution
         case "McpToolCall":
-            tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result")
-            yield from observe_call(
-                step, call_id, tool, item.get("arguments"), result or item.get("error"), is_error=is_error
-            )
+            tool, result = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("result") or item.get("error")
+            call = tool, item.get("arguments"), result
         case "FileChange":
-            arguments = {"changes": item.get("changes")}
-            yield from observe_call(step, call_id, "apply_patch", arguments, item.get("stdout"), is_error=is_error)
+            call = "apply_patch", {"changes": item.get("changes")}, item.get("stdout")
         case _:
             # Nothing was recorded, so the call's response item must be.
             del state.recorded_counts[call_id]
+    if call:
+        yield from step.observe_call(call_id, *call, is_error=is_error)
 
 
 def _decode_response_item(state: TranscriptState, step: StepContext, payload: dict[str, Any]) -> Observations:
@@ -231,8 +223,8 @@ def _decode_response_item(state: TranscriptState, step: StepContext, payload: di
             call = state.open_calls.pop(call_id, {})
             if call_id not in state.recorded_counts:
                 arguments = call.get("arguments") or call.get("input") or call.get("action")
-                yield from observe_call(
-                    step, call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
+                yield from step.observe_call(
+                    call_id, _get_hook_tool_name(call), arguments, _split_report(payload.get("output"))
                 )
         case other if other not in UNUSED_ITEMS:
             yield SkippedInput(reason=f"an item of type {other!r}")

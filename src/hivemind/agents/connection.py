@@ -1,15 +1,32 @@
-"""Plan how to connect and disconnect agents, and check their connections; ``changes.apply`` writes the plans."""
+"""Plan how to connect and disconnect agents, check their connections, and render a plugin that connects them.
 
+``file_changes.apply`` writes the plans.
+"""
+
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from hivemind import agents
-from hivemind.agents import codex
-from hivemind.agents.changes import read_file
-from hivemind.agents.pieces import FileReader, Hooks, InstallPlan, InstallTarget, Launch, plan_changes
+from hivemind.agents import claude_code, codex, gemini, opencode
+from hivemind.agents.config_entries import (
+    SERVER,
+    FileReader,
+    Hooks,
+    InstallPlan,
+    InstallTarget,
+    Launch,
+    build_claude_hooks,
+    plan_changes,
+)
+from hivemind.agents.file_changes import read_file
 from hivemind.errors import InvalidInput
 
 UNTRUSTED_NOTE = "Codex runs none of these hooks until you trust them: open Codex, type /hooks, and review them"
+
+PLUGIN_PATH = "plugins/hivemind"
+DESCRIPTION = "Persistent memory for coding agents: conventions, decisions, fixes and past sessions."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +96,35 @@ def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
         trusted=is_trusted,
         notes=(*notes, *([UNTRUSTED_NOTE] if is_trusted is False else ())),
     )
+
+
+def render_plugin_files(version: str) -> dict[str, str]:
+    """Return the files of a plugin directory that a team can publish, by path.
+
+    One plugin works for Claude Code, Codex and Copilot; Gemini needs an extension, OpenCode a module. The commands have
+    no path, because the plugin is installed on machines with other paths.
+    """
+    launch = Launch()
+    manifest = {"name": "hivemind", "version": version, "description": DESCRIPTION}
+    server = {"mcpServers": {SERVER: launch.server_entry()}}
+    owner = {"name": "hivemind"}
+    listing = {"name": "hivemind", "source": f"./{PLUGIN_PATH}", "description": DESCRIPTION}
+    marketplace = {"name": "hivemind", "description": DESCRIPTION, "owner": owner, "plugins": [listing]}
+    hooks = build_claude_hooks(Path(), claude_code.NAME, launch, claude_code.EVENTS)
+    gemini_hooks = build_claude_hooks(
+        Path(), gemini.NAME, launch, gemini.HOOK_EVENTS, units_per_second=1000, matcher="*"
+    )
+    documents: dict[str, Any] = {
+        ".claude-plugin/marketplace.json": marketplace,
+        f"{PLUGIN_PATH}/.claude-plugin/plugin.json": manifest | {"author": owner},
+        f"{PLUGIN_PATH}/.mcp.json": server,
+        f"{PLUGIN_PATH}/hooks/hooks.json": {"hooks": {event: [group] for event, group in hooks.entries.items()}},
+        "gemini/gemini-extension.json": manifest | server,
+        "gemini/hooks/hooks.json": {"hooks": {event: [group] for event, group in gemini_hooks.entries.items()}},
+    }
+    return {path: json.dumps(content, indent=2) + "\n" for path, content in documents.items()} | {
+        "opencode/hivemind.js": opencode.render_plugin(launch)
+    }
 
 
 def _is_present(name: str, home: Path) -> bool:

@@ -2,21 +2,30 @@
 
 from functools import partial
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import skip_transcript
-from hivemind.agents.pieces import RULE, SERVER, InstallTarget, Launch, OwnFile, Piece, YamlItem
+from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.config_entries import (
+    RULE,
+    SERVER,
+    InstallTarget,
+    Launch,
+    OwnFile,
+    Piece,
+    YamlItem,
+    build_claude_hooks,
+)
+from hivemind.agents.decoder import decode_hook
 
 NAME = "continue"
 TITLE = "Continue"
 HOMES: tuple[str, ...] = (".continue",)
 SAME_IDS = False
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = ()
 
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd"
 
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(decode_hook, NAME)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -28,7 +37,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
         YamlItem(
             path=servers, key="mcpServers", fields=item, new_file_text="name: Local\nversion: 0.0.1\nschema: v1\n"
         ),
-        claude_shape.build_hooks(directory / "settings.json", NAME, launch, EVENTS),
+        build_claude_hooks(directory / "settings.json", NAME, launch, EVENTS),
         OwnFile(path=directory / "rules" / "hivemind.md", text=f"{RULE}\n"),
     )
 

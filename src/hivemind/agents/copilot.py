@@ -10,26 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.json_input import (
     Observations,
     Payload,
     decode_lines,
     get_object,
     get_text,
-    make_reply,
     parse_timestamp,
     split_names,
-)
-from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import (
-    StepContext,
-    TranscriptState,
-    observe,
-    observe_call,
-    observe_prompt,
-    observe_reply,
-    observe_start,
 )
 from hivemind.model.session import ObservationKind, SkippedInput
 
@@ -89,7 +80,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "error": result or payload.get("error"),
         "last_assistant_message": get_text(payload, "response", "last_assistant_message"),
     }
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return decode_hook(NAME, "", claude_payload, at)
 
 
 # Copilot reads the context at the top level only, not under Claude Code's hookSpecificOutput.
@@ -98,6 +89,7 @@ reply = make_reply(ANSWERS, lambda _, context: {"additionalContext": context})
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return the server, and hooks in their own file."""
+    # Not a plugin: a plugin's server runs in the plugin's directory and cannot know the project.
     server = {"type": "local", **launch.server_entry(tools=["*"])}
     timeouts = dict.fromkeys(EVENTS, 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
@@ -130,7 +122,7 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
         case _ if not isinstance(line.get("data"), dict):
             yield SkippedInput(reason=f"a line of type {line.get('type')!r} without data")
         case "session.start":
-            yield observe_start(step, "new")
+            yield step.observe_start()
         case "hook.start":
             if (event := str(data.get("hookType"))) in LOGGED_HOOKS:
                 yield from _decode_logged_hook(state, step, event, get_object(data, "input"))
@@ -142,17 +134,17 @@ def _decode_line(state: TranscriptState, line: dict[str, Any]) -> Observations:
                 None,
             )
             if hook_prompt is None:
-                yield from observe_prompt(step, get_text(data, "messageId") or str(line.get("id")), content)
+                yield from step.observe_prompt(get_text(data, "messageId") or str(line.get("id")), content)
             else:
                 state.recorded_counts[hook_prompt] -= 1
         case "assistant.message":
-            yield from observe_reply(step, get_text(data, "interactionId"), get_text(data, "content"))
+            yield from step.observe_reply(get_text(data, "interactionId"), get_text(data, "content"))
         case "tool.execution_start":
             state.open_calls[str(data.get("toolCallId"))] = data
         case "tool.execution_complete":
             yield from _decode_completed_call(state, step, data)
         case "session.compaction_complete":
-            yield observe(step, ObservationKind.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
+            yield step.observe(ObservationKind.COMPACTED, str(line.get("id")), text=get_text(data, "summaryContent"))
         case other if other not in UNUSED_LINES:
             yield SkippedInput(reason=f"a line of type {other!r}")
 
@@ -180,7 +172,7 @@ def _decode_completed_call(state: TranscriptState, step: StepContext, data: dict
     diff = details if details.lstrip().startswith("diff --git") else ""
     code = get_object(data, "shellExecution").get("exitCode")
     full_result = {**result_fields, "exitCode": code, "metadata": {"diff": diff}}
-    yield from observe_call(step, call_id, tool, arguments, full_result, is_error=data.get("success") is False)
+    yield from step.observe_call(call_id, tool, arguments, full_result, is_error=data.get("success") is False)
 
 
 def _make_call_key(tool: Any, arguments: Any) -> str:

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import Hooks, InstallTarget, Launch, Piece, ServerEntry
+from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.json_input import (
     Observations,
     Payload,
     digest,
@@ -16,15 +18,12 @@ from hivemind.agents.base import (
     get_list,
     get_object,
     get_text,
-    make_reply,
     read_objects,
     split_names,
 )
-from hivemind.agents.pieces import Hooks, InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply
-from hivemind.model import moments
+from hivemind.formats import timestamps
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import SkippedInput
-from hivemind.model.untrusted import parse_json
 
 NAME = "cursor"
 TITLE = "Cursor"
@@ -43,6 +42,7 @@ EVENTS = {
     "afterFileEdit": "PostToolUse",
     "afterAgentResponse": "Stop",
     "subagentStop": "SubagentStop",
+    # Cursor has no hook after compaction.
     "preCompact": "PostCompact",
     "sessionEnd": "SessionEnd",
 }
@@ -74,7 +74,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         edits = {"file_path": payload.get("file_path"), "edits": payload.get("edits")}
         own_id = f"{payload.get('generation_id')} {digest(json.dumps(edits, sort_keys=True))}"
         claude_payload |= {"tool_name": "Edit", "tool_input": edits, "tool_use_id": own_id}
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return decode_hook(NAME, "", claude_payload, at)
 
 
 def _parse_output(output: Any) -> Any:
@@ -106,13 +106,13 @@ def read_transcript(path: Path) -> Observations:
     step = StepContext(
         agent=NAME,
         session=path.parent.parent.name if is_subagent else path.stem,
-        at=moments.format_timestamp(modified_at),
+        at=timestamps.format_timestamp(modified_at),
         directory=_find_directory(path),
         subagent=path.stem if is_subagent else "",
     )
     pending_calls: dict[str, dict[str, Any]] = {}
     for number, line in enumerate(read_objects(path), 1):
-        step = replace(step, at=moments.format_timestamp(modified_at + timedelta(milliseconds=number)))
+        step = replace(step, at=timestamps.format_timestamp(modified_at + timedelta(milliseconds=number)))
         if isinstance(line, SkippedInput):
             yield line
         elif line.get("role") in ("user", "assistant"):
@@ -128,14 +128,14 @@ def _decode_line(
     for index, block in enumerate(get_blocks(get_object(line, "message"))):
         match str(block.get("type")).replace("-", "_"):
             case "text":
-                observe_text = observe_reply if line["role"] == "assistant" else observe_prompt
+                observe_text = step.observe_reply if line["role"] == "assistant" else step.observe_prompt
                 yield from _flush_calls(step, pending_calls)
-                yield from observe_text(step, str(number), extract_text(block))
+                yield from observe_text(str(number), extract_text(block))
             case "tool_use" | "tool_call":
                 pending_calls[f"{number}.{index}"] = block
             case "tool_result" if pending_calls:
                 call = pending_calls.pop(own_id := next(iter(pending_calls)))
-                yield from observe_call(step, own_id, str(call.get("name")), call.get("input"), block.get("content"))
+                yield from step.observe_call(own_id, str(call.get("name")), call.get("input"), block.get("content"))
             case "thinking" | "redacted_thinking" | "tool_result":
                 continue
             case other:
@@ -145,7 +145,7 @@ def _decode_line(
 def _flush_calls(step: StepContext, pending_calls: dict[str, dict[str, Any]]) -> Observations:
     """Observe pending calls without a result, since Cursor rarely writes results down."""
     for own_id, call in pending_calls.items():
-        yield from observe_call(step, own_id, str(call.get("name")), call.get("input"), None)
+        yield from step.observe_call(own_id, str(call.get("name")), call.get("input"), None)
     pending_calls.clear()
 
 

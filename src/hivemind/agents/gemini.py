@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.json_input import (
     Observations,
     Payload,
     digest,
@@ -14,15 +16,12 @@ from hivemind.agents.base import (
     get_object,
     get_objects,
     get_text,
-    make_reply,
     read_json_file,
     read_objects,
     split_names,
     strip_injected,
 )
-from hivemind.agents.calls import describe_call
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe_call, observe_prompt, observe_reply, observe_start
+from hivemind.agents.tool_calls import describe_call
 from hivemind.model.session import SkippedInput
 
 NAME = "gemini"
@@ -55,18 +54,19 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
             claude_payload |= {"hook_event_name": "PostToolUseFailure", "error": response}
     if name == "AfterAgent":
         claude_payload["last_assistant_message"] = claude_payload.get("prompt_response")
-    return claude_shape.decode(NAME, "", claude_payload, at)
+    return decode_hook(NAME, "", claude_payload, at)
 
 
-reply = make_reply(ANSWERS, claude_shape.format_context)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     """Return server and hooks, both in settings.json; Gemini runs neither in folders the user does not trust."""
+    # Not an extension: settings do the same without the `gemini` command.
     settings = target.root / ".gemini" / "settings.json"
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
-        claude_shape.build_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
+        build_claude_hooks(settings, NAME, launch, HOOK_EVENTS, units_per_second=1000, matcher="*"),
     )
 
 
@@ -81,16 +81,16 @@ def read_transcript(path: Path) -> Observations:
     # A hook gets all replies of a turn as one text, so they are joined here too, to get the same id.
     replies: list[str] = []
     if header:
-        yield observe_start(step, "startup")
+        yield step.observe_start()
     for message in messages:
         step = first_step.with_time(message.get("timestamp"), model=get_text(message, "model"))
         message_text = extract_text(message.get("content") or message.get("parts") or "")
         match message.get("type") or message.get("role"):
             case "user":
                 if strip_injected(message_text):
-                    yield from observe_reply(step, "", "\n".join(replies))
+                    yield from step.observe_reply("", "\n".join(replies))
                     replies.clear()
-                    yield from observe_prompt(step, "", message_text)
+                    yield from step.observe_prompt("", message_text)
             case "gemini" | "model":
                 replies += [message_text] if message_text else []
                 for call in get_objects(message, "toolCalls"):
@@ -99,7 +99,7 @@ def read_transcript(path: Path) -> Observations:
                 continue
             case other:
                 yield SkippedInput(reason=f"a message of type {other!r}")
-    yield from observe_reply(step, "", "\n".join(replies))
+    yield from step.observe_reply("", "\n".join(replies))
 
 
 def _read_messages(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[SkippedInput]]:
@@ -137,7 +137,8 @@ def _decode_call(step: StepContext, call: dict[str, Any]) -> Observations:
     result = {"llmContent": output or extract_text(call.get("result")), "returnDisplay": call.get("resultDisplay")}
     tool, arguments = str(call.get("name")), call.get("args")
     own_id, is_error = _derive_call_id(tool, arguments, result), call.get("status") == "error"
-    yield from observe_call(step.with_time(call.get("timestamp")), own_id, tool, arguments, result, is_error=is_error)
+    step = step.with_time(call.get("timestamp"))
+    yield from step.observe_call(own_id, tool, arguments, result, is_error=is_error)
 
 
 def _derive_call_id(tool: str, arguments: Any, result: Any) -> str:

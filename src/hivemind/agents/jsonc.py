@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.model.untrusted import parse_json
+from hivemind.formats.untrusted import parse_json
 
 KeyPath = Sequence[str | int]
 
@@ -67,6 +67,7 @@ def put(text: str, path: KeyPath, value: Any) -> str:
                 raise InvalidInput(f"{path[depth - 1]!r} is not an object; edit the file by hand")
             return _insert(text, at, path[depth:], value)
         at = members_by_key[key].value
+    # An equal value stays as it is laid out, so that installing twice changes nothing.
     if load(text[at : _find_end(text, at)]) == value:
         return text
     return text[:at] + _dump(value, _line_indent(text, at), _detect_indent(text)) + text[_find_end(text, at) :]
@@ -105,6 +106,7 @@ def remove(text: str, path: KeyPath) -> str:
         if lead and not lead.strip() and not tail.strip():
             return remove(text, path[:-1])
         return text[: member.start] + text[member.end :]
+    # The comma goes with the value: the one behind it where ours came first, else the one before it.
     if index == 0 or (isinstance(member.key, str) and text[comma] == ","):
         before = len(text[: member.start].rstrip())
         return text[:before] + text[comma + 1 :]

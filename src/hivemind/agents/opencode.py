@@ -8,8 +8,9 @@ from typing import Any
 
 import apsw
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
+from hivemind.agents.config_entries import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.decoder import StepContext, decode_hook
+from hivemind.agents.json_input import (
     Observations,
     Payload,
     extract_text,
@@ -21,8 +22,6 @@ from hivemind.agents.base import (
     read_json_file,
     split_names,
 )
-from hivemind.agents.pieces import MARK, InstallTarget, Launch, OwnFile, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, observe, observe_call, observe_prompt, observe_reply, observe_start
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "opencode"
@@ -82,7 +81,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "tool_input": hook_input.get("args"),
         "error" if is_error else "tool_response": hook_output,
     }
-    return claude_shape.decode(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
+    return decode_hook(NAME, "PostToolUseFailure" if is_error else EVENTS.get(name, name), claude_payload, at)
 
 
 def reply(event: str, context: str) -> str:
@@ -128,6 +127,7 @@ def read_transcript(path: Path) -> Observations:
 
 def _read_database(path: Path) -> Observations:
     try:
+        # For reading only, because OpenCode may be writing to it.
         database = apsw.Connection(f"file:{path}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         sessions = list(database.execute("SELECT id, parent_id, directory, time_created FROM session ORDER BY id"))
     except apsw.Error as error:
@@ -165,12 +165,12 @@ def _decode_session(info: dict[str, Any], rows: Iterable[MessageRow]) -> Observa
         subagent=child if parent else "",
     )
     if not parent:
-        yield observe_start(step, "")
+        yield step.observe_start()
     for message_id, message, parts in rows:
         model = get_text(message, "modelID") or get_text(get_object(message, "model"), "modelID")
         step = step.with_time(get_object(message, "time").get("created"), model=model)
         if message.get("role") == "user":
-            yield from observe_prompt(step, message_id, _get_prompt(parts))
+            yield from step.observe_prompt(message_id, _get_prompt(parts))
         for part in parts:
             yield from _decode_part(step, part, is_reply=message.get("role") == "assistant")
 
@@ -179,7 +179,7 @@ def _decode_part(step: StepContext, part: dict[str, Any], *, is_reply: bool) -> 
     match str(part.get("type")):
         case "text":
             if is_reply:
-                yield from observe_reply(step, str(part.get("id")), extract_text(part))
+                yield from step.observe_reply(str(part.get("id")), extract_text(part))
         case "tool":
             state = get_object(part, "state")
             if state.get("status") in ("completed", "error"):
@@ -187,9 +187,9 @@ def _decode_part(step: StepContext, part: dict[str, Any], *, is_reply: bool) -> 
                 step = step.with_time(get_object(state, "time").get("end"))
                 call_id, tool = str(part.get("callID")), str(part.get("tool"))
                 result = state.get("error") if is_error else state
-                yield from observe_call(step, call_id, tool, state.get("input"), result, is_error=is_error)
+                yield from step.observe_call(call_id, tool, state.get("input"), result, is_error=is_error)
         case "compaction":
-            yield observe(step, ObservationKind.COMPACTED, str(part.get("id")))
+            yield step.observe(ObservationKind.COMPACTED, str(part.get("id")))
         case other if other not in UNUSED_PARTS:
             yield SkippedInput(reason=f"a part of type {other!r}")
 

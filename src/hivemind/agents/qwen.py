@@ -4,25 +4,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import Observations, decode_lines, extract_text, get_object, get_objects, get_text
-from hivemind.agents.pieces import InstallTarget, Launch, Piece, ServerEntry
-from hivemind.agents.steps import StepContext, TranscriptState, observe, observe_call, observe_prompt, observe_reply
+from hivemind.agents.agent import make_reply
+from hivemind.agents.config_entries import InstallTarget, Launch, Piece, ServerEntry, build_claude_hooks
+from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
+from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_object, get_objects, get_text
 from hivemind.model.session import ObservationKind, SkippedInput
 
 NAME = "qwen"
 TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
 SAME_IDS = True
-ANSWERS = claude_shape.ANSWERS
+ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = (".qwen/projects/*/chats/*.jsonl", ".qwen/projects/*/subagents/**/*.jsonl")
 """One file per session, and one per subagent."""
 
+# Run with -p, Qwen Code sends no SessionEnd.
 EVENTS = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure SubagentStop Stop SessionEnd"
 
 # UserPromptSubmit comes again, without a prompt, each time the agent continues by itself; those yield nothing.
-decode = partial(claude_shape.decode, NAME)
-reply = claude_shape.reply
+decode = partial(decode_hook, NAME)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
@@ -30,7 +31,7 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     settings = target.root / ".qwen" / "settings.json"
     return (
         ServerEntry(path=settings, value=launch.server_entry()),
-        claude_shape.build_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
+        build_claude_hooks(settings, NAME, launch, EVENTS, units_per_second=1000, matcher="*"),
     )
 
 
@@ -45,7 +46,7 @@ def read_transcript(path: Path) -> Observations:
 def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], line: dict[str, Any]) -> Observations:
     kind, system = line.get("type"), get_object(line, "systemPayload")
     state.turn = get_text(get_object(system, "uiEvent"), "prompt_id") or state.turn
-    step = claude_shape.build_step(state, line, get_text(line, "model"))
+    step = state.build_step(line, get_text(line, "model"))
     parts = get_objects(get_object(line, "message"), "parts")
     if kind == "assistant" or (kind == "system" and state.turn):
         yield from _flush_prompts(state, pending_prompts)
@@ -57,15 +58,15 @@ def _decode_line(state: TranscriptState, pending_prompts: list[dict[str, Any]], 
                 state.turn = ""
                 pending_prompts.append(line)
         case "assistant":
-            yield from observe_reply(step, state.turn, extract_text(parts))
+            yield from step.observe_reply(state.turn, extract_text(parts))
             calls = [part["functionCall"] for part in parts if isinstance(part.get("functionCall"), dict)]
             state.open_calls |= {str(call.get("id")): call for call in calls}
         case "tool_result":
             yield from _decode_results(state, step, get_object(line, "toolCallResult"), parts)
         case "system":
             if line.get("subtype") == "chat_compression" and state.turn:
-                yield observe(
-                    step, ObservationKind.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary"))
+                yield step.observe(
+                    ObservationKind.COMPACTED, str(line.get("uuid")), text=extract_text(system.get("summary"))
                 )
         case other:
             yield SkippedInput(reason=f"a line of type {other!r}")
@@ -75,8 +76,8 @@ def _flush_prompts(state: TranscriptState, pending_prompts: list[dict[str, Any]]
     for line in pending_prompts:
         display_text = get_text(get_object(line, "systemPayload"), "displayText")
         prompt = display_text or extract_text(get_object(line, "message").get("parts"))
-        step = claude_shape.build_step(state, line, get_text(line, "model"))
-        yield from observe_prompt(step, state.turn or str(line.get("uuid")), prompt)
+        step = state.build_step(line, get_text(line, "model"))
+        yield from step.observe_prompt(state.turn or str(line.get("uuid")), prompt)
     pending_prompts.clear()
 
 
@@ -91,4 +92,4 @@ def _decode_results(
             "returnDisplay": call_result.get("resultDisplay"),
         }
         tool, is_error = get_text(call, "name") or get_text(answer, "name"), call_result.get("status") == "error"
-        yield from observe_call(step, call_id, tool, call.get("args"), result, is_error=is_error)
+        yield from step.observe_call(call_id, tool, call.get("args"), result, is_error=is_error)

@@ -2,19 +2,10 @@
 
 import json
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import (
-    Observations,
-    Payload,
-    digest,
-    get_object,
-    get_text,
-    make_reply,
-    parse_timestamp,
-    skip_transcript,
-    split_names,
-)
-from hivemind.agents.pieces import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
+from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.config_entries import RULE, Hooks, InstallTarget, Launch, Lines, OwnFile, Piece, ServerEntry
+from hivemind.agents.decoder import decode_hook
+from hivemind.agents.json_input import Observations, Payload, digest, get_object, get_text, parse_timestamp, split_names
 
 NAME = "windsurf"
 TITLE = "Windsurf"
@@ -56,16 +47,17 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
         "tool_use_id": f"{turn} {digest(json.dumps(info, sort_keys=True))}",
         "tool_name": name.removeprefix("post_"),
         "tool_input": info,
+        # Only MCP calls have a result; commands come without output and exit code.
         "tool_response": info.get("mcp_result"),
     }
     if name == "post_mcp_tool_use":
         claude_payload["tool_name"] = f"mcp__{info.get('mcp_server_name')}__{info.get('mcp_tool_name')}"
         claude_payload["tool_input"] = info.get("mcp_tool_arguments")
-    return claude_shape.decode(NAME, EVENTS.get(name, name), claude_payload, at)
+    return decode_hook(NAME, EVENTS.get(name, name), claude_payload, at)
 
 
 # Windsurf shows what a hook prints to the user, never to the model.
-reply = make_reply(ANSWERS, claude_shape.format_context)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:

@@ -1,8 +1,8 @@
 """Zed: the server in its settings, and a skill; it has no hooks, and its threads are not read."""
 
-from hivemind.agents import claude_shape
-from hivemind.agents.base import Observations, Payload, make_reply, skip_transcript
-from hivemind.agents.pieces import RULE, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.agent import make_reply, skip_transcript
+from hivemind.agents.config_entries import RULE, InstallTarget, Launch, OwnFile, Piece, ServerEntry
+from hivemind.agents.json_input import Observations, Payload
 from hivemind.model.session import SkippedInput
 
 NAME = "zed"
@@ -27,7 +27,7 @@ def decode(event: str, payload: Payload, at: str) -> Observations:
     yield SkippedInput(reason="Zed has no hooks")
 
 
-reply = make_reply(ANSWERS, claude_shape.format_context)
+reply = make_reply(ANSWERS)
 
 
 def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import hivemind
 from hivemind import agents
-from hivemind.agents import changes, connection, plugin
-from hivemind.agents.pieces import InstallPlan, InstallTarget, Launch
+from hivemind.agents import connection, file_changes
+from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
-from hivemind.model.home import data_directory
-from hivemind.store.checkup import Finding
+from hivemind.formats import timestamps
+from hivemind.paths import data_directory
+from hivemind.store.integrity import Finding
 from hivemind.store.projections import sessions
 
 SERVER_SECONDS = 10
@@ -35,7 +35,7 @@ HELLO = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """What connecting an agent, or taking it back, would change."""
+    """The file changes that connect or disconnect one agent."""
 
     agent: str
     title: str
@@ -44,63 +44,69 @@ class Connection:
     @property
     def diffs(self) -> tuple[str, ...]:
         """Each file's change as a unified diff."""
-        return tuple(changes.render_diff(change) for change in self.plan.changes)
+        return tuple(file_changes.render_diff(change) for change in self.plan.changes)
 
 
 class Agents:
-    """What connects us and the agents on this machine."""
+    """Connects the agents on this machine, disconnects them and checks the connections."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def write_plugin(self, directory: Path) -> tuple[Path, ...]:
         """Write a plugin that connects agents into a new directory; return its files."""
+        # Never written over: the directory may be a plugin that a person has changed.
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(f"{directory} holds something already; name a new directory")
-        written = {directory / path: text for path, text in plugin.render_files(hivemind.__version__).items()}
-        for path, text in written.items():
+        files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
+        for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return tuple(written)
+        return tuple(files)
 
     def plan_install(
         self, names: Sequence[str] = (), *, project: Path | None = None, trust_codex_hooks: bool = False
     ) -> tuple[Connection, ...]:
-        """The changes that would connect these agents, or all on this machine; ``apply`` makes them."""
-        chosen = names or connection.detect(Path.home())
-        if not chosen:
+        """Plan the changes that connect these agents, or all on this machine; ``apply`` makes them."""
+        agent_names = names or connection.detect(Path.home())
+        if not agent_names:
             raise InvalidInput(f"no agent was found on this machine; name one: {', '.join(agents.NAMES)}")
+        # One view for all plans, because agents share files: two of them may edit one settings file.
         place, view, launch = _place(project), View(), _launch(self._context.settings.home)
-        planned = []
-        for name in chosen:
-            plan = view.seen(
+        connections = []
+        for name in agent_names:
+            plan = view.assume_applied(
                 connection.plan_install(name, place, launch, trust=trust_codex_hooks, read=view.__getitem__)
             )
+            # A project's files are usually committed, and would then name a Python that others do not have.
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
-            planned.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
-        return tuple(planned)
+            connections.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
+        return tuple(connections)
 
     def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
-        """The changes that would remove all we added, for these agents or for every one; ``apply`` makes them."""
+        """Plan the changes that disconnect these agents, or all; ``apply`` makes them."""
         place, view = _place(project), View()
         plans = {
-            name: view.seen(connection.plan_uninstall(name, place, view.__getitem__)) for name in names or agents.NAMES
+            name: view.assume_applied(connection.plan_uninstall(name, place, view.__getitem__))
+            for name in names or agents.NAMES
         }
         return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
 
-    def apply(self, planned: Iterable[Connection]) -> None:
-        """Make the changes, unless a file is no longer what the plan was made for."""
-        for planned_connection in planned:
-            changes.apply(planned_connection.plan.changes)
+    def apply(self, connections: Iterable[Connection]) -> None:
+        """Make planned changes; refuses if a file has changed since."""
+        for planned_connection in connections:
+            file_changes.apply(planned_connection.plan.changes)
 
-    def connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The agents on this machine: those that are connected, and those that are not."""
+    def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """List the agents on this machine: those that are connected, and those that are not."""
         every = [connection.check_health(name, _place(None)) for name in agents.NAMES]
-        connected = tuple(health.agent for health in every if health.server or health.hooks)
-        return connected, tuple(health.agent for health in every if health.present and health.agent not in connected)
+        connected_names = tuple(health.agent for health in every if health.server or health.hooks)
+        return connected_names, tuple(
+            health.agent for health in every if health.present and health.agent not in connected_names
+        )
 
     def health(self) -> tuple[Finding, ...]:
-        """For each agent here: registered, hooks run, last heard of; and whether our server answers."""
+        """Check each agent's registration, hooks and last activity, the server, the spool and the quarantine."""
         place, launch = _place(None), _launch(self._context.settings.home)
         every = [connection.check_health(name, place) for name in agents.NAMES]
         last_seen = sessions.find_last_activity(self._context.store.db)
@@ -109,19 +115,20 @@ class Agents:
             for health in every
             if health.present or health.server or health.hooks
         ]
+        # Where no agent uses the server, there is no need to start it.
         if any(health.server for health in every):
             findings.append(_server(launch))
         return (*findings, *self._spool(), self._quarantine())
 
     def _spool(self) -> Iterator[Finding]:
-        """What hooks left and could not be taken in when the store was opened."""
-        if left := spool.list_taken_files(str(self._context.settings.home)):
-            detail = f"what hooks left cannot be taken in: {', '.join(left)}"
+        """Report hook data that could not be imported when the store was opened."""
+        if files := spool.list_taken_files(str(self._context.settings.home)):
+            detail = f"what hooks left cannot be taken in: {', '.join(files)}"
             remedy = f"free some space, or make {self._context.settings.home} and all in it writable"
             yield Finding(what="spool", is_well=False, detail=detail, remedy=remedy)
 
     def _quarantine(self) -> Finding:
-        """What could not be read."""
+        """Report how many inputs could not be read."""
         home = self._context.settings.home
         items = quarantine.load_items(home)
         if not items:
@@ -133,13 +140,13 @@ class Agents:
 
 
 class View(dict[Path, str | None]):
-    """The files as they will be once what is planned so far is made: two agents may share one."""
+    """The files after the changes planned so far, because two agents may share a file."""
 
     def __missing__(self, path: Path) -> str | None:
-        return changes.read_file(path)
+        return file_changes.read_file(path)
 
-    def seen(self, plan: InstallPlan) -> InstallPlan:
-        """Take a plan for made."""
+    def assume_applied(self, plan: InstallPlan) -> InstallPlan:
+        """Take the changes of a plan as made."""
         self.update({change.path: change.after for change in plan.changes})
         return plan
 
@@ -153,30 +160,30 @@ def _place(project: Path | None) -> InstallTarget:
 
 
 def _launch(home: Path) -> Launch:
-    """By absolute paths, as agents run us with whatever PATH they have; -P keeps a repository's files from us.
-
-    Some start servers without the user's variables, so a home that only a variable names is said.
-    """
+    """Return the commands that start the hook and the server."""
+    # Absolute paths, because agents run commands with a PATH of their own; -P keeps Python from importing files of the
+    # repository. Some agents start servers without the user's variables, so an unusual home is an argument.
     hook = Path(str(hivemind.__file__)).parent / "entrypoints" / "hook.py"
     is_usual = str(home) == data_directory({"HOME": str(Path.home())})
-    said = () if is_usual else ("--home", str(home))
+    home_option = () if is_usual else ("--home", str(home))
     return Launch(
-        hook=(sys.executable, "-I", "-S", str(hook), *said),
-        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *said),
+        hook=(sys.executable, "-I", "-S", str(hook), *home_option),
+        server=(sys.executable, "-P", "-m", "hivemind", "mcp", *home_option),
     )
 
 
-def _finding(health: connection.ConnectionHealth, launch: Launch, heard: str) -> Finding:
+def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity: str) -> Finding:
     connect = f"hivemind install {health.agent}"
     if not (health.server or health.hooks):
         return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
     parts = list(_parts(health))
-    wrong = [said for said, is_well in parts if not is_well]
+    wrong = [text for text, is_well in parts if not is_well]
     stale = connection.plan_install(health.agent, _place(None), launch).changes
+    # A hook that names another Python still runs, but with another version and perhaps another home.
     if stale and not wrong:
         wrong.append("names another installation of hivemind")
-    seen = f"last heard of {moments.format_minute(heard)}" if heard else "not heard of yet"
-    detail = " · ".join([*(said for said, is_well in parts if is_well), *wrong, seen])
+    activity = f"last heard of {timestamps.format_minute(last_activity)}" if last_activity else "not heard of yet"
+    detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
     remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
 
@@ -192,13 +199,16 @@ def _parts(health: connection.ConnectionHealth) -> Iterator[tuple[str, bool]]:
 
 
 def _server(launch: Launch) -> Finding:
-    """Start the server as an agent would, and have it list its tools."""
-    asked = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
-    command, begun = launch.server, time.monotonic()
+    """Start the server as an agent does, and check that it lists its tools."""
+    messages = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in HELLO)
+    command, start = launch.server, time.monotonic()
     try:
-        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False)
-        names = [tool["name"] for tool in json.loads(done.stdout.splitlines()[-1])["result"]["tools"]]
+        process = subprocess.run(
+            command, input=messages, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False
+        )
+        # The last line answers the second message, because the server answers in order.
+        names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
     except (OSError, subprocess.TimeoutExpired, ValueError, LookupError) as error:
         return Finding(what="server", is_well=False, detail=f"does not answer: {error}", remedy=" ".join(command))
-    took = time.monotonic() - begun
-    return Finding(what="server", is_well=True, detail=f"answers in {took:.1f} s with {', '.join(names)}")
+    seconds = time.monotonic() - start
+    return Finding(what="server", is_well=True, detail=f"answers in {seconds:.1f} s with {', '.join(names)}")

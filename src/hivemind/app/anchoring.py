@@ -1,27 +1,26 @@
-"""The code of a tree that memories are tied to. It loads the parsers, so ``checkout`` imports it when needed."""
+"""Anchors of memories in the code of a tree. This loads the parsers, so ``checkout`` imports it only when needed."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
-from hivemind.codebase import git, links, staleness, watching
+from hivemind.codebase import git, links, staleness, watcher
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.written import looks_like_code
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.curate import anchor
-from hivemind.model.claim import Claim
+from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
-from hivemind.model.proposal import Proposal
 
 
 class AnchoredCheckout:
-    """The symbols of a tree, as memories name them and as they change."""
+    """The indexed code of a tree: finds anchors and judges their staleness."""
 
     def __init__(self, index: CodeIndex) -> None:
         self.index = index
 
     @classmethod
     def open(cls, root: Path, home: Path) -> "AnchoredCheckout":
-        """The code of the tree at a place, by the index in the home directory."""
+        """Open the code index of a tree, which is stored in the home directory."""
         return cls(CodeIndex.open(root, home / "index"))
 
     def close(self) -> None:
@@ -29,17 +28,17 @@ class AnchoredCheckout:
         self.index.close()
 
     def anchors_of_claim(self, claim: Claim, commit: str, near: Collection[str]) -> tuple[Anchor, ...]:
-        """The code that a claim is about; files ``near`` it decide between symbols of the same name."""
+        """Find the code that a claim is about; files in ``near`` are preferred among symbols of the same name."""
         return anchor.find_anchors(self.index, claim.links, claim.sources, claim.text, commit, near)
 
     def anchors_of_link(self, link: str, commit: str = "") -> list[Anchor]:
-        """The code that a link means; nothing where it has no unique match."""
+        """Find the code that a link names; empty if there is no unique match."""
         return anchor.resolve_link(self.index, link, commit)
 
     def anchors_of_proposals(
         self, proposals: Sequence[Proposal], path_of: Callable[[str], str]
     ) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
-        """The id of each proposal's memory, and the code it is about: what was edited, else what it names."""
+        """Yield the memory id and the anchors of each proposal: the edited code, else the code that its text names."""
         commit = git.head(self.index.root)
         edits = anchor.collect_edits(self.index.root, proposals, path_of)
         for proposal in proposals:
@@ -49,35 +48,35 @@ class AnchoredCheckout:
             yield proposal.memory_id, anchors
 
     def distinct(self, anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
-        """Each symbol once, by the newest anchor."""
+        """Keep one anchor per symbol, the newest."""
         return anchor.deduplicate_anchors(anchors)
 
     def judge(self, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> Sequence[Staleness]:
-        """What became of each anchor's code."""
+        """Judge how the code of each anchor changed."""
         return staleness.judge(self.index, anchors, commit, in_passing=in_passing)
 
-    def has_changed_since(self, became: Staleness, commit: str) -> bool:
+    def has_changed_since(self, code_staleness: Staleness, commit: str) -> bool:
         """Whether code became stale by a change after this commit."""
-        return staleness.changed_since(self.index, became, commit)
+        return staleness.changed_since(self.index, code_staleness, commit)
 
     def mismatch(self, link: str) -> str:
-        """Why a link was not followed, and what it may have meant."""
+        """Explain why a link has no unique match, with suggestions."""
         nearest = ", ".join(links.suggest_labels(self.index, link))
         count = len({place.label for place in links.find_places(self.index, link)})
         if count > 1:
             return f"no unique match for {link!r}: it fits {count} places; name one, such as {nearest}"
         hint = f"nearest: {nearest}" if nearest else "write it like auth/service.py::login"
-        unseen = "" if self.index.is_built else "; after 'hivemind index' every name is known"
+        unseen = "" if self.index.is_built else "; after 'hivemind code index' every name is known"
         return f"no unique match for {link!r}: nothing here has that name; {hint}{unseen}"
 
-    def watch(self, stop: Event, seen: Callable[[int], None]) -> None:
-        """Follow the tree as it changes, until told to stop."""
-        watching.follow(self.index, stop, seen)
+    def watch(self, stop: Event, on_change: Callable[[int], None]) -> None:
+        """Update the index whenever the tree changes, until stopped."""
+        watcher.follow(self.index, stop, on_change)
 
     def keep_warm(self, stop: Event) -> None:
-        """Follow the tree as it changes, where it is known or small."""
-        watching.keep_warm(self.index, stop)
+        """Update the index whenever the tree changes, if the tree is indexed already or small."""
+        watcher.keep_warm(self.index, stop)
 
     def watch_trouble(self) -> tuple[str, str]:
-        """Why the tree cannot be followed as it changes, and what to do; empty if it can."""
-        return watching.find_problem(self.index), watching.REMEDY
+        """Explain why the tree cannot be watched, and what to do; empty if it can."""
+        return watcher.find_problem(self.index), watcher.REMEDY

@@ -1,4 +1,4 @@
-"""Answers for agents and people: what they asked for, and what a session is told unasked, within a budget."""
+"""Answers within a token budget: to questions, and what a session gets without asking."""
 
 import hashlib
 import hmac
@@ -11,8 +11,8 @@ from time import process_time
 from hivemind import recall
 from hivemind.app.context import Context
 from hivemind.app.shared_sessions import shared_sessions
-from hivemind.codebase import touches
-from hivemind.codebase.questions import find_named_files
+from hivemind.codebase import touched_together
+from hivemind.codebase.named_files import find_named_files
 from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
 from hivemind.model.events import MemoriesRecalled, ShownMemory
@@ -20,12 +20,12 @@ from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.text import validate_text
 from hivemind.recall import brief as briefs
 from hivemind.recall import fit
 from hivemind.recall.conflict import mark_conflicts
-from hivemind.recall.doubt import label_stale
+from hivemind.recall.staleness import label_stale
 from hivemind.store.projections import memories, receipts, sessions
+from hivemind.text.clean import validate_text
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
@@ -41,17 +41,17 @@ LONGEST_PROMPT = 2000
 
 
 class Answers:
-    """What an agent or person is told, with a receipt for it."""
+    """Answers questions and makes briefs, with receipts."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def recall(self, query: Query) -> Recall:
-        """The memories that answer a query, with a receipt."""
+        """Search memories and record a receipt."""
         return self.with_receipt(self._with_code(self.search(query)))
 
     def search(self, query: Query) -> Recall:
-        """The memories that answer a query, without a receipt."""
+        """Search memories without a receipt."""
         context = self._context
         if context.embedder.meaning:
             # New passages become searchable by meaning a few at a time.
@@ -59,8 +59,9 @@ class Answers:
         with context.store.db.reading():
             return recall.answer(context.store.db, query, context.embedder.meaning, context.checkout.staleness_of)
 
-    def with_receipt(self, answer: Recall) -> Recall:
-        """The same answer, once it is on record that it was given."""
+    def with_receipt(self, answer: Recall, *, is_unasked: bool = False) -> Recall:
+        """Record a receipt for an answer and return the answer with its id."""
+        # Nothing reached anybody, so there is nothing to keep a receipt of.
         if not answer.hits:
             return answer
         context = self._context
@@ -71,91 +72,101 @@ class Answers:
                 score=hit.score,
                 tokens=hit.tokens,
                 why="; ".join(signal.why for signal in hit.signals),
+                is_in_doubt=hit.is_in_doubt,
             )
             for place, hit in enumerate(answer.hits, start=1)
         )
+        # The question may quote what was erased; the receipt must not bring it back.
         question = load_erased_watch(context.store).replace_erased_texts(answer.query.text)
-        fact = MemoriesRecalled(query=question, shown=lines, session_id=context.author.session_id)
+        fact = MemoriesRecalled(
+            query=question, shown=lines, session_id=context.author.session_id, is_unasked=is_unasked
+        )
         # A receipt is the person's own, whatever was recalled.
-        event = context.pen.event(fact, Scope.USER, "")
+        event = context.factory.event(fact, Scope.USER, "")
         context.store.record([event])
         return replace(answer, receipt=ReceiptId(event.id))
 
     def brief(self) -> Recall:
-        """The memories that hold here; nothing if this session has them already."""
+        """Return the brief of this repository; empty if the session got it already."""
         context, budget = self._context, self._context.settings.brief_tokens
         query = context.query(limit=1, max_tokens=max(budget, 1))
+        # A brief is the only receipt without a question; hooks of one session may ask twice.
         if budget < 1 or any(not line.query for line in self._lines_in_session()):
             return Recall(query=query, hits=(), text="")
-        standing = self._checked(briefs.find_standing(context.store.db, query), query)
-        shown = {hit.memory.id for hit in standing}
-        stale = [hit for hit in self._stale(query) if hit.memory.id not in shown]
+        standing = self._mark_stale(briefs.find_standing(context.store.db, query), query)
+        standing_ids = {hit.memory.id for hit in standing}
+        stale = [hit for hit in self._stale(query) if hit.memory.id not in standing_ids]
         room = query.max_tokens - briefs.FRAME_TOKENS
+        # At most a third for doubts: they warn, but the brief is there for what holds.
         first = fit(stale, MOST_DOUBTS, room // 3)
-        chosen = fit((*first, *standing), len(first) + len(standing) + 1, room)
-        return self._render(query, briefs.mark_unasked(chosen), more=len(first) + len(standing) - len(chosen))
+        hits = fit((*first, *standing), len(first) + len(standing) + 1, room)
+        return self._render(query, hits, more=len(first) + len(standing) - len(hits), is_unasked=True)
 
     def on_prompt(self, prompt: str) -> Recall:
-        """The memories that a prompt calls for and that this session was not told yet."""
+        """Return memories that match a prompt and that this session did not get yet."""
         context, budget = self._context, self._context.settings.prompt_tokens
         text = prompt.strip()[:LONGEST_PROMPT]
         query = context.query(text, max_tokens=max(budget, 1))
         if budget < 1 or not text:
             return Recall(query=query, hits=(), text="")
         hits = briefs.find_for_prompt(context.store.db, query, self._told_before(), lambda: context.embedder.meaning)
-        return self._render(query, briefs.mark_unasked(self._checked(hits, query)))
+        return self._render(query, self._mark_stale(hits, query), is_unasked=True)
 
     def for_task(self, task: str, files: Sequence[str]) -> Recall:
-        """The memories about a task and its files, and those that hold here and were not told yet."""
+        """Return memories about a task and its files, then the rest of the brief that the session did not get yet."""
         context = self._context
         text = " ".join(filter(None, (task.strip(), *files)))
         budget = max(context.settings.brief_tokens, context.settings.recall_tokens)
         query = context.query(validate_text(text, "the task") if text else "", max_tokens=budget)
-        tied = briefs.find_linked(context.store.db, query, files)
+        linked_hits = briefs.find_linked(context.store.db, query, files)
         answers = self.search(query).answers if text else ()
-        asked = [hit.memory.id for hit in (*tied, *answers)]
-        told = self._told_before() if text else ()
-        standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in told]
-        hits = {hit.memory.id: hit for hit in (*standing, *answers, *tied)}
-        in_order = self._checked([hits[memory_id] for memory_id in dict.fromkeys([*asked, *hits])], query)
-        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked)
+        asked_ids = [hit.memory.id for hit in (*linked_hits, *answers)]
+        known_ids = self._told_before() if text else ()
+        standing = [hit for hit in briefs.find_standing(context.store.db, query) if hit.memory.id not in known_ids]
+        hits = {hit.memory.id: hit for hit in (*standing, *answers, *linked_hits)}
+        in_order = self._mark_stale([hits[memory_id] for memory_id in dict.fromkeys([*asked_ids, *hits])], query)
+        return self._render(query, fit(in_order, len(in_order) + 1, query.max_tokens - briefs.FRAME_TOKENS), asked_ids)
 
     def _with_code(self, answer: Recall) -> Recall:
-        """The answer, with what is tied to the modules, folders and files of this tree that its question names."""
+        """Add memories linked to the files, modules and folders that the question names."""
         query, context = answer.query, self._context
         # Today's tree says nothing about what was believed then.
         is_about_today = context.checkout.exists and not query.as_of and not query.true_at
+        # Files that the question names by path, module or folder; most questions name none.
         inside = find_named_files(context.checkout.root, query.text) if is_about_today else ()
         if not inside:
             return answer
-        shared = shared_sessions(context.store.db, context.repository, inside)
-        files = touches.find_related(shared, inside, MOST_FILES)
-        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=shared[:MOST_SESSIONS])
+        sessions_together = shared_sessions(context.store.db, context.repository, inside)
+        files = touched_together.find_related(sessions_together, inside, MOST_FILES)
+        near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
         with context.store.db.reading():
             return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)
 
-    def _checked(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
-        """The hits, marked where code became stale; what takes too long to check is checked when somebody asks."""
+    def _mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+        """Label the hits whose code changed, as far as the time allows."""
         end = process_time() + UNASKED_SECONDS
         judge = partial(self._context.checkout.staleness_of, in_passing=True)
+        # Small pages, so that the clock is looked at between them.
         few = replace(query, limit=CHECKED_AT_ONCE)
         return tuple(label_stale(hits, few, lambda anchors: judge(anchors) if process_time() < end else ()))
 
     def _stale(self, query: Query) -> tuple[Hit, ...]:
-        """Other memories whose code became stale: by commits since the last look, or already then."""
-        db, wanted, end = self._context.store.db, replace(query, limit=MOST_CHECKED), process_time() + UNASKED_SECONDS
-        if not memories.has_anchors(db, wanted):
+        """Find memories whose code changed by commits since the last brief, or was stale already then."""
+        db, broad_query = self._context.store.db, replace(query, limit=MOST_CHECKED)
+        end = process_time() + UNASKED_SECONDS
+        if not memories.has_anchors(db, broad_query):
             return ()
         try:
             index = self._context.checkout.index
+            # Files of commits since the last look; to judge every anchor at each start would take too long.
             last_look, paths = index.index_new_commits()
             before = json.loads(index.get_fact(STALE_IDS) or "[]")
-            touched = memories.find_anchored(db, wanted, paths) if paths or not last_look else []
+            changed = memories.find_anchored(db, broad_query, paths) if paths or not last_look else []
             candidates = {
-                memory.id: memory for memory in (*self._still_standing(before, wanted), *touched[:MOST_CHECKED])
+                memory.id: memory for memory in (*self._still_standing(before, broad_query), *changed[:MOST_CHECKED])
             }
-            hits = self._checked(
-                [briefs.make_hit(memory, wanted, "is in doubt") for memory in candidates.values()], wanted
+            hits = self._mark_stale(
+                [briefs.make_hit(memory, broad_query, "is in doubt") for memory in candidates.values()], broad_query
             )
             stale = tuple(hit for hit in hits if hit.is_in_doubt)
             # What there was no time for is checked next time.
@@ -171,26 +182,37 @@ class Answers:
         visible = memories.get_visible(self._context.store.db, ids, query.sight)
         return [memory for memory in visible if memory.status in query.statuses]
 
-    def _render(self, query: Query, hits: tuple[Hit, ...], asked: Sequence[str] = (), more: int = 0) -> Recall:
-        """The hits that fit the budget as text, with a receipt."""
-        hits = mark_conflicts(hits)
+    def _render(
+        self,
+        query: Query,
+        hits: tuple[Hit, ...],
+        asked_ids: Sequence[str] = (),
+        more: int = 0,
+        *,
+        is_unasked: bool = False,
+    ) -> Recall:
+        """Render the hits that fit the budget and record a receipt."""
+        hits = mark_conflicts(briefs.mark_unasked(hits) if is_unasked else hits)
+        # Labels and conflicts were added after fitting and cost tokens too.
         while hits and briefs.count_entry_tokens(hits) > query.max_tokens - briefs.FRAME_TOKENS:
             hits, more = hits[:-1], more + 1
-        answer = self.with_receipt(Recall(query=query, hits=hits, text=""))
+        answer = self.with_receipt(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
         content = "\n".join(hit.memory.id + hit.passage for hit in hits)
         # Unknown to whoever wrote the memories, and the same each time they are told.
         digest = hmac.new(self._context.store.secret, content.encode("utf-8", "replace"), hashlib.sha256)
         frame = briefs.Frame(mark=digest.hexdigest()[:8], receipt=answer.receipt or "", more=more)
-        return replace(answer, text=briefs.render_brief(hits, frame, asked=asked))
+        return replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids))
 
     def _told_before(self) -> tuple[str, ...]:
         return tuple(line.memory_id for line in self._lines_in_session())
 
     def _lines_in_session(self) -> Sequence[Receipt]:
-        """What was put before this session since its context was last cut down."""
+        """List what this session was shown since its last compaction."""
         db, session = self._context.store.db, self._context.author.session_id
         if not session:
             return ()
+        # Compaction drops what was said before it from the agent's context, so it may be told again.
         since = sessions.find_last_compaction(db, session)
+        # Receipts of this one session, whichever repository its memories came from.
         own = Visibility.of(self._context.repository, everywhere=True)
         return [line for line in receipts.find_by_session(db, session, own, 10_000) if line.at > since]

@@ -1,31 +1,39 @@
-"""What a person looks at: nothing here leaves a receipt, because nothing reaches an agent."""
+"""Searches and lists for people; they leave no receipt, because nothing reaches an agent."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from hivemind.app.context import Context
-from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.memory import CURRENT_STATUSES, Kind, Memory, Status
 from hivemind.model.recall import Recall
-from hivemind.model.reports import RepositoryStats
 from hivemind.model.scope import Scope
-from hivemind.model.text import validate_text
 from hivemind.store.projections import memories, vectors
-
-if TYPE_CHECKING:
-    from hivemind.app.answers import Answers
+from hivemind.text.clean import validate_text
 
 NO_BUDGET = 1_000_000
 """Tokens; a person scrolls."""
-STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryStats:
+    """A repository and its memories."""
+
+    repo: str
+    """Empty for memories that apply everywhere."""
+    memories: tuple[tuple[str, int], ...]
+    """Status, count."""
+    newest: str
+
+
+STANDING = CURRENT_STATUSES
 
 
 class Browse:
-    """Searching and listing for a person's own eyes."""
+    """Searches and lists for people."""
 
-    def __init__(self, context: Context, answers: "Callable[[], Answers]") -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._answers = answers
 
     def search(
         self,
@@ -42,20 +50,24 @@ class Browse:
         everywhere: bool = False,
         limit: int = 20,
     ) -> Recall:
-        """What recall would find, without a receipt."""
+        """Search memories without a receipt."""
+        # An agent always leaves a receipt; otherwise nobody could tell what it was shown.
         self._context.require_person("to look without a receipt")
         query = self._context.query(
             validate_text(text, "the question"), scope=scope, kinds=kinds, tags=tags, statuses=statuses, agent=agent,
             since=since, until=until, as_of=as_of, everywhere=everywhere, limit=limit, max_tokens=NO_BUDGET,
         )  # fmt: skip
-        return self._answers().search(query)
+        # Not at the top: `remember` uses this component too, and searching adds 17 % to the import of the application.
+        from hivemind.app.answers import Answers
+
+        return Answers(self._context).search(query)
 
     def get_all(self, ids: Iterable[str], *, everywhere: bool = False) -> tuple[Memory, ...]:
-        """Memories by their whole ids, as far as they are still there and in sight."""
+        """Return memories by their full ids, without those that are gone or not visible."""
         return tuple(memories.get_visible(self._context.store.db, ids, self._context.sight(everywhere=everywhere)))
 
     def repositories(self) -> tuple[RepositoryStats, ...]:
-        """Every repository something was learned in, and how much; the one last learned in first."""
+        """Count the memories of each repository; the most recently used comes first."""
         counts: dict[str, dict[str, int]] = defaultdict(dict)
         newest: dict[str, str] = defaultdict(str)
         for repo, status, number, latest in memories.count_by_repository(self._context.store.db):
@@ -67,18 +79,18 @@ class Browse:
         )
 
     def search_caveat(self) -> str:
-        """What a reader should know about how recall searched; nothing if all was searched by words and meaning."""
+        """Explain what limits the search at present; empty if nothing does."""
         member = self._context.store.membership
+        # After the lease has lapsed the team's memories are withheld until the next sync.
         if member and not member.synchronised_at:
             return "the team's memories are not here until the hub was asked again; 'hivemind sync' brings them"
         if self._context.embedder.missing_because:
             return f"searched by words alone: {self._context.embedder.missing_because}"
         waiting = vectors.count_missing(self._context.store.db)
-        return (
-            f"{waiting:,} passages were searched by words alone; 'hivemind model catch-up' mends it" if waiting else ""
-        )
+        remedy = "compute their vectors with 'hivemind config model catch-up'"
+        return f"{waiting:,} passages were searched by words alone; {remedy}" if waiting else ""
 
     def sharing_note(self, memory: Memory) -> str:
-        """What a writer should know about where a memory goes; nothing if it just stays here."""
+        """Explain where a new memory goes; empty if it just stays here."""
         is_waiting = memory.scope is Scope.TEAM and not self._context.store.membership
         return "kept on this machine, to be shared once a hub is configured" if is_waiting else ""

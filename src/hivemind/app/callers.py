@@ -1,4 +1,4 @@
-"""Who runs this process: a person, or an agent whose commands are the agent's word."""
+"""Detect who runs this process: a person or an agent."""
 
 import os
 import re
@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hivemind import agents
-from hivemind.model.memory import Channel
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Channel, Writer
 from hivemind.settings import Settings
 
 NOT_IN_A_NAME, LONGEST_NAME = re.compile(r"[^\w .@/+-]"), 64
@@ -20,18 +19,19 @@ def agent_calls() -> bool:
 
 
 def who_calls(settings: Settings) -> Writer:
-    """A person, unless an agent runs this process."""
+    """Return the author of what this process writes: a person, unless an agent runs it."""
     agent = agents.detect_agent(os.environ)
+    # No agent in the environment: then a person typed the command.
     if agent is None:
         return Writer(actor=settings.person, channel=Channel.PERSON)
     return Writer(actor=agent[0], channel=Channel.AGENT, session_id=agent[1])
 
 
 def client_of(client: str, meta: Mapping[str, Any]) -> tuple[Path, Writer]:
-    """The directory and the identity of an MCP client, which is an agent whatever it calls itself."""
+    """Return the directory and the identity of an MCP client, which always counts as an agent."""
     # A client chooses its own name; it must not read like anything else that stands in a label.
     agent, session = agents.identify_client(NOT_IN_A_NAME.sub("", client)[:LONGEST_NAME], os.environ, meta)
     # Others start their servers in the project; what they put into variables of this kind is something else.
-    named = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
-    directory = Path(named) if named and Path(named).is_dir() else Path.cwd()
+    project = os.environ.get("CLAUDE_PROJECT_DIR", "") if agent == "claude-code" else ""
+    directory = Path(project) if project and Path(project).is_dir() else Path.cwd()
     return directory, Writer(actor=agent, channel=Channel.AGENT, session_id=session)

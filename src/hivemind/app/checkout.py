@@ -1,4 +1,4 @@
-"""The working tree as one object: its identity, its commit, its code index, and what became of anchored code."""
+"""The working tree as one object: its identity, commit, code index, anchors and their staleness."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
-from hivemind.codebase.written import looks_like_code
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
-from hivemind.model.claim import Claim
+from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory
-from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
@@ -31,7 +30,7 @@ EditedFiles = Callable[[Claim], Iterable[str]]
 
 
 class Checkout:
-    """A working tree, seen from the code index that is opened when something first needs it."""
+    """A working tree; its code index is opened when it is first needed."""
 
     exists: ClassVar[bool] = True
 
@@ -41,7 +40,8 @@ class Checkout:
 
     @staticmethod
     def of(repository: Repository, db: Database, home: Path) -> "Checkout":
-        """The working tree of a repository, with the names it had before; none where the repository has no root."""
+        """Make the checkout of a repository with its earlier ids; a ``NoCheckout`` if it has no root."""
+        # A hub knows repositories by their ids only.
         if not repository.root:
             return NoCheckout(repository, home)
         return Checkout(replace(repository, known_as=_earlier_names(db, repository)), home)
@@ -58,7 +58,7 @@ class Checkout:
 
     @property
     def is_under_git(self) -> bool:
-        """Whether git tracks the tree; any other directory may be somebody's whole disk."""
+        """Whether git tracks the tree; any other directory may be a whole disk."""
         return (self.root / ".git").exists()
 
     @property
@@ -68,11 +68,11 @@ class Checkout:
 
     @cached_property
     def code(self) -> "AnchoredCheckout":
-        """The code of the tree, opened when it is first asked for."""
+        """The code of the tree, opened on first use."""
         return self._open(self.root)
 
     def open_again(self) -> "AnchoredCheckout":
-        """The code of the tree once more, for another thread; the caller closes it."""
+        """Open the code of the tree once more, for another thread; the caller closes it."""
         return self._open(self.root)
 
     def close(self) -> None:
@@ -97,9 +97,10 @@ class Checkout:
         return claim.repo in ("", *self.names)
 
     def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
-        """The code that each claim is about; a memory without anchors is better than no memory."""
+        """Find the code that each claim is about; none if the index cannot be opened."""
         about_code = [self._may_be_about_code(claim) for claim in claims]
         anchors: list[tuple[Anchor, ...]] = [()] * len(claims)
+        # The usual case: a note in words opens no index and starts no git.
         if not any(about_code):
             return anchors
         commit = self.head()
@@ -113,7 +114,8 @@ class Checkout:
     def anchors_for_proposals(
         self, proposals: Sequence[Proposal], root: str, path_of: Callable[[str], str] = str
     ) -> dict[str, tuple[Anchor, ...]]:
-        """The code of any tree that each proposal is about, by the id of its memory."""
+        """Find the code in a tree that each proposal is about, by memory id."""
+        # Outside git the tree may be a whole home directory, which must not be indexed.
         if not proposals or not (Path(root) / ".git").exists():
             return {}
         anchors: dict[str, tuple[Anchor, ...]] = {}
@@ -124,7 +126,7 @@ class Checkout:
     def staleness_of(
         self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False
     ) -> Sequence[Staleness]:
-        """What became of anchored code; nothing where that cannot be told."""
+        """Judge how anchored code changed; empty if that is not possible."""
         try:
             return self.judge(anchors, commit=commit, in_passing=in_passing)
         except HivemindError:
@@ -132,7 +134,7 @@ class Checkout:
             return ()
 
     def judge(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
-        """What became of anchored code, or an error where that cannot be told."""
+        """Judge how anchored code changed; raises if that is not possible."""
         return self.code.judge(anchors, commit, in_passing=in_passing)
 
     def has_changed_since(self, staleness: Staleness, commit: str) -> bool:
@@ -140,25 +142,26 @@ class Checkout:
         return self.code.has_changed_since(staleness, commit)
 
     def current_anchors(self, memory: Memory, edited_files: EditedFiles) -> tuple[Anchor, ...]:
-        """The anchors of a memory in the code as it is now, without code that is gone."""
+        """Return the anchors of a memory in the current code, without deleted code."""
         if not self.owns(memory):
             return memory.anchors
         staleness = self.staleness_of(memory.anchors, commit=self.head()) if memory.anchors else ()
+        # It could not be judged, which is no reason to lose the anchors.
         if memory.anchors and not staleness:
             return memory.anchors
         files = [f"{source.file}:{source.lines}".rstrip(":") for source in memory.sources if source.file]
         claim = Claim(text=memory.text, scope=memory.scope, links=memory.links, sources=files)
-        current = tuple(one.now for one in staleness if one.now)
+        current = tuple(anchor_staleness.now for anchor_staleness in staleness if anchor_staleness.now)
         return current or self.anchors_for([claim], edited_files)[0]
 
     def link_problems(self, memory: Memory) -> tuple[str, ...]:
-        """Why links of a memory lead to no code in this tree, a sentence each."""
+        """Explain which links of a memory match no code in this tree, a sentence each."""
         if not memory.links or not self.owns(memory):
             return ()
         try:
             return tuple(
                 f"{self.code.mismatch(link)}. The memory is kept; tie it to code with"
-                f" 'hivemind link {shorten_id(memory.id)} PATH::SYMBOL'"
+                f" 'hivemind code link {shorten_id(memory.id)} PATH::SYMBOL'"
                 for link in memory.links
                 if not self.code.anchors_of_link(link)
             )
@@ -176,14 +179,14 @@ class Checkout:
         return [path.relative_to(root).as_posix() for path in map(Path, files) if path.is_relative_to(root)]
 
     def _open(self, root: Path) -> "AnchoredCheckout":
-        # The parsers take 27 ms to load, and most commands are not about code.
+        # The parsers take a quarter of the import time of the application, and most commands are not about code.
         from hivemind.app.anchoring import AnchoredCheckout
 
         return AnchoredCheckout.open(root, self._home)
 
 
 class NoCheckout(Checkout):
-    """A repository whose working tree is elsewhere, as on a hub: there is no code to look at."""
+    """A repository without a working tree, as on a hub."""
 
     exists = False
 
@@ -192,24 +195,24 @@ class NoCheckout(Checkout):
 
     @property
     def is_under_git(self) -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     def head(self) -> str:
-        """No commit."""
+        """Always empty."""
         return ""
 
     def owns(self, memory: Memory) -> bool:
-        """No memory is about a tree that is not here."""
+        """Always false."""
         return False
 
     def anchors_for(self, claims: Sequence[Claim], edited_files: EditedFiles) -> list[tuple[Anchor, ...]]:
-        """No anchors."""
+        """Always without anchors."""
         return [()] * len(claims)
 
 
 def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
-    """Ids that this repository had before; a fork or a namesake never shares one with it this way."""
+    """Find the ids that this repository had before, but none of a fork or namesake."""
     at_path = repositories.find_names_at(db, repository.root)
     names = [
         *repositories_on_disk.select_weaker_ids(repository, at_path),
@@ -217,5 +220,6 @@ def _earlier_names(db: Database, repository: Repository) -> tuple[str, ...]:
     ]
     former = repository.former_id
     if former and (former in at_path or repositories.have_shared_path(db, repository.id, former)):
+        # Only if the log has seen both names at one path; else a namesake would inherit its memories.
         names.append(former)
     return tuple(dict.fromkeys(name for name in names if name != repository.id))

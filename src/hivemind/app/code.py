@@ -1,7 +1,8 @@
-"""Memories and code together: what memories are tied to, what became of it, what lies near it."""
+"""Memories and code: links, staleness, related files, the code index."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from threading import Event as Stop
@@ -9,40 +10,51 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.staleness import stale_memories
+from hivemind.app.staleness import StaleMemory, stale_memories
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
-from hivemind.model.reports import AnchoredCode, CodeSurroundings, IndexReport, RelatedContext, StaleMemory
-from hivemind.model.text import plural, validate_label
-from hivemind.store.checkup import Finding
+from hivemind.model.reports import AnchoredCode, CodeSurroundings, RelatedContext
+from hivemind.store.integrity import Finding
+from hivemind.text.clean import plural, validate_label
 
 if TYPE_CHECKING:
-    from hivemind.app.answers import Answers
     from hivemind.app.neighbourhood import Neighbourhood
 
 WARM_AFTER_SECONDS = 2.0
 
 
-class Code:
-    """What can be asked about code and memories together."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """The size of a working tree's index."""
 
-    def __init__(self, context: Context, answers: "Callable[[], Answers]") -> None:
+    files: int
+    symbols: int
+    changed: int
+    """Files that changed since the last indexing."""
+
+
+class Code:
+    """Links memories to code, and finds what is stale or related."""
+
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._checkout = context.checkout
-        self._answers = answers
 
     def link(self, memory: str, links: Sequence[str], *, instead: bool = False) -> Memory:
-        """Tie a memory to code, beside what it is tied to or instead of that."""
+        """Link a memory to code, in addition to its links or instead of them."""
         context, checkout = self._context, self._checkout
-        linked = context.memory_to_change(memory)
-        if not checkout.owns(linked):
-            raise InvalidInput(f"{linked.id[:8]} does not belong to this repository; link it where it does")
+        target = context.memory_to_change(memory)
+        # Its code is elsewhere, so its fingerprint cannot be taken here.
+        if not checkout.owns(target):
+            raise InvalidInput(f"{target.id[:8]} does not belong to this repository; link it where it does")
         commit = checkout.head()
         new = [anchor for link in links for anchor in self._anchors_of(validate_label(link, "a link"), commit)]
-        anchors = checkout.code.distinct([*(() if instead else linked.anchors), *new])
-        return context.change(linked, [context.pen.about(linked, MemoryAnchored(memory_id=linked.id, anchors=anchors))])
+        anchors = checkout.code.distinct([*(() if instead else target.anchors), *new])
+        return context.change(
+            target, [context.factory.about(target, MemoryAnchored(memory_id=target.id, anchors=anchors))]
+        )
 
     def _anchors_of(self, link: str, commit: str) -> list[Anchor]:
         anchors = self._checkout.code.anchors_of_link(link, commit)
@@ -51,28 +63,28 @@ class Code:
         return anchors
 
     def stale(self, *, since: str = "") -> tuple[StaleMemory, ...]:
-        """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that."""
+        """Find memories whose code changed, and how; with ``since``, only by changes after that commit."""
         return stale_memories(self._context, since)
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
-        """The code a memory is tied to: what became of it, as it was and as it is; nothing for code elsewhere."""
+        """Return the code of a memory's anchors then and now; empty for code of other repositories."""
         return self._neighbourhood.behind(memory) if memory.anchors and self._checkout.owns(memory) else ()
 
-    def related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
-        """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
-        return self._neighbourhood.related(target, limit, progress)
+    def find_related(self, target: str, *, limit: int = 10, progress: Progress = quietly) -> RelatedContext:
+        """Find memories, files and callers related to a file, folder, module, symbol or task."""
+        return self._neighbourhood.find_related(target, limit, progress)
 
     def neighbours(self, files: Sequence[str], *, limit: int = 5) -> tuple[RelatedFile, ...]:
-        """The files that bear most on some: edited together, importing or imported."""
+        """Find the files most related to some files: edited together, importing or imported."""
         inside = tuple(filter(None, (self._path_in_tree(file) for file in files))) if self._checkout.exists else ()
         return self._neighbourhood.neighbours(inside, limit) if inside else ()
 
     def near(self, target: str = "", *, limit: int = 12) -> CodeSurroundings:
-        """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
+        """Return the contents, related files and linked memories of a file or folder."""
         return self._neighbourhood.near(target, limit)
 
     def file_at(self, path: str, commit: str = "") -> str:
-        """A file of the repository at a commit, or at the one checked out."""
+        """Read a file at a commit, or at the one checked out."""
         return self._neighbourhood.file_at(path, commit)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
@@ -84,19 +96,19 @@ class Code:
         return symbols
 
     def index(self, progress: Progress = quietly) -> IndexReport:
-        """Index the whole working tree, so that names and moves are found in it."""
+        """Index the whole working tree."""
         changed = self._checkout.index.refresh(progress)
         files, symbols = self._checkout.index.count_files_and_symbols()
         return IndexReport(files=files, symbols=symbols, changed=changed)
 
-    def watch(self, stop: Stop, seen: Callable[[int], None] = lambda changed: None) -> None:
-        """Follow the working tree as it changes, until told to stop; nothing is wrong without it, only slower."""
-        self._checkout.code.watch(stop, seen)
+    def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
+        """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
+        self._checkout.code.watch(stop, on_change)
 
     def keep_warm(self) -> Callable[[], None]:
-        """Follow the working tree in the background, where it is known or small; returns how to stop that.
+        """Watch the tree in a background thread, if it is indexed already or small; return a function that stops it.
 
-        Nothing is wrong where this fails: the doctor says why, and files are looked at when asked about.
+        If this fails, files are read when they are asked about, and the doctor says why.
         """
         if not self._checkout.is_under_git:
             return lambda: None
@@ -119,30 +131,30 @@ class Code:
         return end
 
     def health(self) -> Finding:
-        """Whether the working tree can be followed as it changes."""
+        """Check whether the working tree can be watched."""
         if not self._checkout.is_under_git:
             return Finding(what="code", is_well=True, detail="no git repository here, so nothing is followed")
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
             trouble, remedy = self._checkout.code.watch_trouble()
         except HivemindError as error:
-            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind index")
-        seen = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+            return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
+        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
         if trouble:
-            detail = f"{seen}; changes are noticed only when asked about, because {trouble}"
+            detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)
-        return Finding(what="code", is_well=True, detail=f"{seen}; changes can be followed")
+        return Finding(what="code", is_well=True, detail=f"{counts}; changes can be followed")
 
     def _path_in_tree(self, path: str) -> str:
-        """A path in the working tree, from where the caller stands or from its root; empty if it leads out."""
+        """Resolve a path from the current directory or the root of the tree; empty if it is outside."""
         root = self._checkout.root
-        place = next((one for one in (Path.cwd() / path, root / path) if one.is_file()), root / path)
-        resolved, base = place.resolve(), root.resolve()
-        return resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else ""
+        place = next((candidate for candidate in (Path.cwd() / path, root / path) if candidate.is_file()), root / path)
+        target, base = place.resolve(), root.resolve()
+        return target.relative_to(base).as_posix() if target.is_relative_to(base) else ""
 
     @cached_property
     def _neighbourhood(self) -> "Neighbourhood":
-        # It loads the parsers, which a server must not wait for before its first answer.
+        # It loads the parsers, a third of the import time of the application, before a server's first answer.
         from hivemind.app.neighbourhood import Neighbourhood
 
-        return Neighbourhood(self._context, self._answers())
+        return Neighbourhood(self._context)

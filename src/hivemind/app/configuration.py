@@ -1,11 +1,11 @@
-"""The verbs about settings; they work while the store cannot be opened, because that may be what they mend."""
+"""Reading and changing settings; works without opening the store, because a setting may prevent that."""
 
 import os
 from pathlib import Path
 
 from hivemind import agents, settings
 from hivemind.errors import Refused
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 from hivemind.settings import Setting
 
 
@@ -14,30 +14,31 @@ def file() -> Path:
     return Path(data_directory(os.environ)) / settings.CONFIG_FILE
 
 
-def every() -> tuple[Setting, ...]:
-    """Every setting as it stands."""
+def list_all() -> tuple[Setting, ...]:
+    """List all settings with their current values."""
     return settings.list_settings()
 
 
-def one(name: str) -> Setting:
-    """A setting as it stands."""
-    known = settings.check_name(name)
-    return next(setting for setting in every() if setting.name == known)
+def get(name: str) -> Setting:
+    """Return a setting with its current value."""
+    full_name = settings.check_name(name)
+    return next(setting for setting in list_all() if setting.name == full_name)
 
 
-def change(name: str, written: str) -> Setting:
-    """Set it, for this user, from now on."""
+def change(name: str, text: str) -> Setting:
+    """Change a setting of this user."""
     _must_be_a_person()
-    settings.write_setting(file().parent, name, settings.parse_value(name, written))
-    return one(name)
+    settings.write_setting(file().parent, name, settings.parse_value(name, text))
+    return get(name)
 
 
 def unset(name: str) -> None:
-    """Take it out of the file, whether or not there is such a setting, so that the default holds again."""
+    """Remove a line from the settings file, even of an unknown setting, so that the default applies."""
     _must_be_a_person()
     settings.write_setting(file().parent, name, None)
 
 
 def _must_be_a_person() -> None:
+    # Settings say what agents may do, so no agent may change them.
     if agents.detect_agent(os.environ):
         raise Refused("only a person may change settings; run this outside of the agent")

@@ -1,4 +1,4 @@
-"""What every component works with: store, settings, author, clock, working tree and model."""
+"""The context of all components: store, settings, author, clock, working tree and model."""
 
 import importlib
 import os
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Never
 
 from hivemind.app.checkout import Checkout
 from hivemind.capture.redact import collect_secrets, redact
-from hivemind.curate.pen import Pen
+from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.events import Event, RepositorySeen, WriteRefused
 from hivemind.model.ids import MemoryId, derive_id
-from hivemind.model.memory import Channel, Kind, Memory, Status
+from hivemind.model.memory import Channel, Kind, Memory, Status, Writer
 from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.recall import Detail, Query
 from hivemind.model.scope import Repository, Scope, Visibility
-from hivemind.model.text import parse_tags as tags_from
-from hivemind.model.text import validate_text
-from hivemind.model.writer import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
+from hivemind.text.clean import parse_tags as tags_from
+from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.curate.learn import LearnResult
+    from hivemind.recall.embeddings import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
 EVERYWHERE_SETTING = "a person can allow more: hivemind config set agents_may_look_everywhere true"
@@ -41,16 +41,16 @@ Progress = Callable[[int, int], None]
 
 
 def utc_now() -> datetime:
-    """The time, from the one place that asks for it."""
+    """Return the current time; tests pass another clock."""
     return datetime.now(UTC)
 
 
-def quietly(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+def quietly(count: int, total: int) -> None:
+    """Ignore progress."""
 
 
 class LazyEmbedder:
-    """The embedding model, loaded when a question first needs it; the requests to a hub share one."""
+    """The embedding model, loaded on first use; the requests to a hub share one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -59,20 +59,28 @@ class LazyEmbedder:
 
     @cached_property
     def meaning(self) -> "SemanticIndex | None":
-        """Search by meaning; nothing where the model is not installed."""
+        """The search by meaning; None if the model is not installed."""
         # NumPy and the weights take longer to load than all other commands to run; only questions pay for it.
         # The threads of OpenBLAS spin while they wait, and take the processor from the agent.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         try:
-            loaded: SemanticIndex = importlib.import_module("hivemind.recall.meaning").load(self._name)
+            index: SemanticIndex = importlib.import_module("hivemind.recall.embeddings").load(self._name)
         except Unavailable as error:
             self.missing_because = str(error)
             return None
-        return loaded
+        return index
+
+
+class ClaimRefused(Refused):
+    """A claim was refused; ``events`` record that, and must be stored after the transaction has ended."""
+
+    def __init__(self, message: str, events: Sequence[Event]) -> None:
+        super().__init__(message)
+        self.events = events
 
 
 class Context:
-    """What every component works with, and the rules that all of them share: who may see and change what."""
+    """The context of all components, with the rules they share: who may see and change what."""
 
     def __init__(
         self,
@@ -88,28 +96,31 @@ class Context:
         self.author = author
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
-        self.pen = Pen(writer=author, clock=clock, redact=partial(redact, known=collect_secrets(os.environ)))
+        self.factory = EventFactory(
+            writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
+        )
+        # Needs the store, which knows the ids that the repository had before.
         self.checkout = Checkout.of(repository, store.db, settings.home)
 
     @property
     def repository(self) -> Repository:
-        """The repository at hand."""
+        """The current repository."""
         return self.checkout.repository
 
     @property
     def is_person(self) -> bool:
-        """Whether a person speaks, and not an agent."""
+        """Whether the author is a person, not an agent."""
         return self.author.channel is Channel.PERSON
 
     @property
     def home(self) -> Path | None:
-        """The folder of all stores and of what hooks leave; a hub has none."""
+        """The folder of all stores and of the spool; a hub has none."""
         return self.settings.home if self.store.directory else None
 
     @property
     def now(self) -> str:
         """The time, as the log writes it."""
-        return moments.format_timestamp(self.clock())
+        return timestamps.format_timestamp(self.clock())
 
     def close(self) -> None:
         """Close the files."""
@@ -117,30 +128,39 @@ class Context:
         self.store.close()
 
     def record(self, events: Iterable[Event]) -> list[Event]:
-        """Record events, and the name of this working tree if the log does not know it yet."""
+        """Record events, and the id of this working tree if it is new."""
         return self.store.record([*self.new_names([self.repository]), *events])
 
+    def record_claim(self, result: "LearnResult") -> MemoryId:
+        """Record the events of a claim and return the memory that says it; raises ``ClaimRefused``."""
+        if result.refusal:
+            raise ClaimRefused(result.refusal, result.events)
+        self.record(result.events)
+        return result.memory_id
+
     def new_names(self, trees: Iterable[Repository]) -> list[Event]:
-        """The names of working trees that the log does not know yet, as events."""
+        """Make events for working trees whose ids are new to the log."""
         unknown = [tree for tree in trees if tree.root and not repositories.is_known(self.store.db, tree)]
         return [
-            self.pen.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
+            self.factory.event(RepositorySeen(repo=tree.id, root=tree.root, tree=tree.tree), Scope.PROJECT, tree.id)
             for tree in unknown
         ]
 
-    def new_batch(self, name: str) -> Pen:
-        """A pen for a learning run, so that all of it can be rolled back at once."""
+    def new_batch(self, name: str) -> EventFactory:
+        """Make a factory with a batch of its own, so that a learning run can be rolled back at once."""
+        # With random bytes, because two runs may start in the same millisecond.
         batch = f"{name}-{derive_id(name, self.now, os.urandom(8).hex())[:8]}"
-        return replace(self.pen, batch=batch)
+        return replace(self.factory, batch=batch)
 
     @contextmanager
     def batch(self, name: str) -> Iterator[str]:
-        """Make what is written meanwhile one batch, which can be rolled back as one; yields its name."""
-        pen, self.pen = self.pen, self.new_batch(name)
+        """Put everything written in the block into one batch that can be rolled back; yields its name."""
+        # Swapped, so that every verb in the block writes to the batch without an argument for it.
+        factory, self.factory = self.factory, self.new_batch(name)
         try:
-            yield self.pen.batch
+            yield self.factory.batch
         finally:
-            self.pen = pen
+            self.factory = factory
 
     def require_person(self, what: str) -> None:
         """Refuse agents, unless the settings let them review."""
@@ -149,7 +169,7 @@ class Context:
 
     def refuse(self, what: str, rule: str, scope: Scope = Scope.USER, repo: str = "") -> Never:
         """Record a refusal, and raise it."""
-        self.store.record([self.pen.event(WriteRefused(what=what, rule=rule), scope, repo)])
+        self.store.record([self.factory.event(WriteRefused(what=what, rule=rule), scope, repo)])
         raise Refused(f"{what} was refused: {rule}")
 
     def query(
@@ -171,28 +191,29 @@ class Context:
         statuses: Sequence[Status] = (Status.ACTIVE, Status.DISPUTED),
         where: Mapping[str, MetadataValue] | None = None,
     ) -> Query:
-        """A checked query, limited to what the caller may see."""
+        """Make a validated query, limited to what the caller may see."""
         return Query(
             text=text,
             sight=self.sight(everywhere=everywhere),
             now=self.now,
             limit=_positive(self.settings.recall_limit if limit is None else limit, "the limit"),
             max_tokens=_positive(self.settings.recall_tokens if max_tokens is None else max_tokens, "the budget"),
-            as_of=moments.parse_end_of_day(as_of) if as_of else "",
-            true_at=moments.parse_end_of_day(true_at) if true_at else "",
+            as_of=timestamps.parse_end_of_day(as_of) if as_of else "",
+            true_at=timestamps.parse_end_of_day(true_at) if true_at else "",
             detail=detail,
             scope=scope,
             kinds=tuple(kinds),
             tags=tags_from(tags),
             agent=agent,
             since=self.past(since),
-            until=moments.parse_end_of_day(until) if until else "",
+            until=timestamps.parse_end_of_day(until) if until else "",
             statuses=tuple(statuses),
             where=validate_metadata(where or {}),
         )
 
     def sight(self, *, everywhere: bool = False) -> Visibility:
-        """What this caller may see; where there is no working tree, on a hub, the team is the boundary."""
+        """Return what the caller may see; on a hub, which has no working tree, all memories of the team."""
+        # Refused and not narrowed in silence, so that an agent does not take an empty answer for the truth.
         if everywhere and self.checkout.exists and not self._may_look_everywhere:
             raise Refused(f"an agent may look only in the repository it works in; {EVERYWHERE_SETTING}")
         return Visibility.of(self.repository, everywhere=everywhere)
@@ -202,11 +223,11 @@ class Context:
         return self.is_person or self.settings.agents_may_look_everywhere
 
     def memory(self, memory_id: str, *, everywhere: bool = False) -> Memory:
-        """A memory that the caller may see, by its id, which may be shortened."""
+        """Return a visible memory by its id or a prefix of it."""
         return memories.get(self.store.db, self.resolve(memory_id, everywhere=everywhere))
 
     def memory_to_change(self, memory_id: str, *, everywhere: bool = False) -> Memory:
-        """A memory that the caller may change; agents change nothing in other repositories."""
+        """Return a memory that the caller may change; agents change nothing in other repositories."""
         if everywhere and not self.is_person:
             raise Refused("only a person may change what belongs to another repository")
         return self.memory(memory_id, everywhere=everywhere)
@@ -217,27 +238,28 @@ class Context:
         return memories.get(self.store.db, memory.id)
 
     def resolve(self, memory_id: str, *, everywhere: bool = False) -> MemoryId:
-        """The whole id of a memory that the caller may see."""
+        """Find the full id of a visible memory."""
+        # People paste ids from tables, with spaces and in capitals.
         prefix, sight = memory_id.strip().lower(), self.sight(everywhere=everywhere)
         try:
             return memories.resolve_id(self.store.db, prefix, sight)
         except NotFound as error:
-            erased = log.find_erasure(self.store.db, prefix, sight)
-            if erased:
+            erasure = log.find_erasure(self.store.db, prefix, sight)
+            if erasure:
                 raise NotFound(
-                    f"{prefix[:8]} was erased on {moments.format_date(erased.at)} by {erased.actor}"
+                    f"{prefix[:8]} was erased on {timestamps.format_date(erasure.at)} by {erasure.actor}"
                 ) from None
             # The same sentence whether or not another repository has it.
             hint = "" if sight.everywhere or not self._may_look_everywhere else LOOK_EVERYWHERE
             raise NotFound(f"{error}{hint}") from None
 
     def past(self, text: str) -> str:
-        """A point in the past such as ``2h`` or a date; empty if nothing is given."""
-        return moments.parse_past(text, self.clock()) if text else ""
+        """Parse a time in the past, such as ``2h`` or a date; empty for an empty text."""
+        return timestamps.parse_past(text, self.clock()) if text else ""
 
     def deadline(self, text: str) -> str:
-        """A point in the future such as ``28d`` or a date; empty if nothing is given."""
-        return moments.parse_deadline(text, self.clock()) if text else ""
+        """Parse a time in the future, such as ``28d`` or a date; empty for an empty text."""
+        return timestamps.parse_deadline(text, self.clock()) if text else ""
 
     def edited_files(self, claim: Claim) -> list[str]:
         """The files that were edited so far in the session of a claim."""
@@ -246,7 +268,7 @@ class Context:
 
 
 def checked_reason(text: str) -> str:
-    """A reason within its limits; none is fine too."""
+    """Validate the length of a reason, which may be empty."""
     return validate_text(text, "the reason", longest=2000) if text else ""
 
 

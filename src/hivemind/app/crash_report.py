@@ -1,4 +1,4 @@
-"""Where the details of an error go that nobody foresaw, so that the person sees one calm line."""
+"""Saves the details of unexpected errors, so that the terminal shows only one line."""
 
 import os
 import sys
@@ -7,22 +7,24 @@ from pathlib import Path
 
 from hivemind import __version__
 from hivemind.capture.redact import collect_secrets, redact
-from hivemind.model.home import data_directory
+from hivemind.paths import data_directory
 
 FILE = "last-error.txt"
 
 
 def details(error: BaseException) -> str:
-    """The whole story, without secrets."""
-    told = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
-    return redact(told + "".join(traceback.format_exception(error)), known=collect_secrets(os.environ))
+    """Format an error with its traceback, without secrets."""
+    heading = f"hivemind {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n"
+    # A traceback can show a token from the environment or from an address.
+    return redact(heading + "".join(traceback.format_exception(error)), known_secrets=collect_secrets(os.environ))
 
 
-def kept(error: BaseException) -> Path | None:
-    """Keep the details beside the store, in place of those before; the file, or nothing where none can be written."""
+def save(error: BaseException) -> Path | None:
+    """Save the details in place of earlier ones; return the file, or None if it cannot be written."""
     file = Path(data_directory(os.environ)) / FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Removed first, so that the new file is readable by its owner alone from the start.
         file.unlink(missing_ok=True)
         file.touch(mode=0o600)
         file.write_text(details(error))

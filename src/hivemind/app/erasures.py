@@ -1,4 +1,4 @@
-"""Erasing for good: single memories, everything that names something, and erasures that broke off."""
+"""Erasure: of memories, of everything that mentions a name, and of interrupted erasures."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,22 +11,23 @@ from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
 from hivemind.model.events import MemoryErased
 from hivemind.model.memory import Memory
-from hivemind.model.naming import NamePattern
 from hivemind.model.reports import Mentions
 from hivemind.model.team import TeamMember
-from hivemind.store import log, shared
+from hivemind.store import log, sync_state
+from hivemind.text.names import NamePattern
 
 
 class Erasures:
-    """What is destroyed, and the receipts that prove it."""
+    """Erases memories and returns receipts."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def erase(self, memory: str, also: Sequence[str], reason: str, *, everywhere: bool) -> Erasure:
-        """Erase memories and all that came of them; of one that is erased already, the receipt of that erasure."""
+        """Erase memories and everything derived from them; if already erased, return that receipt."""
         context = self._context
         context.require_person("an erasure")
+        # Asked twice, an erasure answers with the same receipt and does nothing.
         receipt = None if also else self.receipt(memory, everywhere=everywhere)
         if receipt:
             return receipt
@@ -36,19 +37,19 @@ class Erasures:
         )
         reason = checked_reason(reason)
         self._require_rights(targets)
-        return erasing.erase(context.store, context.pen, targets, reason, home=context.home)
+        return erasing.erase(context.store, context.factory, targets, reason, home=context.home)
 
     def receipt(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
-        """The receipt of a memory that was erased; nothing if it was not, or before receipts were kept."""
+        """Return the receipt of an erased memory; None if it was not erased, or before receipts existed."""
         context = self._context
         with suppress(NotFound):
             context.resolve(memory, everywhere=everywhere)
             return None
-        erased = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
-        return erasing.load_receipt(context.store.db, erased.batch) if erased else None
+        erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
+        return erasing.load_receipt(context.store.db, erasure.batch) if erasure else None
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
-        """Everything in this store that names a person, customer, ticket or value, in whichever repository."""
+        """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
         self._context.require_person("to look for everything that names something")
         return about.find_mentions(self._context.store, self._context.settings.home, NamePattern.parse(name), progress)
 
@@ -56,45 +57,46 @@ class Erasures:
         self,
         name: str,
         *,
-        confirmed: Mentions | None = None,
+        mentions: Mentions | None = None,
         left_out: Sequence[str] = (),
         reason: str = "",
         progress: Progress = quietly,
     ) -> Erasure:
-        """Erase everything that names something and is this person's, less what they leave out by its id.
+        """Erase everything of this person that mentions a name, except what they leave out by id.
 
-        ``confirmed`` is the list they have seen; without it, what ``find_mentions`` finds now.
+        ``mentions`` is the list they have seen; without it, what ``find_mentions`` finds now.
         """
         context = self._context
         context.require_person("an erasure")
-        mentions = confirmed or self.find_mentions(name, progress=progress)
-        chosen = mentions.excluding(left_out)
-        kept = {mention.id for mention in mentions.found} - {mention.id for mention in chosen}
+        every_mention = mentions or self.find_mentions(name, progress=progress)
+        selection = every_mention.excluding(left_out)
+        excluded_ids = {mention.id for mention in every_mention.found} - {mention.id for mention in selection}
         return about.erase_mentions(
-            *(context.store, context.settings.home, context.pen, NamePattern.parse(name)),
-            mentions=chosen,
-            kept=kept,
+            *(context.store, context.settings.home, context.factory, NamePattern.parse(name)),
+            mentions=selection,
+            kept_ids=excluded_ids,
             reason=checked_reason(reason),
             progress=progress,
         )
 
     def finish(self) -> list[Erasure]:
-        """Finish the erasures that broke off."""
+        """Finish interrupted erasures."""
         return erasing.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
     def _require_rights(self, targets: erasing.Targets) -> None:
-        """Refuse what the hub would refuse, as far as this store knows its member's role."""
+        """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""
         membership = self._context.store.membership
         if membership is None:
             return
         member = TeamMember(person=membership.person, role=membership.role)
+        # What was derived from it is erased with it, so the right is needed for all of them.
         for memory in erasing.collect_with_derived(self._context.store, targets):
             self._require_right(member, memory)
 
     def _require_right(self, member: TeamMember, memory: Memory) -> None:
         context = self._context
-        is_own = member.may_write and shared.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
-        if shared.has_memory(context.store.db, memory.id) and not is_own:
-            request = context.pen.about(memory, MemoryErased(memory_id=memory.id))
+        is_own = member.may_write and sync_state.is_first_recorded_by(context.store.db, memory.id, context.store.chain)
+        if sync_state.has_memory(context.store.db, memory.id) and not is_own:
+            request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
             if rule := exchange.check_rights(context.store, member, request):
                 context.refuse(f"erasing {memory.id[:8]}", rule)

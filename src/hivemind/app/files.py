@@ -1,48 +1,83 @@
 """Memories in files: exports, imports, and the instruction files of a repository."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from hivemind.app import learning
-from hivemind.app.context import Context
+from hivemind.app.context import ClaimRefused, Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture.quarantine import ItemOrigin
-from hivemind.curate import exclusion, files, transfer
+from hivemind.curate import exclusion, export, files
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.files import Point
-from hivemind.curate.pen import Pen
+from hivemind.curate.learn import learn
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, Fact, MemoryAnchored, MemoryRemembered, MemoryRestored, MemoryRetracted
 from hivemind.model.ids import EventId, MemoryId, derive_id
 from hivemind.model.memory import Channel, Kind, Memory, Source, Status
-from hivemind.model.reports import ExcludedLine, FileSyncReport, ImportReport
 from hivemind.model.scope import Scope
 from hivemind.model.session import SkippedInput
-from hivemind.model.values import normalise
 from hivemind.store import log
 from hivemind.store.projections import memories
+from hivemind.store.projections.tombstones import Exclusion
+from hivemind.text.normalise import normalise
 
 Exported = tuple[Scope, str, MemoryRemembered]
 """A memory of an export: its scope, its repository, and the fact that it was remembered."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportReport:
+    """The result of an import."""
+
+    new: int
+    known: int
+    refused: int
+    batch: str
+    """The id of the import, for a rollback."""
+    unreadable: tuple[str, ...] = ()
+    """Lines that could not be read, and why; they are in the quarantine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedLine:
+    """A line of an instruction file that was skipped because a person had decided against it."""
+
+    file: str
+    lines: str
+    why: str
+    """Rejected, retracted or erased."""
+    text: str
+    """Empty for an erased text, which must not be shown again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSyncReport:
+    """The result of syncing instruction files: how many lines they have, how many are new or gone."""
+
+    said: int
+    new: int
+    gone: int
+    kept_out: tuple[ExcludedLine, ...] = ()
+
+
 class Files:
-    """Memories that go into files and come from them."""
+    """Exports and imports memories, and syncs instruction files."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def export_lines(self, *, everywhere: bool = False, session: str = "", owner: str = "") -> Iterator[str]:
-        """The memories in sight as lines of JSON."""
-        return transfer.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
+        """Export the visible memories as lines of JSON."""
+        return export.export_lines(self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def export_pages(
         self, *, everywhere: bool = False, session: str = "", owner: str = ""
     ) -> Iterator[tuple[str, str]]:
-        """The memories in sight as Markdown files: name and content, one a memory."""
-        return map(transfer.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
+        """Export the visible memories as Markdown files: name and content, one per memory."""
+        return map(export.render_page, self._to_export(everywhere=everywhere, session=session, owner=owner))
 
     def import_lines(self, lines: Iterable[str], *, approve: bool = False, name: str = "") -> ImportReport:
         """Import exported memories as proposals of low trust; what was rejected or erased here stays out.
@@ -53,45 +88,49 @@ class Files:
         context = self._context
         if approve:
             context.require_person("an approved import")
-        pen = context.new_batch("import")
-        read = list(transfer.parse_export(lines))
-        exported = [item for item in read if not isinstance(item, SkippedInput)]
+        factory = context.new_batch("import")
+        read = list(export.parse_export(lines))
+        memories_to_import = [item for item in read if not isinstance(item, SkippedInput)]
         unreadable = [item for item in read if isinstance(item, SkippedInput)]
-        if unreadable and not exported:
+        # Not one line could be read: this is the wrong file, and no case for the quarantine.
+        if unreadable and not memories_to_import:
             raise InvalidInput(f"{unreadable[0].where} is {unreadable[0].reason}")
-        unknown = [item for item in exported if not log.find_ids_about(context.store.db, [item[2].memory_id])]
-        new, refused = self._import(unknown, pen, Channel.PERSON if approve else Channel.IMPORT)
+        unknown = [item for item in memories_to_import if not log.find_ids_about(context.store.db, [item[2].memory_id])]
+        new, refused_count = self._import(unknown, factory, Channel.PERSON if approve else Channel.IMPORT)
         file = name or "standard input"
         set_aside(context, ItemOrigin.IMPORT, [replace(item, where=f"{file}, {item.where}") for item in unreadable])
         return ImportReport(
-            new=new, known=len(exported) - len(unknown), refused=refused, batch=pen.batch,
+            new=new, known=len(memories_to_import) - len(unknown), refused=refused_count, batch=factory.batch,
             unreadable=tuple(f"{item.where} is {item.reason}" for item in unreadable),
         )  # fmt: skip
 
-    def _import(self, exported: list[Exported], pen: Pen, channel: Channel) -> tuple[int, int]:
+    def _import(self, entries: list[Exported], factory: EventFactory, channel: Channel) -> tuple[int, int]:
         """Record memories of an export in one transaction; return how many are new, and how many were refused."""
-        new, refused = 0, 0
-        anchors_of_each = self._anchors_of(exported)
+        new_count, refused_count = 0, 0
+        anchors_of_each = self._anchors_of(entries)
         with self._context.store.db.transaction():
-            for (scope, repo, fact), anchors in zip(exported, anchors_of_each, strict=True):
+            for (scope, repo, fact), anchors in zip(entries, anchors_of_each, strict=True):
+                # Derived, so that importing a file twice records each memory once.
                 event_id = EventId(derive_id("import", fact.memory_id))
+                lesson = learn(
+                    self._context.store, factory, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
+                )
                 try:
-                    memory_id = learning.learn(
-                        self._context, pen, fact, scope, repo, channel=channel, id=event_id, anchors=anchors
-                    )
-                except learning.ClaimRefused as error:
+                    memory_id = self._context.record_claim(lesson)
+                except ClaimRefused as error:
+                    # The refusal is part of this transaction, unlike that of `remember`, which rolls back.
                     self._context.record(error.events)
-                    refused += 1
+                    refused_count += 1
                 else:
-                    new += memory_id == fact.memory_id
-        return new, refused
+                    new_count += memory_id == fact.memory_id
+        return new_count, refused_count
 
-    def _anchors_of(self, exported: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
-        """The code of this tree that memories are about; what belongs elsewhere is about none of it."""
+    def _anchors_of(self, entries: Iterable[Exported]) -> list[tuple[Anchor, ...]]:
+        """Find the code of this tree that imported memories are about."""
         checkout = self._context.checkout
         claims = [
             Claim(text=fact.text, scope=scope if repo in checkout.names else Scope.USER, links=fact.links)
-            for scope, repo, fact in exported
+            for scope, repo, fact in entries
         ]
         return checkout.anchors_for(claims, self._context.edited_files)
 
@@ -104,32 +143,33 @@ class Files:
         )
 
     def sync_instructions(self, *, dry_run: bool = False) -> FileSyncReport:
-        """Import what AGENTS.md and its kin say, and retract what they no longer say."""
+        """Import the points of AGENTS.md and similar files, and retract those that were removed."""
         context, repo = self._context, self._context.repository.id
-        pen = context.new_batch(files.BATCH)
+        factory = context.new_batch(files.BATCH)
         points = {point.memory_id(repo): point for point in files.read_points(context.checkout.root)}
         before = {memory.id: memory for memory in memories.find_from_files(context.store.db, repo)}
+        # A person's verdict stays in force although the line is still in the file.
         kept_out = self._kept_out(points, before)
         new = [memory_id for memory_id in points if memory_id not in before and memory_id not in kept_out]
-        retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        again = [memory for memory in retracted if memory.id in points and memory.id not in kept_out]
-        gone = [memory for memory in before.values() if memory.id not in points and memory not in retracted]
-        events = self._from_points({memory_id: points[memory_id] for memory_id in new}, pen)
+        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        again = [memory for memory in retractions if memory.id in points and memory.id not in kept_out]
+        missing = [memory for memory in before.values() if memory.id not in points and memory not in retractions]
+        events = self._from_points({memory_id: points[memory_id] for memory_id in new}, factory)
         events += [
-            pen.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
+            factory.about(memory, MemoryRestored(memory_id=memory.id, reason="in the file again")) for memory in again
         ]
         events += [
-            pen.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
-            for memory in gone
+            factory.about(memory, MemoryRetracted(memory_id=memory.id, reason=f"no longer in {memory.sources[0].file}"))
+            for memory in missing
         ]
         if not dry_run:
             context.record(events)
         return FileSyncReport(
-            said=len(points), new=len(new) + len(again), gone=len(gone), kept_out=tuple(kept_out.values())
+            said=len(points), new=len(new) + len(again), gone=len(missing), kept_out=tuple(kept_out.values())
         )
 
-    def _from_points(self, points: Mapping[MemoryId, Point], pen: Pen) -> list[Event]:
-        """The events that make memories of points in instruction files."""
+    def _from_points(self, points: Mapping[MemoryId, Point], factory: EventFactory) -> list[Event]:
+        """Make the events that store points of instruction files."""
         context, commit = self._context, self._context.checkout.head()
         claims = [Claim(text=point.text) for point in points.values()]
         anchors_of_each = context.checkout.anchors_for(claims, context.edited_files)
@@ -143,28 +183,35 @@ class Files:
                 sources=(Source(channel=Channel.FILE, file=point.file, lines=point.lines, commit=commit),),
             )
             facts: list[Fact] = [fact, *([MemoryAnchored(memory_id=memory_id, anchors=anchors)] if anchors else ())]
-            events += [pen.event(one, Scope.PROJECT, context.repository.id, channel=Channel.FILE) for one in facts]
+            events += [
+                factory.event(event_fact, Scope.PROJECT, context.repository.id, channel=Channel.FILE)
+                for event_fact in facts
+            ]
         return events
 
     def _kept_out(
         self, points: Mapping[MemoryId, Point], before: Mapping[MemoryId, Memory]
     ) -> dict[MemoryId, ExcludedLine]:
-        """The points of instruction files that a person decided against before, and how."""
-        retracted = [memory for memory in before.values() if memory.status is Status.RETRACTED]
-        decided = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retracted)
-        verdicts = {memory_id: verdict for memory_id, verdict in decided if verdict}
+        """Find the points of instruction files that a person rejected, retracted or erased before."""
+        retractions = [memory for memory in before.values() if memory.status is Status.RETRACTED]
+        decisions = ((memory.id, exclusion.find_verdict(self._context.store, memory.id)) for memory in retractions)
+        verdicts = {memory_id: verdict for memory_id, verdict in decisions if verdict}
         # The same line under another heading or in another file is the same line.
-        lines = {normalise(files.strip_heading(before[one].text)): verdict for one, verdict in verdicts.items()}
+        lines = {
+            normalise(files.strip_heading(before[memory_id].text)): verdict for memory_id, verdict in verdicts.items()
+        }
         return {
-            one: ExcludedLine(file=point.file, lines=point.lines, why=why, text="" if why == "erased" else point.text)
-            for one, point in points.items()
-            if (one not in before or before[one].status is Status.RETRACTED)
-            and (why := verdicts.get(one) or lines.get(normalise(point.bare)) or self._why_out(one, point))
+            memory_id: ExcludedLine(
+                file=point.file, lines=point.lines, why=why, text="" if why is Exclusion.ERASED else point.text
+            )
+            for memory_id, point in points.items()
+            if (memory_id not in before or before[memory_id].status is Status.RETRACTED)
+            and (why := verdicts.get(memory_id) or lines.get(normalise(point.bare)) or self._why_out(memory_id, point))
         }
 
-    def _why_out(self, memory_id: MemoryId, point: Point) -> str | None:
+    def _why_out(self, memory_id: MemoryId, point: Point) -> Exclusion | None:
         context = self._context
         if log.find_erasure(context.store.db, memory_id, context.sight()):
-            return "erased"
+            return Exclusion.ERASED
         repo = context.repository.id
         return find_refusal(context.store, point.text, repo) or find_refusal(context.store, point.bare, repo)

@@ -1,14 +1,14 @@
-"""What happened: to a memory, to a subject, in the log, and what reached whom."""
+"""History of memories and subjects, receipts, and the log."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from hivemind.app.context import Context
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
+from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
-from hivemind.model.life import HistoryStep, build_history
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt, Spent
 from hivemind.model.reports import DailyStats, Explanation
@@ -21,15 +21,15 @@ PRIVATE_FACTS = ("memories.recalled", "write.refused")
 
 
 class History:
-    """The past of memories, as the log and the receipts tell it."""
+    """Reads the log and the receipts."""
 
     def __init__(self, context: Context, *, own_only: bool = False) -> None:
-        """With ``own_only``, of what people asked and were shown, only what the caller was."""
+        """With ``own_only``, questions and receipts of other people are left out."""
         self._context = context
         self._own_only = own_only
 
     def steps(self, memory: str, *, everywhere: bool = False) -> tuple[HistoryStep, ...]:
-        """Everything that happened to a memory, oldest first."""
+        """List all changes of a memory, oldest first."""
         return tuple(
             build_history(
                 log.read_events_about(self._context.store.db, self._context.resolve(memory, everywhere=everywhere))
@@ -37,19 +37,19 @@ class History:
         )
 
     def of_subject(self, subject: str) -> tuple[Memory, ...]:
-        """Every value a subject has had here, oldest first."""
+        """List all memories of a subject in this repository, oldest first."""
         return tuple(memories.find_by_subject(self._context.store.db, subject, self._context.repository.id))
 
     def explain(self, memory_id: str, *, everywhere: bool = False) -> Explanation:
-        """A memory with its sources, its versions, and whom it reached."""
+        """Return a memory with its sources, its history and its receipts."""
         context = self._context
         memory = context.memory(memory_id, everywhere=everywhere)
-        shown = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
+        lines = receipts.find_by_memory(context.store.db, memory.id, context.sight(everywhere=everywhere))
         history = self.steps(memory.id, everywhere=everywhere)
-        return Explanation(memory=memory, history=history, receipts=self._visible(shown))
+        return Explanation(memory=memory, history=history, receipts=self._visible(lines))
 
     def receipts(self, session: str = "", *, limit: int = 200, everywhere: bool = False) -> tuple[Receipt, ...]:
-        """Which memories were shown to whom, and why; in one session, or the newest of all."""
+        """List which memories were shown to whom, and why: in one session, or the newest of all."""
         sight = self._context.sight(everywhere=everywhere)
         return self._visible(receipts.find_by_session(self._context.store.db, session, sight, limit))
 
@@ -58,7 +58,7 @@ class History:
         return tuple(line for line in lines if not self._own_only or line.actor == own)
 
     def tokens_spent(self) -> tuple[Spent, ...]:
-        """What memory cost each session in tokens, newest first, and how much of it was told before."""
+        """Sum the tokens that memory cost each session, newest first."""
         return tuple(receipts.summarise_sessions(self._context.store.db))
 
     def log(
@@ -72,11 +72,12 @@ class History:
         limit: int = 50,
         everywhere: bool = False,
     ) -> tuple[LogEntry, ...]:
-        """Entries of the log, newest first: about one memory, of some facts, by somebody, or all."""
+        """List log entries, newest first, filtered by memory, facts, actor and batch."""
         context = self._context
         if self._own_only:
-            shared = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
-            facts, actor = (shared, actor) if shared else (facts, context.author.actor)
+            # What others asked and tried is theirs; the rest of the log is the team's.
+            shared_facts = tuple(name for name in facts or FACTS if name not in PRIVATE_FACTS)
+            facts, actor = (shared_facts, actor) if shared_facts else (facts, context.author.actor)
         about = context.resolve(memory, everywhere=everywhere) if memory else ""
         return tuple(
             log.read_entries(
@@ -86,11 +87,11 @@ class History:
         )  # fmt: skip
 
     def log_length(self) -> int:
-        """How many entries the log has."""
+        """Count the entries of the log."""
         return log.count_entries(self._context.store.db)
 
     def log_texts(self, entries: Iterable[LogEntry], *, everywhere: bool = False) -> tuple[str, ...]:
-        """For each entry of the log the text of its memory, or what was asked; erased ones say so."""
+        """Return for each log entry the text of its memory or its question; "(erased)" if that is gone."""
         entries = tuple(entries)
         sight = self._context.sight(everywhere=everywhere)
         visible = memories.get_visible(self._context.store.db, {entry.about for entry in entries}, sight)
@@ -98,25 +99,26 @@ class History:
         return tuple(texts.get(MemoryId(entry.about)) or _question(entry) for entry in entries)
 
     def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[DailyStats, ...]:
-        """The last days, today last: what was learned, what reached agents, what it cost."""
+        """Count memories, recalls, briefs and tokens of the last days, today last."""
         db, today = self._context.store.db, self._context.clock()
         dates = [
-            moments.format_date(moments.format_timestamp(today - timedelta(days=back)))
+            timestamps.format_date(timestamps.format_timestamp(today - timedelta(days=back)))
             for back in reversed(range(count))
         ]
-        learned: dict[str, dict[str, int]] = defaultdict(dict)
+        new_by_date: dict[str, dict[str, int]] = defaultdict(dict)
         for date, status, number in memories.count_by_day(db, self._context.sight(everywhere=everywhere), dates[0]):
-            learned[date][status] = number
-        shown = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
-        total = learned.pop("", {})
+            new_by_date[date][status] = number
+        receipts_by_date = {row[0]: row[1:] for row in receipts.count_by_day(db, dates[0])}
+        # The empty date counts everything before the first day.
+        total = new_by_date.pop("", {})
         days = []
         for date in dates:
-            total = {status: total.get(status, 0) + learned[date].get(status, 0) for status in Status}
-            recalls, to_verify, briefs, tokens = shown.get(date, (0, 0, 0, 0))
+            total = {status: total.get(status, 0) + new_by_date[date].get(status, 0) for status in Status}
+            recalls, to_verify, briefs, tokens = receipts_by_date.get(date, (0, 0, 0, 0))
             days.append(
                 DailyStats(
                     date=date,
-                    learned=sum(learned[date].values()),
+                    learned=sum(new_by_date[date].values()),
                     memories=tuple(total.items()),
                     recalls=recalls,
                     to_verify=to_verify,

@@ -1,4 +1,4 @@
-"""Hivemind: a person's memory on their machine, behind every door."""
+"""Hivemind: a person's memory on their machine."""
 
 from contextlib import suppress
 from functools import cached_property
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from hivemind.app.callers import who_calls
 from hivemind.app.context import Clock, Context, utc_now
-from hivemind.app.mind import Mind
+from hivemind.app.mind import Mind, component
 from hivemind.capture import spool
 from hivemind.codebase.repository import identify
 from hivemind.curate import unfinished
 from hivemind.errors import StoreError
-from hivemind.model.writer import Writer
+from hivemind.model.memory import Writer
 from hivemind.settings import Settings
 from hivemind.store import Store
-from hivemind.store.checkup import DAMAGE_ERRORS
+from hivemind.store.integrity import DAMAGE_ERRORS
 
 if TYPE_CHECKING:
     from hivemind.app.agent_setup import Agents
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 
 
 class Hivemind(Mind):
-    """A person's memory, open for use, seen from one working tree."""
+    """A person's open memory, seen from one working tree."""
+
+    agents: "cached_property[Agents]" = component("agent_setup", "Agents")
+    """The agents on this machine, and what connects them."""
+    files: "cached_property[Files]" = component("files", "Files")
+    """Exports, imports and instruction files."""
+    team: "cached_property[Team]" = component("team", "Team")
+    """The team's hub, and what is exchanged with it."""
 
     @classmethod
     def open(
@@ -45,44 +52,24 @@ class Hivemind(Mind):
         return mind
 
     def _catch_up(self) -> None:
-        """Finish what was left since the store was last open; each part is loaded only if there is something to do."""
+        """Finish erasures, import the spool and check the lease; each part is loaded only if needed."""
         context = self._context
         if context.store.directory and unfinished.count_unfinished(context.store.directory):
             # What cannot be finished now must not keep the store shut; the doctor tells of it.
             with suppress(StoreError, OSError, *DAMAGE_ERRORS):
                 self.erasures.finish()
         if _has_spool(context.settings.home):
-            # Without the rest of ``sessions``: a hook has just written to the spool and waits for its answer.
+            # Not ``self.sessions``, which takes three times as long to import: a hook may be waiting for its answer.
             from hivemind.app.observations import Observations
 
             Observations(context).take_in_spool()
+        # A device that has not synced for too long must not show what the team may have erased meanwhile.
         if context.store.membership:
-            self.team.let_lease_lapse()
-
-    @cached_property
-    def agents(self) -> "Agents":
-        """The agents on this machine, and what connects them."""
-        from hivemind.app.agent_setup import Agents
-
-        return Agents(self._context)
-
-    @cached_property
-    def files(self) -> "Files":
-        """Exports, imports and instruction files."""
-        from hivemind.app.files import Files
-
-        return Files(self._context)
-
-    @cached_property
-    def team(self) -> "Team":
-        """The team's hub, and what is exchanged with it."""
-        from hivemind.app.team import Team
-
-        return Team(self._context)
+            self.team.expire_lease()
 
 
 def _has_spool(home: Path) -> bool:
-    """Whether hooks have left something; where that cannot be seen, the doctor tells of it."""
+    """Whether hooks have written to the spool; false if it cannot be read, which the doctor reports."""
     try:
         return (home / spool.SPOOL_FILE).exists() or bool(spool.list_taken_files(str(home)))
     except OSError:

@@ -1,32 +1,32 @@
-"""What a hook prints for the agent that ran it, where that event takes an answer."""
+"""The reply of a hook to the agent that ran it."""
 
 import os
 
 from hivemind import agents
 from hivemind.app.hivemind import Hivemind
-from hivemind.capture import briefed, meanwhile
-from hivemind.model.home import data_directory
-from hivemind.model.memory import Channel
-from hivemind.model.untrusted import parse_json
-from hivemind.model.writer import Writer
+from hivemind.capture import background, brief_marker
+from hivemind.formats.untrusted import parse_json
+from hivemind.model.memory import Channel, Writer
+from hivemind.paths import data_directory
 
 
 def answer(agent: str, event: str, payload: str) -> str:
-    """The brief or a recall in the agent's own form; nothing where there is nothing to say."""
-    known = agents.get_agent(agent)
-    told = parse_json(payload)
-    event = event if event in known.ANSWERS else str(told.get("hook_event_name") or "")
-    if event not in known.ANSWERS:
+    """Return a brief or a recall in the agent's format; empty if there is nothing to say."""
+    agent_module = agents.get_agent(agent)
+    fields = parse_json(payload)
+    # Where the command line names no event that takes an answer, the payload may.
+    event = event if event in agent_module.ANSWERS else str(fields.get("hook_event_name") or "")
+    if event not in agent_module.ANSWERS:
         return ""
-    asked = agents.parse_request(agent, event, told)
-    writer = Writer(actor=agent, channel=Channel.AGENT, session_id=asked.session)
-    with Hivemind.open(directory=asked.directory, writer=writer) as mind:
-        if known.ANSWERS[event] == "recall":
-            return known.reply(event, mind.on_prompt(asked.prompt).text)
+    request = agents.parse_request(agent, event, fields)
+    writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
+    with Hivemind.open(directory=request.directory, writer=writer) as mind:
+        if agent_module.ANSWERS[event] == "recall":
+            return agent_module.reply(event, mind.on_prompt(request.prompt).text)
         if event in agents.ONCE_PER_SESSION_EVENTS:
-            briefed.mark_briefed(data_directory(os.environ), asked.session)
+            brief_marker.mark_briefed(data_directory(os.environ), request.session)
         if mind.sessions.waits_to_learn():
-            meanwhile.start("distil")
+            background.start("learn")
         if mind.team.hub:
-            meanwhile.start("sync")
-        return known.reply(event, mind.brief().text)
+            background.start("sync")
+        return agent_module.reply(event, mind.brief().text)

@@ -1,4 +1,4 @@
-"""Looking after the store: its health, its backups, the embedding model, and what to do next."""
+"""Maintenance of the store: health, backups, embedding model, status."""
 
 import importlib
 import sys
@@ -9,78 +9,82 @@ from pathlib import Path
 from hivemind.app.context import Context, LazyEmbedder, Progress, quietly
 from hivemind.curate import unfinished
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
-from hivemind.model.reports import ModelComparison, ModelState, Stats, StatusReport
+from hivemind.formats import timestamps
+from hivemind.model.reports import ModelState, Stats, StatusReport
+from hivemind.recall.comparison import ModelComparison
 from hivemind.settings import write_setting
 from hivemind.store import backup as copies
-from hivemind.store import checkup, log
+from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
 
 
 class Maintenance:
-    """What keeps the store well, and how all of it stands."""
+    """Checks, backs up and rebuilds the store, and manages the embedding model."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def stats(self) -> Stats:
-        """How much there is."""
-        seen_sessions, seen_observations = sessions.count(self._context.store.db)
+        """Count memories, sessions, observations, events and bytes."""
+        session_count, observation_count = sessions.count(self._context.store.db)
         return Stats(
             memories=tuple(memories.count_by_kind(self._context.store.db)),
-            sessions=seen_sessions,
-            observations=seen_observations,
+            sessions=session_count,
+            observations=observation_count,
             events=log.count_entries(self._context.store.db),
             bytes=self._context.store.bytes,
         )
 
-    def doctor(self, *, quick: bool = False) -> tuple[checkup.Finding, ...]:
-        """What was looked at, what is wrong, and what to do about it; quickly, without deriving all tables again."""
-        return *checkup.examine(self._context.store, quick=quick), *self._unfinished_erasures()
+    def doctor(self, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
+        """Check the store; ``quick`` skips comparing the tables with a rebuild."""
+        return *integrity.examine(self._context.store, quick=quick), *self._unfinished_erasures()
 
-    def _unfinished_erasures(self) -> Iterator[checkup.Finding]:
-        """Whether every erasure that was begun is done; opening the store has just tried to finish them."""
+    def _unfinished_erasures(self) -> Iterator[integrity.Finding]:
+        """Report erasures that are not finished; opening the store has just tried to."""
         if self._context.store.directory:
-            left = unfinished.count_unfinished(self._context.store.directory)
+            count = unfinished.count_unfinished(self._context.store.directory)
             detail = (
-                f"{left} not finished: their text may still be in the store's files" if left else "all are finished"
+                f"{count} not finished: their text may still be in the store's files" if count else "all are finished"
             )
-            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if left else ""
-            yield checkup.Finding(what="erasures", is_well=not left, detail=detail, remedy=remedy)
+            remedy = "close other programs that use the store, then run 'hivemind doctor' again" if count else ""
+            yield integrity.Finding(what="erasures", is_well=not count, detail=detail, remedy=remedy)
 
     def backup(self, file: str = "") -> copies.Backup:
-        """Copy the store as it is now, while others go on writing; without a file, beside it."""
-        beside = self._settled() / BACKUP_FOLDER / f"{moments.format_for_filename(self._context.clock())}.db"
+        """Back up the store while others write; without a file name, to its backup folder."""
+        beside = (
+            self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
+        )
         return copies.create(self._context.store, Path(file).absolute() if file else beside)
 
     def backups(self) -> tuple[copies.Backup, ...]:
-        """The copies that lie beside the store."""
-        return tuple(copies.list_backups(self._settled()))
+        """List the backups in the store's folder."""
+        return tuple(copies.list_backups(self._require_directory()))
 
-    def _settled(self) -> Path:
+    def _require_directory(self) -> Path:
         if self._context.store.directory is None:
             raise InvalidInput("a hub's database is backed up with the tools of Postgres, such as pg_dump")
         return self._context.store.directory
 
     def audit(self) -> tuple[log.ChainBreak, ...]:
-        """Every place where the log was edited, cut or put in another order; none if it holds."""
+        """Find entries at which the log was edited, cut or reordered; empty if its chain verifies."""
         return tuple(log.verify(self._context.store.db))
 
     def model(self) -> ModelState:
-        """Which model searches by meaning, and how many passages it has read."""
-        loaded = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
-        embedded, waiting = vectors.count(self._context.store.db)
+        """Return the embedding model and how many passages it has embedded."""
+        embedder = self._context.embedder.meaning.embedder if self._context.embedder.meaning else None
+        vector_count, waiting_count = vectors.count(self._context.store.db)
         return ModelState(
-            name=loaded.name if loaded else "",
-            dimension=loaded.dimension if loaded else 0,
-            embedded=embedded,
-            waiting=waiting,
+            name=embedder.name if embedder else "",
+            dimension=embedder.dimension if embedder else 0,
+            embedded=vector_count,
+            waiting=waiting_count,
             without=self._context.embedder.missing_because,
         )
 
     def use_model(self, name: str) -> ModelState:
-        """Search by another model from now on; its vectors are made as recall goes on."""
+        """Use another embedding model; vectors are replaced during later recalls."""
+        # Loaded before it is set, so that a wrong name changes nothing.
         if name and name != "none":
             importlib.import_module("hivemind.recall.models").load(name)
         write_setting(self._context.settings.home, "model", name)
@@ -89,7 +93,7 @@ class Maintenance:
         return self.model()
 
     def compare_models(self, names: Sequence[str], sample: int = 100) -> tuple[ModelComparison, ...]:
-        """How well models find the memories at hand by their first halves, and how long they take."""
+        """Compare models by how well the first half of a memory finds it, and by speed."""
         texts = [
             memory.text for memory in memories.list_memories(self._context.store.db, self._context.query(limit=sample))
         ]
@@ -97,18 +101,18 @@ class Maintenance:
         return tuple(compare(name, texts) for name in names)
 
     def catch_up(self, progress: Progress = quietly) -> int:
-        """Let everything recorded be found by meaning too; recall does a little of this by itself."""
+        """Embed all passages that have no vector yet; each recall embeds a few."""
         meaning = self._context.embedder.meaning
         return meaning.catch_up(self._context.store.db, sys.maxsize, progress) if meaning else 0
 
     def rebuild(self, progress: Progress = quietly) -> None:
-        """Derive everything from the log again; no answer changes."""
+        """Rebuild all tables from the log; no answer changes."""
         self._context.store.rebuild(progress)
         self.catch_up(progress)
 
     def status(self) -> StatusReport:
-        """What is remembered here, who is connected, what waits, and what is worth doing now."""
-        # The health of agents takes modules that nothing else here needs.
+        """Summarise memories, connected agents, pending reviews and next steps."""
+        # The health of agents takes modules that nothing else here needs: a fifth of the import time.
         from hivemind.app.status import status
 
         return status(self._context, self.stats())

@@ -1,19 +1,18 @@
-"""Storing and changing memories, one by one or several at once."""
+"""Storing and changing memories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.app import learning
-from hivemind.app.context import Context, checked_reason
+from hivemind.app.context import ClaimRefused, Context, checked_reason
 from hivemind.codebase.repository import identify
 from hivemind.codebase.repository import normalise_remote as normalised_address
-from hivemind.curate import claims as claiming
+from hivemind.curate import validation as claiming
 from hivemind.curate import verdicts
-from hivemind.curate.learn import why_refused
+from hivemind.curate.learn import learn, why_refused
 from hivemind.errors import InvalidInput, Refused
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor
 from hivemind.model.events import Fact, MemoryAnchored, MemoryAnnotated, MemoryRevised, MemoryTagged
@@ -21,14 +20,14 @@ from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.scope import Scope
-from hivemind.model.text import parse_tags as tags_from
-from hivemind.model.text import validate_label, validate_text
-from hivemind.store import shared
+from hivemind.store import sync_state
 from hivemind.store.projections import memories
+from hivemind.text.clean import parse_tags as tags_from
+from hivemind.text.clean import validate_label, validate_text
 
 
 class Memories:
-    """What a person or agent can tell us, and what they can change about it."""
+    """Stores claims and changes memories."""
 
     def __init__(self, context: Context, *, scope: Scope | None = None) -> None:
         """With ``scope``, every claim is of that scope: on a hub everything is the team's."""
@@ -39,36 +38,40 @@ class Memories:
         """Store several claims: all of them, or none if one is refused."""
         context, claims = self._context, self._claims(items)
         anchors = context.checkout.anchors_for(claims, context.edited_files)
+        # Asking git starts a process, so only where a source file is named.
         commit = context.checkout.head() if any(claim.sources for claim in claims) else ""
-        stored: list[MemoryId] = []
+        stored_ids: list[MemoryId] = []
         try:
             with context.store.db.transaction():
                 for claim, claim_anchors in zip(claims, anchors, strict=True):
-                    stored.append(self._remember(claim, claim_anchors, commit))
+                    stored_ids.append(self._remember(claim, claim_anchors, commit))
         except (InvalidInput, Refused) as error:
-            if isinstance(error, learning.ClaimRefused):
+            if isinstance(error, ClaimRefused):
                 # Only now: within the transaction it would have been rolled back with the claims.
                 context.record(error.events)
             if len(claims) == 1:
                 raise
             shape = Refused if isinstance(error, Refused) else InvalidInput
-            raise shape(f"items[{len(stored)}]: {error}") from None
-        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored)
+            raise shape(f"items[{len(stored_ids)}]: {error}") from None
+        return tuple(memories.get(context.store.db, memory_id) for memory_id in stored_ids)
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
         fact = claiming.make_fact(
             claim, writer=context.author, owner=context.settings.person, now=context.clock(),
             commit=commit if context.checkout.is_meant_by(claim) else "",
-            replaces=[context.resolve(replaced) for replaced in claim.replaces],
+            replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
         )  # fmt: skip
         repo = "" if claim.scope is Scope.USER or not context.repository.id else claim.repo or context.repository.id
-        return learning.learn(
-            context, context.pen, fact, claim.scope, repo, anchors=anchors, said_by_person=context.is_person
-        )
+        return context.record_claim(
+            learn(
+                context.store, context.factory, fact, claim.scope, repo,
+                anchors=anchors, said_by_person=context.is_person,
+            )
+        )  # fmt: skip
 
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
-        """Claims, each with the id of the repository it names."""
+        """Parse claims and resolve the repositories they name."""
         claims = [
             item if isinstance(item, Claim) else claiming.parse_claim(item, place, self._context.repository.root)
             for place, item in enumerate(items)
@@ -77,13 +80,14 @@ class Memories:
         return tuple(replace(claim, repo=ids.get(claim.repo, ""), scope=self._scope or claim.scope) for claim in claims)
 
     def _repository_named(self, name: str) -> str:
-        """The repository with this id, address or directory; any other name stands for itself."""
+        """Return the id of a repository given by id, URL or directory; any other name is its own id."""
         if name.startswith(("remote:", "commit:", "path:")):
             repo = name
         elif "://" in name or "@" in name:
             repo = f"remote:{normalised_address(name)}"
         else:
             repo = identify(Path(name)).id if Path(name).is_absolute() else name
+        # An agent works in one repository and must not leave notes in others.
         if repo not in self._context.checkout.names:
             self._context.require_person("writing about another repository")
         return repo
@@ -107,33 +111,34 @@ class Memories:
         """Edit a memory: its text, its dates, its metadata."""
         context = self._context
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        unchanged = MemoryRevised(
+        no_change = MemoryRevised(
             memory_id=memory.id,
             base=memory.version,
             head=memory.head,
+            # Whoever edits has seen the conflicting edits, so this edit decides between them.
             settles=tuple(rival.id for rival in memory.rivals),
             reason=validate_text(reason, "the reason") if reason else "",
         )
         revision = replace(
-            unchanged,
+            no_change,
             text=validate_text(text) if text else "",
             kind=kind,
             subject=validate_label(subject, "the subject") if subject else "",
             confidence=None if confidence is None else claiming.check_confidence(confidence),
-            valid_from=moments.parse_date(valid_from) if valid_from else "",
-            valid_to=moments.parse_date(valid_to) if valid_to else "",
+            valid_from=timestamps.parse_date(valid_from) if valid_from else "",
+            valid_to=timestamps.parse_date(valid_to) if valid_to else "",
             expires_at=context.deadline(expires),
             verify_by=context.deadline(verify_by),
         )
-        facts: list[Fact] = [*([revision] if revision != unchanged else ()), *_annotation(memory, metadata)]
+        facts: list[Fact] = [*([revision] if revision != no_change else ()), *_annotation(memory, metadata)]
         if not facts:
             raise InvalidInput("nothing to revise; give a new text or an option to change")
         self._require_trust(memory, f"a revision of {memory.id[:8]}")
         facts += self._new_text(memory, revision.text)
-        return context.change(memory, [context.pen.about(memory, fact) for fact in facts])
+        return context.change(memory, [context.factory.about(memory, fact) for fact in facts])
 
     def _new_text(self, memory: Memory, text: str) -> list[MemoryAnchored]:
-        """The anchors of a new text, where they differ; a text that stays out is refused."""
+        """Return the anchors of a new text if they differ; refuses a text that was rejected or erased."""
         context = self._context
         if rule := why_refused(context.store, text, memory.repo, said_by_person=context.is_person):
             context.refuse("a memory", rule, Scope.PROJECT if memory.repo else Scope.USER, memory.repo)
@@ -148,14 +153,14 @@ class Memories:
         fact = MemoryTagged(memory_id=memory.id, added=tags_from(add), removed=tags_from(remove))
         if not fact.added and not fact.removed:
             raise InvalidInput("name at least one tag to add or remove")
-        return self._context.change(memory, [self._context.pen.about(memory, fact)])
+        return self._context.change(memory, [self._context.factory.about(memory, fact)])
 
     def forget(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Retract a memory."""
         context = self._context
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
         self._require_trust(memory, f"retracting {memory.id[:8]}")
-        return context.change(memory, verdicts.retract(context.store, context.pen, memory, checked_reason(reason)))
+        return context.change(memory, verdicts.retract(context.store, context.factory, memory, checked_reason(reason)))
 
     def restore(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
         """Restore a memory that was retracted, rejected or superseded."""
@@ -166,18 +171,20 @@ class Memories:
             raise InvalidInput(
                 f"{memory.id[:8]} is {memory.status}; only what was taken back or replaced can be restored"
             )
-        restored = context.change(memory, verdicts.restore(context.store, context.pen, memory, checked_reason(reason)))
+        memory_now = context.change(
+            memory, verdicts.restore(context.store, context.factory, memory, checked_reason(reason))
+        )
         # The team may have said the same meanwhile, and it was kept out.
         if context.store.membership:
-            shared.reset_cursor(context.store.db)
-        return restored
+            sync_state.reset_cursor(context.store.db)
+        return memory_now
 
     def approve(self, memory_id: str, reason: str, *, over: bool, everywhere: bool) -> Memory:
         """Approve a memory; with ``over``, in place of what contradicts it."""
         context = self._context
         context.require_person("an approval")
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        events = verdicts.approve(context.store, context.pen, memory, checked_reason(reason), over=over)
+        events = verdicts.approve(context.store, context.factory, memory, checked_reason(reason), over=over)
         return context.change(memory, events)
 
     def reject(self, memory_id: str, reason: str, *, everywhere: bool) -> Memory:
@@ -185,19 +192,21 @@ class Memories:
         context = self._context
         context.require_person("a rejection")
         memory = context.memory_to_change(memory_id, everywhere=everywhere)
-        return context.change(memory, verdicts.reject(context.store, context.pen, memory, checked_reason(reason)))
+        return context.change(memory, verdicts.reject(context.store, context.factory, memory, checked_reason(reason)))
 
     def _require_trust(self, memory: Memory, what: str) -> None:
-        """Leave memories of higher trust than the author's to people."""
+        """Refuse agents that change memories of higher trust than their own."""
         if self._context.author.channel.trust < memory.trust:
             self._context.require_person(f"{what}, which is of higher trust,")
 
 
 def _annotation(memory: Memory, changes: Mapping[str, MetadataValue | None]) -> list[MemoryAnnotated]:
-    """What sets and removes metadata; nothing where nothing would change."""
+    """Make the fact that sets and removes metadata; none if nothing would change."""
     new = validate_metadata({name: value for name, value in changes.items() if value is not None})
-    removed = tuple(name for name, value in changes.items() if value is None)
-    if unknown := [name for name in removed if name not in memory.metadata]:
+    removed_names = tuple(name for name, value in changes.items() if value is None)
+    if unknown := [name for name in removed_names if name not in memory.metadata]:
         raise InvalidInput(f"{memory.id[:8]} has no metadata {unknown[0]!r} to remove")
-    after = validate_metadata(memory.metadata.with_changes(new, removed))
-    return [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed)] if after != memory.metadata else []
+    after = validate_metadata(memory.metadata.with_changes(new, removed_names))
+    return (
+        [MemoryAnnotated(memory_id=memory.id, metadata=new, removed=removed_names)] if after != memory.metadata else []
+    )

@@ -1,4 +1,4 @@
-"""What lies near code: files that bear on it, callers, and the memories that are tied to all of it."""
+"""Related files, callers and linked memories of code."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -8,16 +8,16 @@ from hivemind import recall
 from hivemind.app.answers import MOST_SESSIONS, Answers
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.shared_sessions import shared_sessions
-from hivemind.app.staleness import EVERY, STANDING
-from hivemind.codebase import addresses, graph, links, past
+from hivemind.app.staleness import EVERY
+from hivemind.codebase import addresses, graph, links, snapshots
 from hivemind.codebase.tree import stamp
 from hivemind.errors import NotFound
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
-from hivemind.model.memory import Memory
+from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.model.recall import Query
 from hivemind.model.reports import AnchoredCode, CodeSurroundings, LinkedMemory, RelatedContext
-from hivemind.model.text import validate_text
 from hivemind.store.projections import memories
+from hivemind.text.clean import validate_text
 
 MOST_FILES = 10
 """Files that are shown as bearing on something."""
@@ -28,15 +28,15 @@ INDEX_AGE_SECONDS = 10.0
 
 
 class Neighbourhood:
-    """The surroundings of code in one working tree."""
+    """Finds what is related to code in one working tree."""
 
-    def __init__(self, context: Context, answers: Answers) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._checkout = context.checkout
-        self._answers = answers
+        self._answers = Answers(context)
 
-    def related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
-        """What bears on a file, folder, module, symbol or task: memories, files and why, callers."""
+    def find_related(self, target: str, limit: int, progress: Progress) -> RelatedContext:
+        """Find memories, files and callers related to a file, folder, module, symbol or task."""
         context = self._context
         self._refresh(progress)
         symbols = tuple(links.find_all(self._checkout.index, target))
@@ -51,71 +51,72 @@ class Neighbourhood:
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
-        """The files that bear most on some."""
+        """Find the files most related to some files."""
         self._refresh(quietly)
-        shared = shared_sessions(self._context.store.db, self._context.repository, files)
-        near = graph.find_related(self._checkout.index, files, MOST_FILES, shared)
+        sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
+        near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.
-        return tuple(related for related in near if related.why != ("same folder",))[:limit]
+        return tuple(file for file in near if file.why != (graph.Relation.SAME_FOLDER,))[:limit]
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
-        """The code a memory is tied to: what became of it, as it was and as it is."""
+        """Return the code of a memory's anchors, then and now."""
         root = self._checkout.index.root
         return tuple(
             AnchoredCode(
                 staleness=staleness,
-                then=past.read_old_code(root, staleness.anchor),
-                now=past.read_current_code(root, staleness.now),
+                then=snapshots.read_old_code(root, staleness.anchor),
+                now=snapshots.read_current_code(root, staleness.now),
             )
             for staleness in self._checkout.staleness_of(memory.anchors)
         )
 
     def file_at(self, path: str, commit: str) -> str:
-        """A file of the repository at a commit, or at the one checked out."""
-        return past.read_file(self._checkout.root, path, commit)
+        """Read a file at a commit, or at the one checked out."""
+        return snapshots.read_file(self._checkout.root, path, commit)
 
     def near(self, target: str, limit: int) -> CodeSurroundings:
-        """What lies around a file or folder: its parts, the files that bear on it, and the memories tied to them."""
+        """Return the contents, related files and linked memories of a file or folder."""
         index = self._checkout.index
         if not index.is_built:
             index.refresh()
         index.refresh_if_older(INDEX_AGE_SECONDS)
+        # Every file has at least one symbol, the file itself.
         is_file = bool(target) and bool(index.symbols_of(target))
         children = () if is_file else tuple(graph.list_children(index, target)[:MOST_CHILDREN])
         if target and not is_file and not children:
             raise NotFound(f"there is nothing called {target!r} in this working tree")
-        related = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
+        related_files = tuple(graph.find_related(index, (target,), limit)) if is_file else ()
         return CodeSurroundings(
             target=target,
             is_file=is_file,
             children=children,
             symbols=tuple(index.symbols_of(target)[1:]) if is_file else (),
-            related=related,
-            ties=self._ties(target, is_file=is_file, related=related),
+            related=related_files,
+            ties=self._ties(target, is_file=is_file, related_files=related_files),
         )
 
-    def _ties(self, target: str, *, is_file: bool, related: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
-        """Memories tied to code in a place or in the files around it, each with what became of that."""
-        paths = [target, *(file.path for file in related)] if is_file else []
+    def _ties(self, target: str, *, is_file: bool, related_files: Sequence[RelatedFile]) -> tuple[LinkedMemory, ...]:
+        """Find memories linked to a file, its related files or a folder, each with its staleness."""
+        paths = [target, *(file.path for file in related_files)] if is_file else []
         folder = f"{target}/" if target and not is_file else ""
-        query = self._context.query(limit=EVERY, statuses=STANDING)
+        query = self._context.query(limit=EVERY, statuses=CURRENT_STATUSES)
         ties = [
             (memory, anchor)
-            for memory in self._tied(query, paths)
+            for memory in self._find_anchored(query, paths)
             for anchor in memory.anchors
             if (anchor.path in paths if is_file else anchor.path.startswith(folder))
         ]
         anchors = [anchor for _, anchor in ties]
-        judged: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
+        judgements: Sequence[Staleness | None] = self._checkout.staleness_of(anchors) if anchors else ()
         return tuple(
             LinkedMemory(memory=memory, path=anchor.path, symbol=anchor.qualified, staleness=staleness)
-            for (memory, anchor), staleness in zip_longest(ties, judged)
+            for (memory, anchor), staleness in zip_longest(ties, judgements)
         )
 
-    def _tied(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
-        """Memories of this tree that are tied to code, or to these paths."""
-        tied = memories.find_anchored(self._context.store.db, query, paths)
-        return [memory for memory in tied if self._checkout.owns(memory)]
+    def _find_anchored(self, query: Query, paths: Collection[str] = ()) -> list[Memory]:
+        """Find memories of this tree that are linked to code, or to these paths."""
+        candidates = memories.find_anchored(self._context.store.db, query, paths)
+        return [memory for memory in candidates if self._checkout.owns(memory)]
 
     def _refresh(self, progress: Progress) -> None:
         if self._checkout.index.is_built:
@@ -124,31 +125,39 @@ class Neighbourhood:
             self._checkout.index.refresh(progress)
 
     def _around(self, target: str, symbols: tuple[Symbol, ...]) -> recall.Nearby:
-        """What lies around symbols, files or folders, with files that are gone and whose code came here."""
+        """Collect the files related to symbols, including deleted files whose code moved here."""
         near = self._around_files([symbol.path for symbol in symbols])
         reach = {*near.inside, *(file.path for file in near.files)}
-        moved = self._moved_into(reach, self._context.query(target, limit=EVERY))
-        return replace(near, symbols=symbols, inside=(*near.inside, *moved))
+        former_paths = self._moved_into(reach, self._context.query(target, limit=EVERY))
+        return replace(near, symbols=symbols, inside=(*near.inside, *former_paths))
 
     def _around_files(self, paths: Iterable[str]) -> recall.Nearby:
-        """The files that bear on some files or folders, and the sessions that touched them together."""
+        """Collect the files related to files or folders, and the sessions that touched them together."""
         index, targets = self._checkout.index, tuple(dict.fromkeys(paths))
         inside = (*targets, *(file for path in targets for file in index.paths_in(path)))
-        shared = shared_sessions(self._context.store.db, self._context.repository, inside)
-        files = tuple(graph.find_related(index, targets, MOST_FILES, shared)) if targets else ()
+        sessions_together = shared_sessions(self._context.store.db, self._context.repository, inside)
+        files = tuple(graph.find_related(index, targets, MOST_FILES, sessions_together)) if targets else ()
         # What is known about a package holds for each of its files.
         around = (*inside, *sorted(addresses.parent_folders(targets)))
-        return recall.Nearby(symbols=(), inside=around, files=files, sessions=shared[:MOST_SESSIONS])
+        return recall.Nearby(symbols=(), inside=around, files=files, sessions=sessions_together[:MOST_SESSIONS])
 
     def _moved_into(self, paths: Collection[str], query: Query) -> list[str]:
-        """Files that are gone and whose code, as far as memories are about it, went to one of these."""
-        anchors = [anchor for memory in self._tied(query) for anchor in memory.anchors]
+        """Find deleted files whose anchored code moved to one of these."""
+        anchors = [anchor for memory in self._find_anchored(query) for anchor in memory.anchors]
         root = self._checkout.index.root
-        gone = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
-        judged = self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in gone]) if gone else ()
-        return [*dict.fromkeys(moved.anchor.path for moved in judged if moved.now and moved.now.path in paths)]
+        missing_paths = {path for path in {anchor.path for anchor in anchors} if not stamp(root, path)}
+        judgements = (
+            self._checkout.staleness_of([anchor for anchor in anchors if anchor.path in missing_paths])
+            if missing_paths
+            else ()
+        )
+        return [
+            *dict.fromkeys(
+                staleness.anchor.path for staleness in judgements if staleness.now and staleness.now.path in paths
+            )
+        ]
 
     def _callers(self, symbols: Sequence[Symbol]) -> Callers | None:
-        """The callers of a symbol; of a file or of several the files that import them say more."""
+        """Find the callers of a single symbol; for a file, its importers say more."""
         is_one = len(symbols) == 1 and symbols[0].qualified
         return graph.find_callers(self._checkout.index, symbols[0]) if is_one else None

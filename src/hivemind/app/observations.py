@@ -1,33 +1,32 @@
-"""Taking in what agents did: what hooks left in the spool, and what transcripts tell."""
+"""Importing observations from the spool and from transcripts, and deleting old ones."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hivemind.agents.steps import redact_observation
+from hivemind.agents.decoder import redact_observation
 from hivemind.app.context import Context
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import intake, quarantine, spool
 from hivemind.codebase.repository import identify
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import load_erased_watch
-from hivemind.curate.pen import Pen
 from hivemind.errors import StoreError, StoreFull
-from hivemind.model import moments
+from hivemind.formats import timestamps
+from hivemind.formats.codec import to_json
 from hivemind.model.events import Event, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId, derive_id
-from hivemind.model.imprint import ErasedTextFilter
 from hivemind.model.memory import Channel
-from hivemind.model.plain import to_json
-from hivemind.model.reports import PruneReport
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
 from hivemind.store import log
 from hivemind.store.projections import sessions
+from hivemind.text.imprint import ErasedTextFilter
 
 Item = TypeVar("Item")
 Placed = tuple[Observation, str]
@@ -37,17 +36,25 @@ EVENTS_AT_ONCE = 500
 """How many events of an import make one transaction: long enough to be quick, short enough to let hooks in."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneReport:
+    """How much was deleted to keep within the limits of the settings."""
+
+    observations: int
+    bytes: int
+
+
 class Observations:
-    """What was observed of agents at work, on its way into the log and out of it."""
+    """Records and deletes observations."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new.
+        """Record what hooks have written to the spool; return how much was new.
 
-        On a full disk, or where files cannot be written, it stays where it is and the doctor says so: reading and
-        erasing must go on.
+        On a full or read-only disk the spool is left for later and the doctor reports it: reading and erasing must
+        still work.
         """
         try:
             return self._take_in_spool()
@@ -55,20 +62,21 @@ class Observations:
             return 0
 
     def _take_in_spool(self) -> int:
-        context, tree, erased = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        context, tree, watch = self._context, cache(tree_of), load_erased_watch(self._context.store)
+        # No more than the quarantine holds, or a flood of bad lines would fill the memory.
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
 
         def record(page: Sequence[intake.SpoolLine]) -> int:
             read = list(intake.parse_spool_lines(page))
             arrivals = [arrival for arrival in read if isinstance(arrival, intake.Arrival)]
             events = [
-                observation_event(context.pen, arrival, tree(arrival.directory).id, erased) for arrival in arrivals
+                observation_event(context.factory, arrival, tree(arrival.directory).id, watch) for arrival in arrivals
             ]
             # What is learned from a session later must be found again after its tree's remote has changed.
             names = context.new_names({tree(arrival.directory) for arrival in arrivals})
-            recorded = len(context.store.record([*names, *events])) - len(names) if events else 0
-            unreadable.extend(skipped for skipped in read if isinstance(skipped, SkippedInput))
-            return recorded
+            new_count = len(context.store.record([*names, *events])) - len(names) if events else 0
+            unreadable.extend(item for item in read if isinstance(item, SkippedInput))
+            return new_count
 
         def set_line_aside(line: intake.SpoolLine, error: Exception) -> None:
             unreadable.append(intake.describe_unreadable(line, intake.describe_error(error)))
@@ -81,60 +89,71 @@ class Observations:
 
     def record_all(
         self,
-        placed: Iterable[Placed],
-        pen: Pen,
+        observations: Iterable[Placed],
+        factory: EventFactory,
         redact: Callable[[str], str],
         unreadable: "deque[SkippedInput] | list[SkippedInput]",
         *,
         dry_run: bool = False,
     ) -> int:
-        """Record what nobody told before, a page at a time; return how much is new, and add what cannot be recorded."""
+        """Record new observations page by page; return their number, and add failures to ``unreadable``."""
         return sum(
             isolate_failures(
                 page,
-                lambda part: self._record_page(part, pen, redact, dry_run=dry_run),
-                lambda one, error: unreadable.append(_unrecordable(one[0], error)),
+                lambda part: self._record_page(part, factory, redact, dry_run=dry_run),
+                lambda item, error: unreadable.append(_unrecordable(item[0], error)),
             )
-            for page in pages(placed)
+            for page in pages(observations)
         )
 
-    def _record_page(self, page: Sequence[Placed], pen: Pen, redact: Callable[[str], str], *, dry_run: bool) -> int:
-        """Record what is new, and how commands ended where only the transcript tells; count the first."""
-        db, page = self._context.store.db, [(redact_observation(seen, redact), repo) for seen, repo in page]
-        known = log.find_known_ids(db, [seen.source_id for seen, _ in page])
-        new = {seen.source_id: (seen, repo) for seen, repo in page if seen.source_id not in known}
+    def _record_page(
+        self, page: Sequence[Placed], factory: EventFactory, redact: Callable[[str], str], *, dry_run: bool
+    ) -> int:
+        """Record new observations, and exit codes that only the transcript has; return the number of new ones."""
+        db, page = self._context.store.db, [(redact_observation(step, redact), repo) for step, repo in page]
+        known_ids = log.find_known_ids(db, [step.source_id for step, _ in page])
+        new = {step.source_id: (step, repo) for step, repo in page if step.source_id not in known_ids}
         if not dry_run:
-            erased = load_erased_watch(self._context.store)
+            watch = load_erased_watch(self._context.store)
             events = [
-                observation_event(pen, intake.make_arrival(seen, redact), repo, erased) for seen, repo in new.values()
+                observation_event(factory, intake.make_arrival(step, redact), repo, watch)
+                for step, repo in new.values()
             ]
-            endless = sessions.find_without_exit_code(db, known)
-            ended = [(seen, repo) for seen, repo in page if seen.source_id in endless and seen.exit_code is not None]
-            self._context.store.record([*events, *(_completed(pen, seen, repo) for seen, repo in ended)])
+            unfinished_ids = sessions.find_without_exit_code(db, known_ids)
+            completions = [
+                (step, repo) for step, repo in page if step.source_id in unfinished_ids and step.exit_code is not None
+            ]
+            self._context.store.record(
+                [*events, *(_make_completion(factory, step, repo) for step, repo in completions)]
+            )
         return len(new)
 
     def prune(self, *, dry_run: bool = False) -> PruneReport:
-        """Delete observations that are too old or too many by the settings; never one a memory rests on."""
+        """Delete observations beyond the limits of the settings, except sources of memories."""
         db, settings = self._context.store.db, self._context.settings
         now = self._context.clock()
-        oldest = moments.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
+        # Both limits are off at 0.
+        oldest = timestamps.format_timestamp(now - timedelta(days=settings.keep_days)) if settings.keep_days else ""
         excess = sessions.total_bytes(db) - settings.keep_megabytes * 1_000_000 if settings.keep_megabytes else 0
         superfluous = list(_too_old_or_too_many(sessions.find_droppable(db), oldest, excess))
+        # A page is one fact, which names the entries it deleted.
         for page in pages([] if dry_run else superfluous):
-            fact = ObservationsDropped(bodies=tuple(one.id for one in page), reason="kept within the settings")
-            self._context.record([self._context.pen.event(fact, Scope.USER, "")])
-        return PruneReport(observations=len(superfluous), bytes=sum(one.size for one in superfluous))
+            fact = ObservationsDropped(
+                bodies=tuple(observation.id for observation in page), reason="kept within the settings"
+            )
+            self._context.record([self._context.factory.event(fact, Scope.USER, "")])
+        return PruneReport(observations=len(superfluous), bytes=sum(observation.size for observation in superfluous))
 
 
 def tree_of(directory: str) -> Repository:
-    """The repository of a directory an agent worked in; none where the agent did not say."""
+    """Identify the repository of an agent's directory; empty if the agent did not report one."""
     return identify(Path(directory)) if directory else Repository(id="", root="")
 
 
 def pages(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """The items in lists that are recorded together."""
-    rest = iter(items)
-    while page := list(islice(rest, EVENTS_AT_ONCE)):
+    """Split items into lists that are recorded together."""
+    iterator = iter(items)
+    while page := list(islice(iterator, EVENTS_AT_ONCE)):
         yield page
 
 
@@ -155,32 +174,37 @@ def isolate_failures(
     return sum(isolate_failures(part, record, set_item_aside) for part in (items[:half], items[half:]))
 
 
-def observation_event(pen: Pen, arrival: intake.Arrival, repo: str, erased: ErasedTextFilter) -> Event:
-    """An observation without the passages that were erased before."""
-    fact = _without(arrival.fact, erased) if erased else arrival.fact
-    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent)
-
-
-def _without(seen: ObservationMade, erased: ErasedTextFilter) -> ObservationMade:
-    texts = {name: getattr(seen, name) for name in ("text", "input", "output", "command", "file", "diff")}
-    kept: dict[str, Any] = {
-        name: cut for name, text in texts.items() if (cut := erased.replace_erased_texts(text)) != text
-    }
-    return replace(seen, **kept) if kept else seen
-
-
-def _completed(pen: Pen, seen: Observation, repo: str) -> Event:
-    """Recorded now, so that it comes after what it completes, whatever the two clocks say."""
-    fact = ObservationCompleted(
-        session_id=seen.session_id, observation=EventId(seen.source_id), exit_code=seen.exit_code or 0
+def observation_event(
+    factory: EventFactory, arrival: intake.Arrival, repo: str, erased_texts: ErasedTextFilter
+) -> Event:
+    """Make the event of an observation, without passages that were erased before."""
+    fact = _without(arrival.fact, erased_texts) if erased_texts else arrival.fact
+    return factory.event(
+        fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=arrival.id, at=arrival.at, actor=fact.agent
     )
-    own_id = EventId(derive_id("completed", seen.source_id))
-    return pen.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=seen.agent)
 
 
-def _unrecordable(seen: Observation, error: Exception) -> SkippedInput:
-    where = f"{seen.agent} session {seen.session_id} at {seen.at}"
-    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(seen)[:MAX_RAW_CHARACTERS])
+def _without(step: ObservationMade, erased_texts: ErasedTextFilter) -> ObservationMade:
+    texts = {name: getattr(step, name) for name in ("text", "input", "output", "command", "file", "diff")}
+    changes: dict[str, Any] = {
+        name: clean for name, text in texts.items() if (clean := erased_texts.replace_erased_texts(text)) != text
+    }
+    return replace(step, **changes) if changes else step
+
+
+def _make_completion(factory: EventFactory, step: Observation, repo: str) -> Event:
+    """Make the event that adds an exit code to an observation."""
+    # Dated now, so that it comes after what it completes, whatever the two clocks say.
+    fact = ObservationCompleted(
+        session_id=step.session_id, observation=EventId(step.source_id), exit_code=step.exit_code or 0
+    )
+    own_id = EventId(derive_id("completed", step.source_id))
+    return factory.event(fact, Scope.PROJECT, repo, channel=Channel.TOOL, id=own_id, actor=step.agent)
+
+
+def _unrecordable(step: Observation, error: Exception) -> SkippedInput:
+    where = f"{step.agent} session {step.session_id} at {step.at}"
+    return SkippedInput(reason=intake.describe_error(error), where=where, raw=to_json(step)[:MAX_RAW_CHARACTERS])
 
 
 def _too_old_or_too_many(

@@ -1,28 +1,28 @@
-"""Sessions of agents: looking at them, importing past ones, learning from them."""
+"""Sessions of agents: listing, importing and learning from them."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 
 from hivemind import agents
-from hivemind.app import learning
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.observations import Observations, Placed, pages, tree_of
+from hivemind.app.observations import Observations, Placed, PruneReport, pages, tree_of
 from hivemind.app.quarantine import set_aside
 from hivemind.capture import backfill, quarantine
 from hivemind.codebase import git
 from hivemind.curate import commits, detectors, distil
-from hivemind.curate.pen import Pen
-from hivemind.curate.trail import Trail
+from hivemind.curate.event_factory import EventFactory
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import NotFound, Refused
-from hivemind.model import moments
+from hivemind.formats import timestamps
+from hivemind.model.claim import Proposal
+from hivemind.model.code import Anchor
 from hivemind.model.ids import derive_id
 from hivemind.model.memory import Memory
-from hivemind.model.proposal import Proposal
-from hivemind.model.reports import BackfillReport, DistillReport, PruneReport
+from hivemind.model.reports import BackfillReport
 from hivemind.model.scope import Visibility, label_other_repository
 from hivemind.model.session import Handover, Observation, Session, SessionState, SkippedInput
 from hivemind.recall import handover as handovers
@@ -31,11 +31,34 @@ from hivemind.store.projections import memories, sessions
 
 BOOKMARK = "distil"
 REST = timedelta(minutes=10)
-"""A session nobody has heard of for so long has come to rest, whether or not it said so."""
+"""A session without events for so long counts as inactive, whether or not it reported its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistillReport:
+    """The result of learning from sessions."""
+
+    sessions: int
+    proposed: int
+    known: int
+    """Already stored, from this or another session."""
+    refused: int
+    """Refused because they were rejected or erased before."""
+    by_detector: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How many proposals were new, known and refused."""
+
+    new: Counter[str] = field(default_factory=Counter)
+    """By detector."""
+    known_count: int = 0
+    refused_count: int = 0
 
 
 class Sessions:
-    """What agents did, and what can be learned from it."""
+    """Lists sessions, imports past ones and learns from them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -44,42 +67,42 @@ class Sessions:
     def list(
         self, *, limit: int = 20, agent: str = "", before: str = "", everywhere: bool = False
     ) -> tuple[Session, ...]:
-        """Sessions in this repository, the one last heard of first; ``before`` ended the page before."""
+        """List sessions of this repository, most recent first; ``before`` is the last id of the previous page."""
         sight = self._context.sight(everywhere=everywhere)
         return tuple(sessions.list_sessions(self._context.store.db, sight, limit=limit, agent=agent, before=before))
 
     def show(self, session: str = "", *, everywhere: bool = False) -> tuple[Session, tuple[Observation, ...]]:
-        """A session, by its id or the last one here, and what was observed in it, in order."""
-        chosen = self._session(session, everywhere=everywhere)
-        return chosen, tuple(sessions.read_observations(self._context.store.db, chosen))
+        """Return a session by id, or the latest, and its observations in order."""
+        target = self._session(session, everywhere=everywhere)
+        return target, tuple(sessions.read_observations(self._context.store.db, target))
 
     def state(self, session: str = "", *, everywhere: bool = False) -> SessionState:
-        """Where a session stands: its current task, the files it edited, its last outputs."""
+        """Summarise a session: its current task, edited files and last outputs."""
         return handovers.summarise_state(*self.show(session, everywhere=everywhere))
 
     def handover(self, session: str = "", *, everywhere: bool = False) -> Handover:
-        """What another agent needs to go on where a session stopped."""
-        chosen, trace = self.show(session, everywhere=everywhere)
-        is_elsewhere = self._context.checkout.is_elsewhere(chosen.repo)
-        return handovers.build_handover(chosen, trace, label_other_repository(chosen.repo) if is_elsewhere else "")
+        """Return what another agent needs to continue a session."""
+        target, trace = self.show(session, everywhere=everywhere)
+        is_elsewhere = self._context.checkout.is_elsewhere(target.repo)
+        return handovers.build_handover(target, trace, label_other_repository(target.repo) if is_elsewhere else "")
 
     def memories(self, session: str, *, everywhere: bool = False) -> tuple[Memory, ...]:
-        """The memories that were learned in a session, in order."""
+        """List the memories recorded in a session, in order."""
         db, sight = self._context.store.db, self._context.sight(everywhere=everywhere)
-        learned = memories.find_by_session(db, session)
-        visible = {memory.id for memory in memories.get_visible(db, [memory.id for memory in learned], sight)}
-        return tuple(memory for memory in learned if memory.id in visible)
+        session_memories = memories.find_by_session(db, session)
+        visible = {memory.id for memory in memories.get_visible(db, [memory.id for memory in session_memories], sight)}
+        return tuple(memory for memory in session_memories if memory.id in visible)
 
     def observation(self, event: str) -> Observation | None:
-        """The observation that a source points at, if it is still there."""
+        """Return the observation of a source; None if it was deleted."""
         return sessions.get_observation(self._context.store.db, event)
 
     def take_in_spool(self) -> int:
-        """Record what hooks have left since the store was last open; return how much was new."""
+        """Record what hooks have written to the spool; return how much was new."""
         return self._observations.take_in_spool()
 
     def prune(self, *, dry_run: bool = False) -> PruneReport:
-        """Delete observations that are too old or too many by the settings; never one a memory rests on."""
+        """Delete observations beyond the limits of the settings, except sources of memories."""
         return self._observations.prune(dry_run=dry_run)
 
     def import_transcripts(
@@ -92,171 +115,217 @@ class Sessions:
         home: Path | None = None,
         progress: Progress = quietly,
     ) -> BackfillReport:
-        """Import past transcripts of agents, and learn from them; doing it twice changes nothing.
+        """Import past transcripts of agents and learn from them; a second run changes nothing.
 
-        ``here`` takes only sessions in the repository at hand.
+        ``here`` imports only sessions of the current repository.
         """
         context, begin = self._context, self._context.past(since)
-        found = backfill.find_transcripts(
-            home or Path.home(), [*names] or agents.NAMES, moments.parse_timestamp(begin) if begin else None
+        transcripts = backfill.find_transcripts(
+            home or Path.home(), [*names] or agents.NAMES, timestamps.parse_timestamp(begin) if begin else None
         )
         # What is recorded here has been redacted already, before it was trimmed.
-        pen = replace(context.new_batch("backfill"), redact=str)
-        skipped: Counter[str] = Counter()
+        factory = replace(context.new_batch("backfill"), redact=str)
+        skip_counts: Counter[str] = Counter()
         unreadable: deque[SkippedInput] = deque(maxlen=quarantine.MOST_ITEMS)
-        told_by_hooks = partial(log.has_hook_observations, context.store.db)
-        observed = backfill.read_observations(found, told_by_hooks, begin, _by_bytes(found, progress))
-        seen: Counter[str] = Counter()
-        placed = _counted_by_session(self._placed(_readable(observed, skipped, unreadable), here=here), seen)
+        came_by_hook = partial(log.has_hook_observations, context.store.db)
+        items = backfill.read_observations(transcripts, came_by_hook, begin, _by_bytes(transcripts, progress))
+        counts: Counter[str] = Counter()
+        observations = _count_by_session(self._locate(_readable(items, skip_counts, unreadable), here=here), counts)
         new = self._observations.record_all(
-            placed, pen, backfill.cache_redaction(context.pen.redact), unreadable, dry_run=dry_run
+            observations, factory, backfill.cache_redaction(context.factory.redact), unreadable, dry_run=dry_run
         )
         if unreadable and not dry_run:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
-        learned = 0 if dry_run else self._learn_from_resting(replace(context.pen, batch=pen.batch)).proposed
+        lesson_count = (
+            0 if dry_run else self._learn_from_resting(replace(context.factory, batch=factory.batch)).proposed
+        )
         return BackfillReport(
-            transcripts=len(found), sessions=len(seen), observations=seen.total(), new=new, learned=learned,
-            skipped=tuple(skipped.most_common()), quarantined=len({one.where for one in unreadable}), batch=pen.batch,
+            transcripts=len(transcripts), sessions=len(counts), observations=counts.total(), new=new,
+            learned=lesson_count, skipped=tuple(skip_counts.most_common()),
+            quarantined=len({item.where for item in unreadable}), batch=factory.batch,
         )  # fmt: skip
 
     def import_git(self, *, since: str = "", dry_run: bool = False) -> BackfillReport:
-        """Learn from this repository's commits: what was fixed, and what was decided and why."""
+        """Learn fixes and decisions from this repository's commits."""
         context = self._context
         history = [*git.read_commits(context.checkout.root, since=context.past(since))]
         proposals = [proposal for commit in reversed(history) for proposal in commits.propose_from_commit(commit)]
-        pen = context.new_batch("backfill-git")
+        factory = context.new_batch("backfill-git")
         if dry_run:
-            return BackfillReport(batch=pen.batch, learned=len(self._unknown(proposals)), commits=len(history))
-        outcome = learning.Outcome()
+            return BackfillReport(batch=factory.batch, learned=len(self._unknown(proposals)), commits=len(history))
+        outcome = Outcome()
         for page in pages(proposals):
             anchors = context.checkout.anchors_for_proposals(self._unknown(page), context.repository.root)
-            learning.propose(context, pen, page, context.repository.id, outcome, anchors=anchors)
-        return BackfillReport(batch=pen.batch, learned=outcome.proposed.total(), commits=len(history))
+            propose(context, factory, page, context.repository.id, outcome, anchors=anchors)
+        return BackfillReport(batch=factory.batch, learned=outcome.new.total(), commits=len(history))
 
     def learn(self, session: str = "", *, everywhere: bool = False, progress: Progress = quietly) -> DistillReport:
-        """Learn from a session, or from all that came to rest since last time; what is found is only proposed."""
+        """Learn from a session, or from all that became inactive since the last run; results are proposals."""
         if everywhere and not self._context.is_person:
             raise Refused("only a person may learn from a session of another repository")
         if session:
-            return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.pen)
-        return self._learn_from_resting(self._context.pen, progress)
+            return self._learn_from([self._session(session, everywhere=everywhere).id], self._context.factory)
+        return self._learn_from_resting(self._context.factory, progress)
 
     def waits_to_learn(self) -> bool:
-        """Whether a session came to rest that nobody has learned from."""
+        """Whether there is an inactive session that was not learned from yet."""
         db = self._context.store.db
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._active() if waiting else set()
         return any(session not in active for session, _ in waiting)
 
-    def _learn_from_resting(self, pen: Pen, progress: Progress = quietly) -> DistillReport:
-        """The bookmark stays before the first session that is still active; to read one twice changes nothing."""
+    def _learn_from_resting(self, factory: EventFactory, progress: Progress = quietly) -> DistillReport:
+        """Learn from all inactive sessions after the bookmark."""
+        # The bookmark stays before the first session that is still active; reading one twice changes nothing.
         db = self._context.store.db
         end = log.last_position(db)
         waiting = log.find_sessions_observed_after(db, projector.read_bookmark(db, BOOKMARK, detectors.VERSION))
         active = self._active()
-        report = self._learn_from([session for session, _ in waiting if session not in active], pen, progress)
-        begun = [position for session, position in waiting if session in active]
+        report = self._learn_from([session for session, _ in waiting if session not in active], factory, progress)
+        active_positions = [position for session, position in waiting if session in active]
         with db.transaction():
-            projector.set_bookmark(db, BOOKMARK, min(begun) - 1 if begun else end, detectors.VERSION)
+            projector.set_bookmark(
+                db, BOOKMARK, min(active_positions) - 1 if active_positions else end, detectors.VERSION
+            )
         self.prune()
         return report
 
-    def _learn_from(self, ids: Sequence[str], pen: Pen, progress: Progress = quietly) -> DistillReport:
-        outcome = learning.Outcome()
+    def _learn_from(self, ids: Sequence[str], factory: EventFactory, progress: Progress = quietly) -> DistillReport:
+        outcome = Outcome()
         everything = Visibility.of(self._context.repository, everywhere=True)
         root_of = cache(lambda directory: tree_of(directory).root)
         for number, session_id in enumerate(ids, start=1):
             session = sessions.get(self._context.store.db, session_id, everything)
             # Without a repository nobody could say where the lesson holds.
             if session.repo:
-                self._complete_from_transcript(session, pen)
-                self._propose_from(session, root_of(session.directory), pen, outcome)
+                # Before learning, because hooks do not tell what the agent said between its steps.
+                self._complete_from_transcript(session, factory)
+                self._propose_from(session, root_of(session.directory), factory, outcome)
             progress(number, len(ids))
         return DistillReport(
-            sessions=len(ids), proposed=outcome.proposed.total(), known=outcome.known, refused=outcome.refused,
-            by_detector=tuple(sorted(outcome.proposed.items())),
+            sessions=len(ids), proposed=outcome.new.total(), known=outcome.known_count, refused=outcome.refused_count,
+            by_detector=tuple(sorted(outcome.new.items())),
         )  # fmt: skip
 
-    def _propose_from(self, session: Session, root: str, pen: Pen, outcome: learning.Outcome) -> None:
+    def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        trail = Trail(steps=sessions.read_observations(context.store.db, session), root=root)
-        proposals = [*detectors.run_detectors(trail, detectors.select_detectors(context.settings.detectors.split()))]
-        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), trail.root, trail.make_relative)
-        batch = pen.batch or f"distil-{derive_id('distil', session.id)[:12]}"
-        learning.propose(
-            context, replace(pen, batch=batch), proposals, session.repo, outcome, anchors=anchors,
-            believed=distil.parse_believed(context.settings.believed),
+        view = SessionView(steps=sessions.read_observations(context.store.db, session), root=root)
+        proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
+        anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), view.root, view.make_relative)
+        batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"
+        propose(
+            context, replace(factory, batch=batch), proposals, session.repo, outcome, anchors=anchors,
+            trust=distil.parse_believed(context.settings.believed),
         )  # fmt: skip
 
-    def _complete_from_transcript(self, session: Session, pen: Pen) -> None:
-        """Take in what an agent wrote down of a session beyond what its hooks told: what it said between its steps."""
-        context, told_by_hooks = self._context, partial(log.has_hook_observations, self._context.store.db)
-        if not told_by_hooks(session.id):
+    def _complete_from_transcript(self, session: Session, factory: EventFactory) -> None:
+        """Import from the transcript what hooks do not report: what the agent said between its steps."""
+        context, came_by_hook = self._context, partial(log.has_hook_observations, self._context.store.db)
+        # A session that came from its transcript is complete already.
+        if not came_by_hook(session.id):
             return
-        found = backfill.find_session_transcripts(
-            Path.home(), session.agent, session.id, moments.parse_timestamp(session.started_at)
+        transcripts = backfill.find_session_transcripts(
+            Path.home(), session.agent, session.id, timestamps.parse_timestamp(session.started_at)
         )
-        observed = (seen for seen in backfill.read_observations(found, told_by_hooks) if isinstance(seen, Observation))
-        placed = ((seen, session.repo) for seen in observed if seen.session_id == session.id)
+        steps = (
+            step for step in backfill.read_observations(transcripts, came_by_hook) if isinstance(step, Observation)
+        )
+        own_steps = ((step, session.repo) for step in steps if step.session_id == session.id)
         unreadable: deque[SkippedInput] = deque()
-        self._observations.record_all(placed, replace(pen, redact=str), context.pen.redact, unreadable)
+        self._observations.record_all(own_steps, replace(factory, redact=str), context.factory.redact, unreadable)
         if unreadable:
             set_aside(context, quarantine.ItemOrigin.TRANSCRIPT, unreadable)
 
     def _session(self, session: str, *, everywhere: bool) -> Session:
-        """A session by its id, or the last one here."""
+        """Return a session by its id, or the latest."""
         db, sight = self._context.store.db, self._context.sight(everywhere=everywhere)
         if session:
             return sessions.get(db, session, sight)
         newest = sessions.list_sessions(db, sight, limit=1)
         if not newest:
-            raise NotFound("no session was seen in this repository; 'hivemind backfill' takes in the past")
+            raise NotFound("no sessions in this repository yet; import past ones with 'hivemind import transcripts'")
         return newest[0]
 
     def _active(self) -> set[str]:
-        """The sessions that something was heard of a short time ago."""
+        """Find sessions that were active within the last minutes."""
         return sessions.find_active_since(
-            self._context.store.db, moments.format_timestamp(self._context.clock() - REST)
+            self._context.store.db, timestamps.format_timestamp(self._context.clock() - REST)
         )
 
-    def _placed(self, observed: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
-        """Each with its repository, which is looked up once for a directory."""
+    def _locate(self, observations: Iterable[Observation], *, here: bool) -> Iterator[Placed]:
+        """Yield observations with their repositories."""
+        # A transcript has thousands of observations in one directory, and identifying it starts git.
         tree = cache(tree_of)
-        placed = ((seen, tree(seen.directory).id) for seen in observed)
-        return ((seen, repo) for seen, repo in placed if not here or repo in self._context.checkout.names)
+        for observation in observations:
+            repo = tree(observation.directory).id
+            if not here or repo in self._context.checkout.names:
+                yield observation, repo
 
     def _unknown(self, proposals: Iterable[Proposal]) -> Sequence[Proposal]:
-        """The proposals that were not made before."""
-        return [one for one in proposals if not log.find_ids_about(self._context.store.db, [one.memory_id])]
+        """Keep the proposals that were not made before."""
+        return [
+            proposal for proposal in proposals if not log.find_ids_about(self._context.store.db, [proposal.memory_id])
+        ]
 
 
-def _counted_by_session(placed: Iterable[Placed], seen: Counter[str]) -> Iterator[Placed]:
-    for observation, repo in placed:
-        seen[observation.session_id] += 1
+def _count_by_session(observations: Iterable[Placed], counts: Counter[str]) -> Iterator[Placed]:
+    for observation, repo in observations:
+        counts[observation.session_id] += 1
         yield observation, repo
 
 
 def _readable(
-    observed: Iterable[Observation | SkippedInput], skipped: Counter[str], unreadable: deque[SkippedInput]
+    items: Iterable[Observation | SkippedInput], skip_counts: Counter[str], unreadable: deque[SkippedInput]
 ) -> Iterator[Observation]:
-    """The observations; what was skipped is counted by its reason, and kept where there is something to keep."""
-    for seen in observed:
-        if isinstance(seen, Observation):
-            yield seen
+    """Yield the observations; count skipped input by reason and collect what has content."""
+    for item in items:
+        if isinstance(item, Observation):
+            yield item
             continue
-        skipped[backfill.summarise_reason(seen)] += 1
-        if seen.raw:
-            unreadable.append(seen)
+        skip_counts[backfill.summarise_reason(item)] += 1
+        if item.raw:
+            unreadable.append(item)
 
 
 def _by_bytes(transcripts: Iterable[backfill.Transcript], progress: Progress) -> Callable[[int], None]:
-    """Progress by bytes, told a file at a time."""
-    total, done = sum(transcript.size for transcript in transcripts), 0
+    """Make a function that reports progress in bytes, one file at a time."""
+    total, bytes_read = sum(transcript.size for transcript in transcripts), 0
 
-    def finished(size: int) -> None:
-        nonlocal done
-        done += size
-        progress(done, total)
+    def add_size(size: int) -> None:
+        nonlocal bytes_read
+        bytes_read += size
+        progress(bytes_read, total)
 
-    return finished
+    return add_size
+
+
+def propose(
+    context: Context,
+    factory: EventFactory,
+    proposals: Iterable[Proposal],
+    repo: str,
+    outcome: Outcome,
+    *,
+    anchors: Mapping[str, tuple[Anchor, ...]] | None = None,
+    trust: Mapping[str, float] = distil.NO_TRUSTED_DETECTORS,
+) -> None:
+    """Record proposals in one transaction; proposing the same twice changes nothing.
+
+    ``anchors`` are by memory id.
+    """
+    with context.store.db.transaction():
+        for proposal in proposals:
+            result = distil.make_proposal(
+                context.store, factory, proposal, owner=context.settings.person, repo=repo,
+                minimum_confidences=trust, anchors=(anchors or {}).get(proposal.memory_id, ()),
+            )  # fmt: skip
+            if result.events:
+                context.record(result.events)
+            match result.fate:
+                case distil.Fate.NEW:
+                    outcome.new[proposal.detector] += 1
+                case distil.Fate.KNOWN:
+                    outcome.known_count += 1
+                case distil.Fate.REFUSED:
+                    outcome.refused_count += 1

@@ -1,27 +1,36 @@
-"""The memories whose code has changed."""
+"""Memories whose code has changed."""
+
+from dataclasses import dataclass
 
 from hivemind.app.context import Context
 from hivemind.codebase import git
-from hivemind.model.memory import Memory, Status
-from hivemind.model.reports import StaleMemory
+from hivemind.model.code import Staleness
+from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.store.projections import memories
 
 EVERY = 100_000
 """More memories than are tied to one repository."""
-STANDING = (Status.ACTIVE, Status.DISPUTED, Status.PROPOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaleMemory:
+    """A memory whose code changed, and how."""
+
+    memory: Memory
+    became: tuple[Staleness, ...]
 
 
 def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]:
-    """The memories that the code at hand puts in doubt, and why; with ``since``, only by changes after that commit."""
+    """Find memories whose code changed, and how; with ``since``, only by changes after that commit."""
     checkout = context.checkout
     commit = git.resolve_commit(checkout.index.root, since) if since else ""
-    tied = anchored_memories(context)
-    if not tied:
+    candidates = anchored_memories(context)
+    if not candidates:
         return ()
-    judged = iter(checkout.judge([anchor for memory in tied for anchor in memory.anchors]))
+    judgements = iter(checkout.judge([anchor for memory in candidates for anchor in memory.anchors]))
     doubts = []
-    for memory in tied:
-        stale = [staleness for staleness in (next(judged) for _ in memory.anchors) if staleness.must_verify]
+    for memory in candidates:
+        stale = [staleness for staleness in (next(judgements) for _ in memory.anchors) if staleness.must_verify]
         if commit:
             stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
         if stale:
@@ -30,6 +39,6 @@ def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]
 
 
 def anchored_memories(context: Context) -> list[Memory]:
-    """The memories that are tied to code of this tree."""
-    query = context.query(limit=EVERY, statuses=STANDING)
+    """Find the memories linked to code of this tree."""
+    query = context.query(limit=EVERY, statuses=CURRENT_STATUSES)
     return [memory for memory in memories.find_anchored(context.store.db, query) if context.checkout.owns(memory)]

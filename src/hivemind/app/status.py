@@ -1,4 +1,4 @@
-"""Where a person stands: what is remembered here, who is connected, what waits, and what to do next."""
+"""The status of this repository: memories, connected agents, pending reviews, next steps."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,29 +19,32 @@ UNDECIDED = (Status.PROPOSED, Status.DISPUTED)
 
 
 def status(context: Context, stats: Stats) -> StatusReport:
-    """What is remembered here, who is connected, what waits, and what is worth doing now."""
+    """Summarise memories, connected agents, pending reviews and next steps."""
     db, here = context.store.db, Visibility.of(context.repository)
     counts = {Status(name): int(count) for name, count in memories.count_by_status(db, here)}
-    connected, unconnected = Agents(context).connected()
+    connected_names, unconnected_names = Agents(context).list_connected()
     stale = _stale(context)
     # As `review` counts: each memory once, whatever it waits for.
-    others = {memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)}
-    waiting = sum(counts.get(undecided, 0) for undecided in UNDECIDED)
-    waiting += sum(other not in UNDECIDED for other in others.values())
+    other_statuses = {
+        memory.id: memory.status for memory in (*memories.find_overdue(db, context.query(limit=MANY)), *stale)
+    }
+    waiting = sum(counts.get(status_name, 0) for status_name in UNDECIDED)
+    waiting += sum(other not in UNDECIDED for other in other_statuses.values())
     standing = StatusReport(
         store=str(context.store.directory),
         bytes=stats.bytes,
         repository=context.repository.id,
         memories=tuple((name.value, count) for name, count in counts.items()),
+        # Row 3 is the count, over all repositories.
         elsewhere=sum(row[3] for row in stats.memories) - sum(counts.values()),
         last_session=next(iter(sessions.list_sessions(db, here, limit=1)), None),
-        connected=connected,
+        connected=connected_names,
         waiting=waiting,
         doubted=len(stale),
         quarantined=quarantine.count_items(context.settings.home),
         next=(),
     )
-    return replace(standing, next=tuple(_next_steps(standing, unconnected)))
+    return replace(standing, next=tuple(_next_steps(standing, unconnected_names)))
 
 
 def _stale(context: Context) -> list[Memory]:
@@ -52,20 +55,20 @@ def _stale(context: Context) -> list[Memory]:
         return []
 
 
-def _next_steps(standing: StatusReport, unconnected: tuple[str, ...]) -> Iterator[NextStep]:
-    if unconnected:
-        yield NextStep(command="hivemind install", why=f"connects {', '.join(unconnected)}")
+def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> Iterator[NextStep]:
+    if unconnected_names:
+        yield NextStep(command="hivemind install", why=f"connect {', '.join(unconnected_names)}")
     elif not standing.connected:
-        yield NextStep(command="hivemind install AGENT", why="connects an agent, such as claude-code")
+        yield NextStep(command="hivemind install AGENT", why="connect an agent, such as claude-code")
     if not standing.last_session:
-        yield NextStep(command="hivemind backfill --dry-run", why="what agents' transcripts could teach")
+        yield NextStep(command="hivemind import", why="list transcripts and commits to learn from")
     if standing.waiting:
-        yield NextStep(command="hivemind review", why="decide, one by one")
+        yield NextStep(command="hivemind review", why="approve or reject what waits")
     if standing.doubted:
-        yield NextStep(command="hivemind stale", why="what the code puts in doubt, and why")
+        yield NextStep(command="hivemind code stale", why="list memories whose code changed")
     if standing.quarantined:
-        yield NextStep(command="hivemind quarantine", why="what could not be read, and why")
+        yield NextStep(command="hivemind quarantine", why="look at input that could not be read")
     if standing.memories:
-        yield NextStep(command='hivemind recall "…"', why="ask")
+        yield NextStep(command='hivemind recall "…"', why="search memories")
     else:
-        yield NextStep(command='hivemind remember "…"', why="keep something worth knowing next time")
+        yield NextStep(command='hivemind remember "…"', why="store a first memory")

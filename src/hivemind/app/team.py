@@ -1,16 +1,15 @@
-"""Exchanging memories with a team, by way of its hub."""
+"""Publishing memories to a team and syncing with its hub."""
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hivemind.app import learning
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import find_refusal
-from hivemind.curate.learn import strip_local_references
+from hivemind.curate.learn import learn, strip_local_references
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient
@@ -18,16 +17,30 @@ from hivemind.hub.client import parse_url as client_address
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
-from hivemind.model.memory import Channel, Memory, Status, Trust
-from hivemind.model.reports import Publication
+from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
-from hivemind.model.text import validate_label
-from hivemind.store import log, shared
+from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
+from hivemind.text.clean import validate_label
 
-SPEAKS = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
-"""The channel a copy comes by: it is believed no further than its original."""
+CHANNEL_BY_TRUST = {Trust.LOW: Channel.DERIVED, Trust.MEDIUM: Channel.AGENT, Trust.HIGH: Channel.PERSON}
+"""The channel of a published copy, so that it is trusted no more than its original."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """A memory as the team will see it, and what is withheld."""
+
+    memory: Memory
+    text: str
+    sources: tuple[Source, ...]
+    channel: Channel
+    """Decides how far the team trusts it."""
+    withheld: tuple[str, ...]
+    """What is removed from it."""
+    copy: str = ""
+    """The id of the team's copy, once it is published."""
 
 
 class Team:
@@ -35,147 +48,152 @@ class Team:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._store = context.store
 
     def publish(self, ids: Iterable[str], *, dry_run: bool = False) -> tuple[Publication, ...]:
-        """Give the team a copy of memories; a dry run shows what would leave, and what would not."""
+        """Copy memories to the team; a dry run returns what would be sent and what would not."""
         self._context.require_person("publishing a memory")
-        planned = [self._publication(self._context.memory(memory_id)) for memory_id in ids]
+        publications = tuple(self._plan(self._context.memory(memory_id)) for memory_id in ids)
         if dry_run:
-            return tuple(planned)
-        with self._context.store.db.transaction():
-            return tuple(self._published(publication) for publication in planned)
+            return publications
+        with self._store.db.transaction():
+            return tuple(self._record_copy(publication) for publication in publications)
 
     def login(self, url: str, token: str, *, insecure: bool = False, progress: Progress = quietly) -> SyncResult:
-        """Join a team: from now on this store exchanges with its hub what is the team's."""
+        """Join a team and sync with its hub; raise an error, and store nothing, if that fails."""
         self._context.require_person("joining a team")
         client = HubClient(url=client_address(url, insecure=insecure), token=validate_label(token, "the token"))
-        done = self.sync(client, progress=progress)
+        result = self.sync(client, progress=progress)
+        # Created with its mode before the token is written into it.
         self._hub_file.touch(mode=0o600)
         self._hub_file.write_text(json.dumps({"url": client.url, "token": client.token}))
-        return done
+        return result
 
     def logout(self) -> None:
-        """Leave the team: its memories go from here, and what was not shared yet stays."""
+        """Leave the team: delete its memories here, except those never pushed."""
         self._context.require_person("leaving a team")
         self._hub_file.unlink(missing_ok=True)
-        sync.leave(self._context.store)
+        sync.leave(self._store)
 
     @property
     def hub(self) -> HubClient | None:
-        """The hub this store has logged in to."""
+        """The hub this store is logged in to, or None."""
         if not self._hub_file.exists():
             return None
         return HubClient(**json.loads(self._hub_file.read_text()))
 
     def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
-        """Exchange what is new with the hub; it may break off anywhere and be done again."""
+        """Push and pull what is new; an interrupted sync can be repeated."""
         transport = transport or self.hub
         if transport is None:
-            raise InvalidInput("there is no hub to exchange with; 'hivemind login URL --token …' joins a team")
-        done = sync.synchronise(
-            self._context.store, transport, now=self._context.now, progress=progress,
-            follow=partial(erase.follow_team_erasure, self._context.store, self._context.pen, home=self._context.home),
+            raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
+        result = sync.synchronise(
+            self._store, transport, now=self._context.now, progress=progress,
+            # Erasures of others must also reach copies and quotes in this person's own memories.
+            follow=partial(
+                erase.follow_team_erasure, self._store, self._context.factory, home=self._context.home
+            ),
         )  # fmt: skip
-        self._correct_receipts(dict(done.refused))
-        return done
+        self._correct_receipts(dict(result.refused))
+        return result
 
     def carry(self, receipt: Erasure) -> Erasure:
-        """Bring an erasure to the hub at once, and add to its receipt who has not followed yet."""
-        hub = self.hub if self._context.store.directory else None
+        """Push an erasure to the hub at once; return its receipt with the devices that still have a copy."""
+        hub = self.hub if self._store.directory else None
         if hub is None:
             return receipt
         try:
-            done = self.sync(hub)
+            result = self.sync(hub)
             behind = [device for device in hub.request("GET", "/v1/devices") if device["erasures"]]
+        # The erasure is done here; the next sync sends it.
         except Unavailable as error:
-            detail = f"asked, waiting for the hub: {error}; 'hivemind sync' carries it there"
+            detail = f"waiting for the hub: {error}; 'hivemind sync' tries again"
             places = [ErasedLocation(name="hub", state="pending", detail=detail)]
         else:
-            batches = {batch for _, batch in shared.find_erasures(self._context.store.db, dict(done.refused))}
+            batches = {batch for _, batch in sync_state.find_erasures(self._store.db, dict(result.refused))}
             if receipt.batch in batches:
-                return erase.load_receipt(self._context.store.db, receipt.batch) or receipt
-            places = [ErasedLocation(name="hub", state="done", detail="its copy is destroyed")] + [
+                return erase.load_receipt(self._store.db, receipt.batch) or receipt
+            places = [ErasedLocation(name="hub", state="done", detail="its copy is erased")] + [
                 ErasedLocation(
-                    name=f"device of {device['person']}", state="pending", detail=f"last seen {device['last_seen_at']}"
+                    name=f"device of {device['person']}", state="pending", detail=f"last sync {device['last_seen_at']}"
                 )
                 for device in behind
             ]
-        carried = replace(receipt, places=(*receipt.places, *places))
-        erase.record_receipt(self._context.store, self._context.pen, carried)
-        return carried
+        receipt = replace(receipt, places=(*receipt.places, *places))
+        erase.record_receipt(self._store, self._context.factory, receipt)
+        return receipt
 
-    def _correct_receipts(self, refused: Mapping[str, str]) -> None:
-        """An erasure that the hub refused is none: what it took comes back, and its receipt says so."""
-        for entry, batch in shared.find_erasures(self._context.store.db, refused):
-            receipt = erase.load_receipt(self._context.store.db, batch)
+    def _correct_receipts(self, refusals: Mapping[str, str]) -> None:
+        """Correct the receipts of erasures that the hub refused: pulling from the start brings the content back."""
+        for entry, batch in sync_state.find_erasures(self._store.db, refusals):
+            receipt = erase.load_receipt(self._store.db, batch)
             if receipt:
-                detail = f"refused: {refused[entry]}; the team keeps it, and the hub's copy of it is here again"
+                detail = f"refused: {refusals[entry]}; the team keeps it, and it is restored here"
                 outside = [place for place in receipt.places if place.state == "outside"]
                 places = (ErasedLocation(name="hub", state="remains", detail=detail), *outside)
-                erase.record_receipt(self._context.store, self._context.pen, replace(receipt, places=places))
+                erase.record_receipt(self._store, self._context.factory, replace(receipt, places=places))
 
     def status(self) -> TeamStatus:
-        """How this store stands with its team."""
-        member = self._context.store.membership
-        pushed = member.pushed if member else 0
-        waiting = max(0, shared.count_entries(self._context.store.db, self._context.store.chain) - pushed)
+        """Return the membership of this store, what is not pushed yet, and when its lease ends."""
+        member = self._store.membership
+        entry_count = sync_state.count_entries(self._store.db, self._store.chain)
+        waiting = max(0, entry_count - (member.pushed if member else 0))
         return TeamStatus(
             membership=member, waiting=waiting, lease_ends_at=sync.compute_lease_end(member) if member else ""
         )
 
     @property
     def _hub_file(self) -> Path:
-        if self._context.store.directory is None:
-            raise InvalidInput("this is the hub")
-        return self._context.store.directory / "hub.json"
+        if self._store.directory is None:
+            raise InvalidInput("a hub cannot log in to a hub")
+        return self._store.directory / "hub.json"
 
-    def let_lease_lapse(self) -> bool:
-        """Drop the team's memories if the hub was not asked for too long; ``caveat`` tells of it."""
-        return sync.expire_lease(self._context.store, self._context.now)
+    def expire_lease(self) -> bool:
+        """Delete the team's memories if the last sync is older than the lease; return whether it was."""
+        return sync.expire_lease(self._store, self._context.now)
 
-    def _publication(self, memory: Memory) -> Publication:
-        """A memory as it would leave; an error if it must not."""
+    def _plan(self, memory: Memory) -> Publication:
+        """Return what publishing a memory would send; raise an error if it must not be sent."""
         name = memory.id[:8]
         if memory.scope is Scope.USER or (
-            memory.scope is Scope.TEAM and shared.has_memory(self._context.store.db, memory.id)
+            memory.scope is Scope.TEAM and sync_state.has_memory(self._store.db, memory.id)
         ):
-            raise InvalidInput(f"{name} is of scope {memory.scope}; only what is of a project can be published")
+            raise InvalidInput(f"{name} has scope {memory.scope}; only memories of a project can be published")
         if memory.repo.startswith("path:"):
-            raise InvalidInput(f"{name} is of a directory that only you know; give it a git remote or a commit")
+            raise InvalidInput(f"{name} belongs to a directory without git; add a remote or a first commit to it")
         if memory.status not in (Status.ACTIVE, Status.PROPOSED):
-            raise InvalidInput(f"{name} is {memory.status}; only what stands can be published")
-        if reason := find_refusal(self._context.store, memory.text, memory.repo, said_by_person=True):
-            raise Refused(f"{name} was refused: its value was {reason} before")
-        text = self._context.pen.redact(memory.text)
+            raise InvalidInput(f"{name} is {memory.status}; only active and proposed memories can be published")
+        if reason := find_refusal(self._store, memory.text, memory.repo, said_by_person=True):
+            raise Refused(f"{name} cannot be published: its value was {reason} before")
+        text = self._context.factory.redact(memory.text)
         fact = strip_local_references(_copy(memory, text), [])
         withheld = {
             "secrets in the text": text != memory.text,
             "sessions it was learned in": any(source.session_id or source.event for source in memory.sources),
-            "words of others it quotes": any(source.quote for source in memory.sources),
-            "memories it came from or replaced": bool(memory.derived_from or memory.supersedes),
+            "quotes from sources": any(source.quote for source in memory.sources),
+            "memories it was derived from or replaced": bool(memory.derived_from or memory.supersedes),
         }
         return Publication(
             memory=memory, text=text, sources=fact.sources,
-            channel=SPEAKS[min(memory.trust, self._context.author.channel.trust)],
+            channel=CHANNEL_BY_TRUST[min(memory.trust, self._context.author.channel.trust)],
             withheld=tuple(what for what, is_there in withheld.items() if is_there),
         )  # fmt: skip
 
-    def _published(self, planned: Publication) -> Publication:
-        """Record the copy and where it came from; the second stays here. What was published before is left as it is."""
-        original = planned.memory
-        before = memories.get_all(
-            self._context.store.db, log.find_published_copies(self._context.store.db, original.id)
-        )
-        standing = [copy.id for copy in before if copy.text == planned.text and copy.status is not Status.RETRACTED]
-        if standing:
-            return replace(planned, copy=standing[0])
-        fact = _copy(original, planned.text)
-        copy = learning.learn(
-            self._context, self._context.pen, fact, Scope.TEAM, original.repo, channel=planned.channel,
+    def _record_copy(self, publication: Publication) -> Publication:
+        """Record a copy for the team, and privately what it is a copy of; an existing copy is kept."""
+        original = publication.memory
+        copies = memories.get_all(self._store.db, log.find_published_copies(self._store.db, original.id))
+        current = [copy for copy in copies if copy.text == publication.text and copy.status is not Status.RETRACTED]
+        if current:
+            return replace(publication, copy=current[0].id)
+        fact = _copy(original, publication.text)
+        result = learn(
+            self._store, self._context.factory, fact, Scope.TEAM, original.repo, channel=publication.channel,
             anchors=original.anchors, said_by_person=True,
         )  # fmt: skip
-        self._context.record([self._context.pen.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
-        return replace(planned, copy=copy)
+        copy = self._context.record_claim(result)
+        self._context.record([self._context.factory.about(original, MemoryPublished(memory_id=original.id, copy=copy))])
+        return replace(publication, copy=copy)
 
 
 def _copy(memory: Memory, text: str) -> MemoryRemembered:
@@ -184,7 +202,7 @@ def _copy(memory: Memory, text: str) -> MemoryRemembered:
         sources=memory.sources, links=memory.links, subject=memory.subject, confidence=memory.confidence,
         valid_from=memory.valid_from, valid_to=memory.valid_to, expires_at=memory.expires_at,
         verify_by=memory.verify_by, trace=memory.trace,
-        # A memory that was the team's before there was a chain to share gives way to its copy.
+        # Stores from before the shared chain may have team memories outside it; the copy replaces such a memory.
         supersedes=(memory.id,) if memory.scope is Scope.TEAM else (),
         proposed=memory.status is Status.PROPOSED,
         metadata=memory.metadata,

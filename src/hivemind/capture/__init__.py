@@ -1,1 +1,1 @@
-"""What comes in: text is redacted, observed, spooled and taken into the store."""
+"""Capture what agents do: redact it, spool it, and turn it into observations for the log."""

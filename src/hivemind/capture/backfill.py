@@ -50,7 +50,7 @@ def find_session_transcripts(home: Path, agent: str, session: str, since: dateti
 
 def read_observations(
     transcripts: Iterable[Transcript],
-    told_by_hooks: Callable[[str], bool],
+    is_recorded_by_hooks: Callable[[str], bool],
     since: str = "",
     progress: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Observation | SkippedInput]:
@@ -63,7 +63,7 @@ def read_observations(
         same_ids = agents.get_agent(transcript.agent).SAME_IDS
         for step in _read_transcript(transcript):
             if isinstance(step, SkippedInput) or (
-                step.at >= since and (same_ids or not told_by_hooks(step.session_id))
+                step.at >= since and (same_ids or not is_recorded_by_hooks(step.session_id))
             ):
                 yield step
         progress(transcript.size)
@@ -80,9 +80,9 @@ def _read_transcript(transcript: Transcript) -> Iterator[Observation | SkippedIn
         yield SkippedInput(reason=f"a file that cannot be read: {type(error).__name__}: {error}", where=where)
 
 
-def summarise_reason(skipped: SkippedInput) -> str:
+def summarise_reason(unreadable: SkippedInput) -> str:
     """Return why a line was skipped, without the details that differ in every line, so that reasons can be counted."""
-    return skipped.reason.partition(":")[0]
+    return unreadable.reason.partition(":")[0]
 
 
 def cache_redaction(redact: Callable[[str], str]) -> Callable[[str], str]:

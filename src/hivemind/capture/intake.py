@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hivemind import agents
-from hivemind.capture.shorten import LONGEST, cut_middle
-from hivemind.model import moments
+from hivemind.capture.truncate import LONGEST, cut_middle
+from hivemind.formats import timestamps
+from hivemind.formats.untrusted import Unreadable, parse_json
 from hivemind.model.events import ObservationMade, change_strings
 from hivemind.model.ids import EventId
 from hivemind.model.session import MAX_RAW_CHARACTERS, Observation, SkippedInput
-from hivemind.model.untrusted import Unreadable, parse_json
 
 LARGEST_NUMBER = 2**63
 
@@ -39,14 +39,16 @@ def describe_unreadable(line: SpoolLine, reason: str) -> SkippedInput:
     """Describe a spool line that is set aside, with its text as it stood in the spool."""
     agent, event, at, _ = line
     return SkippedInput(
-        reason=reason, where=f"{agent} {event} at {moments.format_minute(at)}", raw="\t".join(line)[:MAX_RAW_CHARACTERS]
+        reason=reason,
+        where=f"{agent} {event} at {timestamps.format_minute(at)}",
+        raw="\t".join(line)[:MAX_RAW_CHARACTERS],
     )
 
 
 def _parse_line(line: SpoolLine) -> list[Arrival | SkippedInput]:
     agent, event, at, payload = line
     try:
-        if agent not in agents.NAMES or not moments.is_timestamp(at):
+        if agent not in agents.NAMES or not timestamps.is_timestamp(at):
             return [describe_unreadable(line, "an unknown agent or an invalid time")]
         message = parse_json(payload)
         if not isinstance(message, dict):

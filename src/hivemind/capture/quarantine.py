@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hivemind.capture.redact import redact_payload
 from hivemind.model.session import MAX_RAW_CHARACTERS, SkippedInput
-from hivemind.model.text import neutralise
+from hivemind.text.clean import neutralise
 
 FOLDER = "quarantine"
 NAME = re.compile(r"[0-9a-f]{12}")
@@ -56,7 +56,7 @@ def add(
     home: Path, door: ItemOrigin, unreadable: Iterable[SkippedInput], at: str, known_secrets: frozenset[str]
 ) -> None:
     """Store redacted input that could not be read; beyond the limits the oldest items are removed."""
-    are_new = [_write_item(home / FOLDER, _make_item(door, skipped, at, known_secrets)) for skipped in unreadable]
+    are_new = [_write_item(home / FOLDER, _make_item(door, item, at, known_secrets)) for item in unreadable]
     if any(are_new):
         _drop_oldest(home / FOLDER)
 
@@ -83,15 +83,16 @@ def discard(home: Path, ids: Iterable[str]) -> int:
     return sum(_remove(home / FOLDER / id) for id in ids if NAME.fullmatch(id))
 
 
-def _make_item(door: ItemOrigin, skipped: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:
+def _make_item(door: ItemOrigin, unreadable: SkippedInput, at: str, known_secrets: frozenset[str]) -> Item:
     # Without its NUL bytes, UTF-16 text reads like any other, so that secrets in it are recognised.
-    raw = skipped.raw[:MAX_RAW_CHARACTERS].replace("\0", "").encode("utf-8", "replace").decode()
+    raw = unreadable.raw[:MAX_RAW_CHARACTERS].replace("\0", "").encode("utf-8", "replace").decode()
     content = redact_payload(raw, known_secrets)
-    content = content[:-MARGIN] if len(skipped.raw) >= MAX_RAW_CHARACTERS else content
-    where, reason = (_clean_note(redact_payload(text, known_secrets)) for text in (skipped.where, skipped.reason))
+    content = content[:-MARGIN] if len(unreadable.raw) >= MAX_RAW_CHARACTERS else content
+    where, reason = (_clean_note(redact_payload(text, known_secrets)) for text in (unreadable.where, unreadable.reason))
+    # Without the time, so that the same input read twice is one item.
     digest = hashlib.sha256(json.dumps([door, where, raw]).encode()).hexdigest()
     return Item(
-        id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=len(skipped.raw) > LONGEST_CONTENT,
+        id=digest[:12], at=at, door=door, where=where, reason=reason, is_cut=len(unreadable.raw) > LONGEST_CONTENT,
         content=content[:LONGEST_CONTENT],
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Removes secrets from every text before its first byte is written.
 
-Several searches run over a text: *formats* recognise tokens by their shape, *places* know where secrets stand, *names*
+Several searches run over a text: *formats* recognise tokens by their shape, *places* know where secrets are, *names*
 read the value assigned to a word such as `password`, and private keys and Kubernetes secrets are removed whole. Each
 search reads a bounded stretch per match, so that hostile input costs time linear in its length.
 """
@@ -36,21 +36,21 @@ MOST_COPIED = 100
 MARK = "[redacted:"
 
 
-def redact(text: str, known: Collection[str] = ()) -> str:
+def redact(text: str, known_secrets: Collection[str] = ()) -> str:
     """Return the text with each secret replaced by `[redacted:kind]` and without `<private>` passages."""
     text = _remove_private(text)
     for _ in range(PASSES):
-        before, text = text, _redact_once(text, known)
+        before, text = text, _redact_once(text, known_secrets)
         if text == before:
             break
     return text
 
 
-def redact_payload(text: str, known: Collection[str] = ()) -> str:
+def redact_payload(text: str, known_secrets: Collection[str] = ()) -> str:
     """Redact JSON as agents send it: an unclosed `<private>` ends with the string that contains it."""
     if _compile(rules.PRIVATE_TAG).search(text):
         text = _compile(rules.JSON_STRING).sub(lambda string: f'"{_remove_private(string[1])}"', text)
-    return redact(text, known)
+    return redact(text, known_secrets)
 
 
 def collect_secrets(environ: Mapping[str, str]) -> frozenset[str]:
@@ -193,7 +193,7 @@ def _find_known(text: str, known_secrets: Collection[str]) -> Iterator[Span]:
     for value in known_secrets:
         if len(value) < SHORTEST_VALUE or MARK in value:
             continue
-        # As it is, and as it stands in a JSON string.
+        # As it is, and as a JSON string escapes it.
         for form in {value, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")}:
             yield from ((start, start + len(form), "known") for start in _find_positions(form, text))
 
@@ -662,7 +662,7 @@ def _is_checksum(value: str) -> bool:
 
 
 def _is_jumbled(value: str) -> bool:
-    """Whether capitals stand all over a value: the humps of `getUserById` are words, these are not."""
+    """Whether capitals are all over a value: the humps of `getUserById` are words, these are not."""
     humps = _compile(rules.HUMPS).findall(value)
     letters = sum(map(len, humps))
     words = len(_compile(rules.SEPARATOR).findall(value)) + 1
@@ -722,7 +722,7 @@ def _is_chosen_by_person(value: str) -> bool:
 
 
 def _is_strong(value: str) -> bool:
-    """Whether a password can be told from a word even in running text."""
+    """Whether a password differs from a word even in running text."""
     if len(value) < 6 or _is_measure(value) or _compile(rules.QUERY).search(value):
         return False
     if _is_random(value):

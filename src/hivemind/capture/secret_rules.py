@@ -410,28 +410,8 @@ KUBERNETES_DATA = (
 KUBERNETES_ENTRY = r"[\w.-]+\"?:[ \t]{1,8}[\"']?([^\s\"'|>][^\s\"']{3,})"
 
 NAME_HINTS = (
-    "pass",
-    "pw",
-    "secret",
-    "token",
-    "key",
-    "cred",
-    "auth",
-    "salt",
-    "pat",
-    "jwt",
-    "psk",
-    "bearer",
-    "login",
-    "license",
-    "api",
-    "dsn",
-    "hook",
-    "private",
-    "access",
-    "kennwort",
-    "senha",
-    "contrase",
+    *("pass", "pw", "secret", "token", "key", "cred", "auth", "salt", "pat", "jwt", "psk"),
+    *("bearer", "login", "license", "api", "dsn", "hook", "private", "access", "kennwort", "senha", "contrase"),
 )
 NAME = (
     r"pass(?:word|wd|phrase|code|wort|e)?|pwd?|kennwort|senha|contrase[ñn]a"
@@ -619,33 +599,13 @@ DIGEST = r"(?:0x)?[0-9a-fA-F]+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{
 DIGEST_LENGTHS = (40, 56, 64, 96, 128)
 LABELLED_DIGEST = r"(?:[A-Za-z0-9.]+[-_:/])*[0-9a-f]{32,}"
 CHANGE_OF_CLASS = r"[a-z](?=[A-Z0-9])|[A-Z](?=[a-z0-9])|[0-9](?=[A-Za-z])"
-FOLLOWERS = {
-    "a": "bcdfgiklmnprstuvy",
-    "b": "aeilorsu",
-    "c": "acehiklorstu",
-    "d": "adeilorsu",
-    "e": "abcdefgilmnpqrstvwxy",
-    "f": "aefilortu",
-    "g": "aehilnorsu",
-    "h": "aeiort",
-    "i": "abcdefglmnoprstvxz",
-    "k": "eis",
-    "l": "adeilostuy",
-    "m": "abeimopsu",
-    "n": "acdefgiklnopstuv",
-    "o": "abcdfgiklmnoprstuvw",
-    "p": "aehiloprstuy",
-    "q": "u",
-    "r": "acdegiklmnoprstuy",
-    "s": "acehiklmopstuy",
-    "t": "acehilorstuy",
-    "u": "abcegilmnprst",
-    "v": "aei",
-    "w": "aehior",
-    "x": "ept",
-    "y": "ps",
-    "z": "e",
-}
+FOLLOWER_TABLE = (
+    "a:bcdfgiklmnprstuvy b:aeilorsu c:acehiklorstu d:adeilorsu e:abcdefgilmnpqrstvwxy f:aefilortu g:aehilnorsu"
+    " h:aeiort i:abcdefglmnoprstvxz k:eis l:adeilostuy m:abeimopsu n:acdefgiklnopstuv o:abcdfgiklmnoprstuvw"
+    " p:aehiloprstuy q:u r:acdegiklmnoprstuy s:acehiklmopstuy t:acehilorstuy u:abcegilmnprst v:aei w:aehior x:ept"
+    " y:ps z:e"
+)
+FOLLOWERS = {entry[0]: entry[2:] for entry in FOLLOWER_TABLE.split()}
 """The letters that follow each letter in words: nine of ten pairs in code and prose, four of ten in random text."""
 ADJACENT = r"(?=([a-z])([a-z]))"
 HUMPS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])"

@@ -73,7 +73,7 @@ def _open_locked(path: str) -> int:
 
 
 def _read_lines(path: str) -> Iterator[tuple[str, str, str, str]]:
-    from hivemind.model.untrusted import read_lines  # not at the top: it would slow the hook, which only appends
+    from hivemind.formats.untrusted import read_lines  # not at the top: it would slow the hook, which only appends
 
     try:
         with open(path, "rb") as spool:

@@ -3,32 +3,45 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import StrEnum
 from heapq import nlargest
 from math import sqrt
 
-from hivemind.codebase import touches
+from hivemind.codebase import touched_together
 from hivemind.codebase.database import select
 from hivemind.codebase.imports import module_words
 from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
 
-COMMITTED_TOGETHER = "changed together in commits"
-TOUCHED_TOGETHER = "touched together in sessions"
-SAME_FOLDER = "same folder"
+
+class Relation(StrEnum):
+    """Why a file is related to another, in words that answers show."""
+
+    COMMITTED_TOGETHER = "changed together in commits"
+    TOUCHED_TOGETHER = "touched together in sessions"
+    TESTS = "tests it"
+    TESTED_BY = "is tested by it"
+    IMPORTED_BY = "is imported by it"
+    IMPORTS = "imports it"
+    CALLED_BY = "is called or inherited by it"
+    CALLS = "calls or inherits it"
+    SAME_FOLDER = "same folder"
+
+
 MAX_TOUCHED_FILES = 50
 """Files from sessions that are considered; each may cost a look at the disk."""
 
 WEIGHTS = {
-    COMMITTED_TOGETHER: 1.0,
-    TOUCHED_TOGETHER: 0.5,
-    "tests it": 0.25,
-    "is tested by it": 0.25,
-    "is imported by it": 0.12,
-    "imports it": 0.1,
-    "is called or inherited by it": 0.12,
-    "calls or inherits it": 0.1,
-    SAME_FOLDER: 0.05,
+    Relation.COMMITTED_TOGETHER: 1.0,
+    Relation.TOUCHED_TOGETHER: 0.5,
+    Relation.TESTS: 0.25,
+    Relation.TESTED_BY: 0.25,
+    Relation.IMPORTED_BY: 0.12,
+    Relation.IMPORTS: 0.1,
+    Relation.CALLED_BY: 0.12,
+    Relation.CALLS: 0.1,
+    Relation.SAME_FOLDER: 0.05,
 }
 """Weights of the reasons, which are added up: chosen on two repositories and checked on two others, see
 docs/explanation/staleness.md.
@@ -50,12 +63,13 @@ def find_related(
 ) -> list[RelatedFile]:
     """Find the files most related to files, folders or symbols; for a folder, also its own files by other reasons."""
     target_files, contained_files = _resolve_files(index, targets)
-    scores: dict[int, dict[str, float]] = defaultdict(dict)
+    scores: dict[int, dict[Relation, float]] = defaultdict(dict)
     seeds = target_files | contained_files
     edges = (edge for seed, path in seeds.items() for edge in _find_edges(index, seed, path))
     # Within a folder that was asked for, lying in the same folder says nothing.
     for reason, file, share in (*edges, *_find_touch_edges(index, {*seeds.values()}, sessions)):
-        if file not in target_files and not (file in contained_files and reason == SAME_FOLDER):
+        if file not in target_files and not (file in contained_files and reason is Relation.SAME_FOLDER):
+            # Added up over the seeds: a file related to several of them is more related.
             scores[file][reason] = scores[file].get(reason, 0.0) + WEIGHTS[reason] * share
     ranking = sorted(((sum(reasons.values()), file) for file, reasons in scores.items()), reverse=True)[:limit]
     paths = {file: path for _, file in ranking for path in _select_path(index, file)}
@@ -64,7 +78,9 @@ def find_related(
             path=paths[file],
             weight=weight,
             why=tuple(
-                touches.describe_touches(sessions, paths[file]) if reason == TOUCHED_TOGETHER else reason
+                touched_together.describe_touches(sessions, paths[file])
+                if reason is Relation.TOUCHED_TOGETHER
+                else reason
                 for reason in sorted(scores[file], key=lambda reason: -scores[file][reason])
             ),
         )
@@ -96,6 +112,7 @@ def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
         )
     )
     query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file WHERE u.target = ?"
+    # Names alone are ambiguous; a caller outside the importers is only counted as unresolved.
     importers = {path for (path,) in select(index.db, query, *file_row)} | {symbol.path}
     mentions = {caller.key: caller for caller in map(symbol_from_row, rows) if caller.key != symbol.key}
     certain = [caller for caller in mentions.values() if caller.path in importers]
@@ -123,39 +140,42 @@ def _select_path(index: CodeIndex, file: int) -> Iterator[str]:
 
 def _find_touch_edges(
     index: CodeIndex, seeds: Collection[str], sessions: Sequence[SharedSession]
-) -> Iterator[tuple[str, int, float]]:
+) -> Iterator[tuple[Relation, int, float]]:
     """Yield the files that sessions touched together with these: reason, file id, share of the weight."""
-    heaviest = nlargest(MAX_TOUCHED_FILES, touches.weigh_files(sessions, seeds).items(), key=lambda item: item[1])
+    heaviest = nlargest(
+        MAX_TOUCHED_FILES, touched_together.weigh_files(sessions, seeds).items(), key=lambda item: item[1]
+    )
     for path, weight in heaviest:
         query = "SELECT id FROM files WHERE path = ?"
         if not list(select(index.db, query, path)):
             index.update([path])  # the file is newer than the last refresh
         yield from (
-            (TOUCHED_TOGETHER, file, sqrt(weight / heaviest[0][1])) for (file,) in select(index.db, query, path)
+            (Relation.TOUCHED_TOGETHER, file, sqrt(weight / heaviest[0][1]))
+            for (file,) in select(index.db, query, path)
         )
 
 
-def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[str, int, float]]:
+def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[Relation, int, float]]:
     """Yield what relates one file to others: reason, file id, share of the reason's weight."""
     for reason, query in _COUNT_QUERIES.items():
         counts = list(select(index.db, query, file))
         highest_count = max((count for _, count in counts), default=1.0)
         # The root keeps one file that is part of most commits from outweighing all others.
-        scale = sqrt if reason == COMMITTED_TOGETHER else float
+        scale = sqrt if reason is Relation.COMMITTED_TOGETHER else float
         yield from ((reason, other, scale(count / highest_count)) for other, count in counts)
     folder = path.rpartition("/")[0]
     neighbours = select(
         index.db, _FOLDER_QUERY, f"{folder}/" if folder else "", f"{folder}0" if folder else "\x7f", file
     )
-    yield from ((SAME_FOLDER, other, 1.0) for other, name in neighbours if name.rpartition("/")[0] == folder)
+    yield from ((Relation.SAME_FOLDER, other, 1.0) for other, name in neighbours if name.rpartition("/")[0] == folder)
     stem = module_words(path)[-1]
     if is_test(path):
         subject = _TEST_AFFIXES.sub("", stem) or stem
         stems = [subject, subject.lower()]
-        reason, wants_tests = "is tested by it", False
+        reason, wants_tests = Relation.TESTED_BY, False
     else:
         stems = [f"test_{stem}", f"{stem}_test", f"{stem}Test", f"{stem}_spec", f"tests_{stem}", stem]
-        reason, wants_tests = "tests it", True
+        reason, wants_tests = Relation.TESTS, True
     for candidate in dict.fromkeys(stems):
         rows = list(select(index.db, "SELECT id, path FROM files WHERE stem = ? AND id != ? LIMIT 50", candidate, file))
         matches = [other for other, name in rows if is_test(name) == wants_tests]
@@ -165,11 +185,11 @@ def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[str, i
 
 _FOLDER_QUERY = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
 _COUNT_QUERIES = {
-    COMMITTED_TOGETHER: "SELECT other, weight FROM together WHERE file = ?1"
+    Relation.COMMITTED_TOGETHER: "SELECT other, weight FROM together WHERE file = ?1"
     " UNION ALL SELECT file, weight FROM together WHERE other = ?1 ORDER BY 2 DESC, 1 LIMIT 50",
-    "is imported by it": "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
-    "imports it": "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",
-    "is called or inherited by it": """
+    Relation.IMPORTED_BY: "SELECT target, 1.0 FROM uses WHERE file = ? LIMIT 200",
+    Relation.IMPORTS: "SELECT file, 1.0 FROM uses WHERE target = ? LIMIT 200",
+    Relation.CALLED_BY: """
 SELECT theirs.file, count(DISTINCT theirs.id)
 FROM symbols mine
 CROSS JOIN mentions m ON m.symbol = mine.id
@@ -178,7 +198,7 @@ CROSS JOIN symbols theirs ON theirs.name = n.text
 CROSS JOIN uses u ON u.file = mine.file AND u.target = theirs.file
 WHERE mine.file = ? GROUP BY theirs.file
 """,
-    "calls or inherits it": """
+    Relation.CALLS: """
 SELECT theirs.file, count(DISTINCT mine.id)
 FROM symbols mine
 CROSS JOIN names n ON n.text = mine.name

@@ -49,7 +49,7 @@ MAX_COMMIT_FILES = 40
 """Larger commits are ignored: they say nothing about any two of their files."""
 
 MAX_AUTOMATIC_FILES = 500
-"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind index`."""
+"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind code index`."""
 
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""
@@ -79,6 +79,7 @@ def rebuild_if_damaged(
             try:
                 return operation(index, *args, **kwargs)
             except database.DAMAGE_ERRORS:
+                # The index is derived from the tree, so a damaged one is simply made again.
                 index.db.close()
                 database.remove(index.path)
                 index.db = database.connect(index.path)
@@ -102,6 +103,7 @@ class CodeIndex:
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
         """Open the index of the tree at root, stored in the folder `cache`; create it if there is none."""
+        # Links to one tree share its index.
         real_root = os.path.realpath(root)
         try:
             cache.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -126,6 +128,7 @@ class CodeIndex:
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
         stored_stamps = {path: row for path, *row in rows}
         stale = [path for path, stamp in present.items() if not _is_current(stamp, stored_stamps.get(path))]
+        # Deleted files are read like changed ones, and found to be gone.
         stale += [path for path in stored_stamps if path not in present]
         with _without_collection():
             changed = self._read_and_store(stale, progress)
@@ -200,6 +203,7 @@ class CodeIndex:
     def find_similar_names(self, name: str, limit: int = 3) -> list[str]:
         """Simple names of symbols that are spelled most like this one, as last indexed."""
         query = "SELECT DISTINCT name FROM symbols WHERE kind != 'file' AND length(name) BETWEEN ? AND ?"
+        # Names of very different length are never close, and comparing spellings is slow.
         tolerance = max(2, len(name) // 3)
         candidates = [candidate for (candidate,) in self._rows(query, len(name) - tolerance, len(name) + tolerance)]
         return get_close_matches(name, candidates, limit)
@@ -224,6 +228,7 @@ class CodeIndex:
             return None
         children = [(member.path[len(inside) :], member.fingerprint) for member in members]
         fingerprint = Fingerprint(
+            # From the fingerprints of its files, so that a folder is judged stale by the same rules as a class.
             raw=digest("\n".join(f"{name} {child.raw}" for name, child in children).encode()),
             signature="",
             body=digest(b""),
@@ -435,6 +440,7 @@ class CodeIndex:
             commit_count = int(self.get_fact("commits") or 0) if last_head else 0
             for position, commit in enumerate(reversed(commits), start=commit_count):
                 files = sorted({ids[path] for path in commit.files if path in ids})
+                # A commit of one file relates it to nothing, and a commit of the whole tree relates all to all.
                 if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
                     weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
                     self.db.executemany(
@@ -478,4 +484,5 @@ def _lookup_triples(symbol: Symbol) -> list[int]:
 
 
 def _is_current(stamp: Stamp, row: Sequence[int] | None) -> bool:
+    # A file changed within the resolution of its timestamp looks unchanged, so fresh stamps are not trusted.
     return row is not None and tuple(row[:3]) == stamp and stamp.mtime_ns + _STAMP_RACE_NS < row[3]

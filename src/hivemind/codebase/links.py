@@ -7,11 +7,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from hivemind.codebase import addresses, written
+from hivemind.codebase import addresses, mentions
 from hivemind.codebase.addresses import CodePlace, Fit
 from hivemind.codebase.index import CodeIndex
+from hivemind.codebase.mentions import to_dotted
 from hivemind.codebase.tree import read, stamp
-from hivemind.codebase.written import to_dotted
 from hivemind.model.code import FILE, FOLDER, MEMBERLESS_KINDS, Anchor, Symbol
 
 _T = TypeVar("_T")
@@ -102,11 +102,11 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
 
     Of several symbols with one name, those in files that the text names too are preferred, then those in files `near`.
     """
-    symbols = {symbol.key: symbol for link in written.find_links(text) for symbol in find(index, link)}
+    symbols = {symbol.key: symbol for link in mentions.find_links(text) for symbol in find(index, link)}
     files = {
-        symbol.path: symbol for path in written.find_paths(text) for symbol in _find_mentioned_file(index, path, near)
+        symbol.path: symbol for path in mentions.find_paths(text) for symbol in _find_mentioned_file(index, path, near)
     }
-    for name in written.find_names(text):
+    for name in mentions.find_names(text):
         namesakes = [symbol for symbol in _find_by_name(index, name) if symbol.kind not in _PROSE_KINDS]
         in_named_files = [symbol for symbol in namesakes if symbol.path in files]
         candidates = in_named_files or [symbol for symbol in namesakes if symbol.path in near] or namesakes

@@ -100,6 +100,7 @@ def _find_remote(directory: Path) -> str | None:
     for line in output.splitlines():
         key, _, url = line.partition(" ")
         urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
+    # A fork has both; what was learned in the fork is kept apart from the original.
     name = next((name for name in ("origin", "upstream") if name in urls), min(urls))
     return urls[name]
 
@@ -124,4 +125,5 @@ def _tree_id(git_directory: Path) -> str:
 def _first_commit(directory: Path) -> str | None:
     """The root commit; of several, the smallest id, which is the same in every clone."""
     roots = git.run_or_empty(directory, "rev-list", "--max-parents=0", "HEAD")
+    # Merging unrelated histories adds roots.
     return min(roots.split()) if roots else None

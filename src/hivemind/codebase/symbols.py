@@ -103,6 +103,7 @@ def _parse_outline(path: str, source: bytes, grammar: Grammar, earlier: Iterable
     if len(drafts) > MAX_SYMBOLS:
         return None
     _attach_docs(drafts, spans, source)
+    # An error can make the same bytes parse differently.
     reusable = {} if root.has_error else {fingerprint.raw: fingerprint for fingerprint in earlier}
     fingerprinter = _Fingerprinter(grammar, source, drafts, spans, reusable)
     symbols = fingerprinter.symbols(path, BROKEN if root.has_error else "")
@@ -162,6 +163,7 @@ def _is_mostly_errors(root: Node) -> bool:
         error_tokens += node.child_count if node.is_error else 0
         if error_tokens > MAX_ERROR_TOKENS:
             return True
+        # Only branches with errors, because a whole tree may have millions of nodes.
         nodes.extend(child for child in node.children if child.has_error)
     return False
 
@@ -200,6 +202,7 @@ def _capture(grammar: Grammar, root: Node, source: bytes) -> tuple[list[_Draft],
 def _make_draft(pattern: int, captures: dict[str, list[Node]], source: bytes) -> _Draft | None:
     name = captures["name"][0]
     text = " ".join(_text(name, source).split())
+    # A longer name comes from generated or broken code.
     if not text or len(text) > 200:
         return None
     kind = next(capture for capture in captures if capture not in _PART_CAPTURES and capture[0] != "_")
@@ -242,6 +245,7 @@ def _nest(definitions: Sequence[_Draft], source: bytes) -> list[_Draft]:
         parent = drafts[open_indexes[-1]]
         if parent.kind in MEMBERLESS_KINDS:
             continue
+        # Grammars have one node for both; what stands in a class is a method.
         if draft.kind == "function" and parent.kind not in (FILE, "module"):
             draft.kind = "method"
         draft.parent = open_indexes[-1]
@@ -314,6 +318,7 @@ class _Fingerprinter:
         self.grammar, self.source, self.drafts, self.earlier = grammar, source, drafts, earlier
         code = bytearray(source)
         for start, end in (*spans["comment"], *spans["doc"]):
+            # Blanked and not cut out, so that offsets stay those of the source.
             code[start:end] = source[start:end].translate(_BLANK_TABLE)
         self.code = bytes(code)
         self.layout = sorted(
@@ -343,6 +348,7 @@ class _Fingerprinter:
         draft = self.drafts[index]
         raw = digest(self.source[draft.start : draft.end])
         docs = self._docs(draft)
+        # Comments above a definition are not part of its bytes, so they are compared too.
         if (earlier := self.earlier.get(raw)) is not None and earlier.docs == docs:
             self.sketches[index] = unpack(earlier.sketch)
             return earlier

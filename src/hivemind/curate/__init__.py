@@ -1,1 +1,1 @@
-"""LEARN: how claims become memories."""
+"""Curate memories: learn, compare, review, roll back and erase."""

@@ -6,9 +6,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hivemind.curate.erase import Targets, erase, load_ignoring_rollbacks, load_texts
-from hivemind.curate.exclusion import compute_imprints, list_text_forms
-from hivemind.curate.pen import Pen
+from hivemind.curate.erase import (
+    UNREADABLE_BACKUP,
+    Targets,
+    drop_entries,
+    erase,
+    list_backups,
+    load_ignoring_rollbacks,
+    make_erasures,
+    name_backup,
+)
+from hivemind.curate.event_factory import EventFactory
+from hivemind.curate.residue import QUARANTINE_FOLDER
 from hivemind.errors import StoreError
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
@@ -20,28 +29,23 @@ from hivemind.model.events import (
     MemoryRemembered,
     MemoryRevised,
     ObservationMade,
-    ObservationsDropped,
     RepositorySeen,
     WriteRefused,
 )
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
-from hivemind.model.naming import NamePattern
 from hivemind.model.reports import Mention, Mentions, MentionSort
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationKind
 from hivemind.model.team import Role
-from hivemind.model.values import digest_value
 from hivemind.store import Store, backup, log
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
-from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
+from hivemind.text.names import NamePattern
 
 Progress = Callable[[int, int], None]
 
-QUARANTINE = "quarantine"
-"""The folder of input that could not be read."""
 ORIGIN_FIELDS = {"owner", "actor", "directory", "model"}
 """Fields about the writer and the place, not about content; log headers keep the same values permanently."""
 LARGEST_FILE = 1 << 24
@@ -52,10 +56,10 @@ REVIEWING_ROLES = (Role.REVIEWER, Role.ADMIN)
 
 @dataclass(slots=True)
 class LogMentions:
-    """Where a log mentions a name: entries, and for each memory its events with an excerpt."""
+    """Where a log mentions a name: entries, and for each memory its last event with an excerpt."""
 
     entries: list[Mention] = field(default_factory=list)
-    memories: dict[str, list[tuple[Event, str]]] = field(default_factory=dict)
+    memories: dict[str, tuple[Event, str]] = field(default_factory=dict)
     titles: dict[str, Mention] = field(default_factory=dict)
     """Sessions whose title, their first prompt, mentions it."""
 
@@ -73,7 +77,7 @@ def find_mentions(
         *log_mentions.titles.values(),
         *log_mentions.entries,
     ]
-    mentions += [mention for file in _list_backups(store) for mention in _search_backup(file, name, progress, kept_ids)]
+    mentions += [mention for file in list_backups(store) for mention in _search_backup(file, name, progress, kept_ids)]
     mentions += _search_quarantine(home, name)
     return Mentions(about=name.label, found=tuple(mentions))
 
@@ -81,10 +85,10 @@ def find_mentions(
 def erase_mentions(
     store: Store,
     home: Path,
-    pen: Pen,
+    factory: EventFactory,
     name: NamePattern,
     mentions: Sequence[Mention],
-    kept: Set[str],
+    kept_ids: Set[str],
     reason: str,
     progress: Progress,
 ) -> Erasure:
@@ -101,78 +105,78 @@ def erase_mentions(
     erased_memories = [
         memory for mention in memory_mentions if (memory := load_ignoring_rollbacks(store.db, mention.id))
     ]
-    receipt = erase(store, pen, Targets(memories=tuple(erased_memories), entries=tuple(entry_ids)), reason, home=home)
+    receipt = erase(
+        store, factory, Targets(memories=tuple(erased_memories), entries=tuple(entry_ids)), reason, home=home
+    )
     backup_places = [
         place
-        for file in _list_backups(store)
-        if _name_backup(file) in ids
-        for place in _erase_in_backup(store, pen, file, name, kept)
+        for file in list_backups(store)
+        if name_backup(file) in ids
+        for place in _erase_in_backup(store, factory, file, name, kept_ids)
     ]
     if backup_places:
         store.checkpoint()
     quarantine_places = _delete_items(
         home, [mention.id for mention in mentions if mention.sort is MentionSort.QUARANTINE]
     )
-    remaining = _report_remaining(find_mentions(store, home, name, progress, kept), ids)
+    remaining = _report_remaining(find_mentions(store, home, name, progress, kept_ids), ids)
     return replace(receipt, places=(*_merge_places([*receipt.places, *backup_places]), *quarantine_places, remaining))
 
 
 def _search_log(db: Database, name: NamePattern, progress: Progress) -> LogMentions:
     mentions = LogMentions()
     for event in log.find_events_matching(db, name.may_be_in, progress):
-        # `containing` filters whole entries quickly; only a free text that names it counts as a mention.
+        # The search filters whole entries quickly; only a free text that names it counts as a mention.
         excerpt = next(filter(None, map(name.excerpt, _iterate_texts(event.fact))), "")
         if not excerpt:
             continue
+        if hasattr(event.fact, "memory_id") and not isinstance(event.fact, MemoryErased):
+            mentions.memories[event.about] = event, excerpt
+            continue
+        sort, stays = _classify_entry(event.fact)
+        mention = _make_mention(sort, event, excerpt, stays)
+        mentions.entries.append(mention)
         match event.fact:
-            case ObservationMade() as observation:
-                mentions.entries.append(
-                    _make_mention(MentionSort.OBSERVATION, event, excerpt, session=observation.session_id)
-                )
-                if observation.seen is ObservationKind.PROMPT and not observation.subagent:
-                    title = _make_mention(MentionSort.SESSION, event, excerpt, session=observation.session_id)
-                    mentions.titles.setdefault(observation.session_id, replace(title, id=observation.session_id))
-            case MemoriesRecalled() as recall:
-                mentions.entries.append(_make_mention(MentionSort.QUESTION, event, excerpt, session=recall.session_id))
-            case WriteRefused():
-                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt))
-            case RepositorySeen():
-                stays = "the name of a repository or folder, which its entries contain"
-                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
-            case MemoryErased():
-                stays = "the reason of an erasure, which its receipt keeps"
-                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
-            case fact if hasattr(fact, "memory_id"):
-                mentions.memories.setdefault(event.about, []).append((event, excerpt))
-            case _:
-                stays = "a record of what was done to the store"
-                mentions.entries.append(_make_mention(MentionSort.RECORD, event, excerpt, stays=stays))
+            case ObservationMade(seen=ObservationKind.PROMPT, subagent="", session_id=session):
+                mentions.titles.setdefault(session, replace(mention, sort=MentionSort.SESSION, id=session))
     return mentions
 
 
-def _make_mention(sort: MentionSort, event: Event, excerpt: str, *, session: str = "", stays: str = "") -> Mention:
-    return Mention(
-        sort=sort, id=event.id, repo=event.repo, at=event.at, excerpt=excerpt, session=session, stays=stays
-    )  # fmt: skip
+def _classify_entry(fact: Fact) -> tuple[MentionSort, str]:
+    """Return the sort of an entry that is not about a memory, and why it stays; empty if it can be erased."""
+    match fact:
+        case ObservationMade():
+            return MentionSort.OBSERVATION, ""
+        case MemoriesRecalled():
+            return MentionSort.QUESTION, ""
+        case WriteRefused():
+            return MentionSort.RECORD, ""
+        case RepositorySeen():
+            return MentionSort.RECORD, "the name of a repository or folder, which its entries contain"
+        case MemoryErased():
+            return MentionSort.RECORD, "the reason of an erasure, which its receipt keeps"
+        case _:
+            return MentionSort.RECORD, "a record of what was done to the store"
+
+
+def _make_mention(sort: MentionSort, event: Event, excerpt: str, stays: str) -> Mention:
+    session = str(getattr(event.fact, "session_id", ""))
+    return Mention(sort=sort, id=event.id, repo=event.repo, at=event.at, excerpt=excerpt, session=session, stays=stays)
 
 
 def _list_memories(store: Store, db: Database, log_mentions: LogMentions, name: NamePattern) -> Iterator[Mention]:
     current_memories = {memory.id: memory for memory in memories.get_all(db, log_mentions.memories)}
-    for memory_id, entries in log_mentions.memories.items():
+    for memory_id, (event, excerpt) in log_mentions.memories.items():
         # A memory that was rolled back is no longer listed, but its texts are still in the log.
         memory = current_memories.get(MemoryId(memory_id)) or load_ignoring_rollbacks(db, memory_id)
-        event, excerpt = entries[-1]
         current_excerpt = memory is not None and name.excerpt(memory.text)
         if memory is not None and memory.trace:
             sort = MentionSort.TRACE
         else:
-            sort = MentionSort.MEMORY if current_excerpt or not _is_version(event.fact) else MentionSort.VERSION
+            is_version = isinstance(event.fact, MemoryRemembered | MemoryRevised)
+            sort = MentionSort.VERSION if is_version and not current_excerpt else MentionSort.MEMORY
         stays = _explain_ownership(store, memory) if memory else ""
-        yield replace(_make_mention(sort, event, current_excerpt or excerpt, stays=stays), id=memory_id)
-
-
-def _is_version(fact: Fact) -> bool:
-    return isinstance(fact, MemoryRemembered | MemoryRevised)
+        yield replace(_make_mention(sort, event, current_excerpt or excerpt, stays), id=memory_id)
 
 
 def _explain_ownership(store: Store, memory: Memory) -> str:
@@ -205,30 +209,22 @@ def _iterate_texts(node: Any) -> Iterator[str]:
         yield node
 
 
-def _list_backups(store: Store) -> list[Path]:
-    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
-
-
-def _name_backup(file: Path) -> str:
-    return f"{BACKUP_FOLDER}/{file.name}"
-
-
 def _search_backup(file: Path, name: NamePattern, progress: Progress, kept_ids: Set[str]) -> Iterator[Mention]:
-    mention = Mention(sort=MentionSort.BACKUP, id=_name_backup(file), repo="", at="", excerpt="")
+    mention = Mention(sort=MentionSort.BACKUP, id=name_backup(file), repo="", at="", excerpt="")
     try:
         with Sqlite.open_for_reading(file) as copy:
             log_mentions = _search_log(copy, name, progress)
     except StoreError:
-        yield replace(
-            mention, excerpt="(cannot be read)", stays="cannot be opened and may contain it; delete that file"
-        )
+        yield replace(mention, excerpt="(cannot be read)", stays=UNREADABLE_BACKUP)
         return
     count = len({*log_mentions.memories, *(entry.id for entry in log_mentions.entries if not entry.stays)} - kept_ids)
     if count:
         yield replace(mention, excerpt="one entry names it" if count == 1 else f"{count} entries name it")
 
 
-def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept_ids: Set[str]) -> list[ErasedLocation]:
+def _erase_in_backup(
+    store: Store, factory: EventFactory, file: Path, name: NamePattern, kept_ids: Set[str]
+) -> list[ErasedLocation]:
     """Erase from a backup what mentions the name there; the store itself may have dropped it long ago."""
     with Sqlite.open_for_reading(file) as copy:
         log_mentions = _search_log(copy, name, lambda position, total: None)
@@ -237,12 +233,9 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept
             for memory_id in log_mentions.memories
             if memory_id not in kept_ids and (memory := load_ignoring_rollbacks(copy, memory_id))
         ]
-        texts = {memory.id: load_texts(copy, [memory.id]) for memory in erased_memories}
-    entry_ids = [
-        EventId(mention.id) for mention in log_mentions.entries if not mention.stays and mention.id not in kept_ids
-    ]
-    events = [pen.about(memory, _make_erasure(store, memory, texts[memory.id])) for memory in erased_memories]
-    events += [pen.event(ObservationsDropped(bodies=tuple(entry_ids)), Scope.USER, "")] if entry_ids else []
+        events = make_erasures(store, factory, erased_memories, copy)
+    erasable_ids = {mention.id for mention in log_mentions.entries if not mention.stays} - kept_ids
+    events += drop_entries(factory, [EventId(entry_id) for entry_id in sorted(erasable_ids)])
     if not events:
         return []
     # Recorded in the store as well, so that it refuses these values from now on.
@@ -250,37 +243,32 @@ def _erase_in_backup(store: Store, pen: Pen, file: Path, name: NamePattern, kept
     return _record_in_backup(file, events)
 
 
-def _make_erasure(store: Store, memory: Memory, texts: set[str]) -> MemoryErased:
-    all_texts = list_text_forms(memory, texts)
-    values = tuple(sorted(digest_value(text, store.key_for(memory.scope)) for text in all_texts))
-    return MemoryErased(memory_id=memory.id, values=values, imprints=compute_imprints(store, memory.scope, all_texts))
-
-
 def _record_in_backup(file: Path, events: list[Event]) -> list[ErasedLocation]:
     try:
         with backup.open_backup(file) as copy:
             backup.record(copy, events)
     except StoreError:
-        detail = "cannot be opened and may contain it; delete that file"
-        return [ErasedLocation(name=_name_backup(file), state="pending", detail=detail)]
-    return [ErasedLocation(name=_name_backup(file), state="done", detail="erased there too")]
+        return [ErasedLocation(name=name_backup(file), state="pending", detail=UNREADABLE_BACKUP)]
+    return [ErasedLocation(name=name_backup(file), state="done", detail="erased there too")]
 
 
 def _search_quarantine(home: Path, name: NamePattern) -> Iterator[Mention]:
-    for file in sorted((home / QUARANTINE).glob("*")):
+    for file in sorted((home / QUARANTINE_FOLDER).glob("*")):
         if file.is_file():
             with file.open("rb") as raw:
                 text = raw.read(LARGEST_FILE).decode("utf-8", "replace")
             if excerpt := name.excerpt(text):
                 yield Mention(
-                    sort=MentionSort.QUARANTINE, id=f"{QUARANTINE}/{file.name}", repo="", at="", excerpt=excerpt
+                    sort=MentionSort.QUARANTINE, id=f"{QUARANTINE_FOLDER}/{file.name}", repo="", at="", excerpt=excerpt
                 )
 
 
 def _delete_items(home: Path, names: Sequence[str]) -> list[ErasedLocation]:
     for name in names:
         (home / name).unlink(missing_ok=True)
-    return [ErasedLocation(name=QUARANTINE, state="done", detail=f"files deleted: {len(names)}")] if names else []
+    return (
+        [ErasedLocation(name=QUARANTINE_FOLDER, state="done", detail=f"files deleted: {len(names)}")] if names else []
+    )
 
 
 def _report_remaining(after: Mentions, chosen_ids: set[str]) -> ErasedLocation:

@@ -9,8 +9,8 @@ from hivemind.codebase.addresses import last_word
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find, find_edited_symbols, find_mentions, find_path
 from hivemind.codebase.symbols import outline
+from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
-from hivemind.model.proposal import Proposal
 
 MAX_TREE_AGE_SECONDS = 10.0
 """The index of the tree is refreshed before a lookup if it is older than this."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from hivemind.codebase.git import Commit
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind, Source
-from hivemind.model.proposal import Proposal
 
 FIX = re.compile(r"\A(?:[\w,/() -]{1,40}: ?)?\[?(?:bug)?fix(?:es|ed)?\b|\A(?:resolves?|repair)\b", re.IGNORECASE)
 TRIVIAL = re.compile(
@@ -24,6 +24,7 @@ REASON = re.compile(
 TRAILER = re.compile(
     r"^[A-Za-z-]+(?:-by|-to|-id|-with|-checkpoint): .*$|^(?:closes|fixes|refs?|see) #\d+.*$", re.I | re.M
 )
+# A number says nothing without its issue tracker.
 LINK = re.compile(r"\s*\((?:[a-z]+ )?#\d+(?:, ?(?:[a-z]+ )?#\d+)*\)|\s*#\d+", re.IGNORECASE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n|\n(?=\s*[-*] )")
 LONGEST, SHORTEST, MOST_FILES = 600, 25, 25

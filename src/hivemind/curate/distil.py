@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import NamedTuple
 
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
-from hivemind.curate.pen import Pen
 from hivemind.errors import InvalidInput
+from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
 from hivemind.model.events import Event, MemoryApproved, MemoryRemembered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
-from hivemind.model.proposal import Proposal
 from hivemind.model.scope import Scope
-from hivemind.model.text import neutralise, validate_text
 from hivemind.store import Store, log
+from hivemind.text.clean import neutralise, validate_text
 
 LONGEST_TEXT = 2000
 UNREACHABLE = 2.0
@@ -33,7 +33,7 @@ class Fate(Enum):
     """Its value was rejected, erased or taken back before."""
 
 
-class Proposed(NamedTuple):
+class ProposalResult(NamedTuple):
     """What becomes of a proposal, and the events that make it so."""
 
     fate: Fate
@@ -42,34 +42,36 @@ class Proposed(NamedTuple):
 
 def make_proposal(
     store: Store,
-    pen: Pen,
+    factory: EventFactory,
     proposal: Proposal,
     *,
     owner: str,
     repo: str,
-    believed: Mapping[str, float] = NO_TRUSTED_DETECTORS,
+    minimum_confidences: Mapping[str, float] = NO_TRUSTED_DETECTORS,
     anchors: tuple[Anchor, ...] = (),
-) -> Proposed:
+) -> ProposalResult:
     """Return the events of a proposal: a derived memory of low trust that waits for review, or none if it came before.
 
-    A proposal of a detector in ``believed`` with at least that confidence becomes active, and stays of low trust.
+    A proposal of a detector in ``minimum_confidences`` that is at least so confident becomes active, of low trust.
     """
     fact = _make_fact(proposal, owner)
     if log.find_ids_about(store.db, [fact.memory_id]):
         # Also if it was rejected or rolled back since: its id follows from the evidence, so it comes only once.
-        return Proposed(Fate.KNOWN, [])
+        return ProposalResult(Fate.KNOWN, [])
     if find_refusal(store, fact.text, repo):
-        return Proposed(Fate.REFUSED, [])
+        return ProposalResult(Fate.REFUSED, [])
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
-    learned = learn(store, pen, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
+    result = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
     # `learn` returns another id if an existing memory says the same.
-    if learned.memory_id != fact.memory_id:
-        return Proposed(Fate.KNOWN, learned.events)
-    if proposal.confidence < believed.get(proposal.detector, UNREACHABLE):
-        return Proposed(Fate.NEW, learned.events)
+    if result.memory_id != fact.memory_id:
+        return ProposalResult(Fate.KNOWN, result.events)
+    if proposal.confidence < minimum_confidences.get(proposal.detector, UNREACHABLE):
+        return ProposalResult(Fate.NEW, result.events)
     approval = MemoryApproved(memory_id=fact.memory_id, reason=f"the settings believe {proposal.detector}")
-    return Proposed(Fate.NEW, [*learned.events, pen.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)])
+    return ProposalResult(
+        Fate.NEW, [*result.events, factory.event(approval, Scope.PROJECT, repo, channel=Channel.DERIVED)]
+    )
 
 
 def parse_believed(setting: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Erases memories permanently, and reports for each place whether it is done.
 
 The plan of an erasure is saved to disk first (``unfinished``). One transaction then destroys the memories with every
-version, what was derived from them, and other log entries that quote them (``model/quotation.py`` defines quoting).
+version, what was derived from them, and other log entries that quote them (``text/quotation.py`` defines quoting).
 Then files beside the store and backups are cleaned, everything below the home directory is searched, and the receipt is
 recorded. After a crash, the next opening of the store finishes the erasure.
 """
@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path
 
 from hivemind.curate import residue, unfinished
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import compute_imprints, list_text_forms
-from hivemind.curate.pen import Pen
 from hivemind.curate.unfinished import ErasurePlan
 from hivemind.errors import StoreError
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import (
     ErasureFinished,
@@ -29,19 +30,17 @@ from hivemind.model.events import (
     MemoryRolledBack,
     ObservationsDropped,
 )
+from hivemind.model.fold import fold_memory
 from hivemind.model.ids import EventId, MemoryId, shorten_id
-from hivemind.model.life import fold_memory
-from hivemind.model.memory import Memory
-from hivemind.model.moments import format_timestamp
-from hivemind.model.quotation import Quotation, QuotedRun
+from hivemind.model.memory import Memory, Writer
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.values import digest_value
-from hivemind.model.writer import Writer
-from hivemind.store import FILE, Store, backup, ballast, checkup, log
+from hivemind.store import FILE, Store, backup, integrity, log, reserve
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, receipts
 from hivemind.store.repair import BACKUP_FOLDER
 from hivemind.store.sqlite import Sqlite
+from hivemind.text.normalise import digest_value
+from hivemind.text.quotation import Quotation, QuotedRun
 
 FEWEST_WORDS_OF_A_MEMORY = 6
 """Another memory is reported from so many words of the erased text on; many claims share their first few words."""
@@ -51,6 +50,7 @@ ANY_REPOSITORY = Visibility(repos=(), everywhere=True)
 """A receipt belongs to no repository."""
 MOST_NAMED = 5
 """How many other memories that quote the text are reported one by one."""
+UNREADABLE_BACKUP = "cannot be opened and may contain it; delete that file"
 PAGES_IN_USE = "another process is still reading old pages; this is retried when the store is opened next"
 
 
@@ -76,16 +76,18 @@ class Quotations:
     """Other entries that quote a text, such as the reason why another memory was retracted."""
 
 
-def erase(store: Store, pen: Pen, targets: Targets, reason: str = "", *, home: Path | None = None) -> Erasure:
+def erase(
+    store: Store, factory: EventFactory, targets: Targets, reason: str = "", *, home: Path | None = None
+) -> Erasure:
     """Erase targets and everything derived from them, search for remaining copies, and record the receipt.
 
     Every file below ``home`` is searched; without it, below the store's own directory.
     """
     # Erasing must work on a full disk, too.
-    if store.directory and ballast.is_disk_full(store.directory):
-        ballast.release(store.directory)
-    with unfinished.save_plan(store.directory, _plan(store, pen, targets, reason)) as note:
-        return _carry_out(store, pen, note, home)
+    if store.directory and reserve.is_disk_full(store.directory):
+        reserve.release(store.directory)
+    with unfinished.save_plan(store.directory, _plan(store, factory, targets, reason)) as note:
+        return _carry_out(store, factory, note, home)
 
 
 def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path | None = None) -> list[Erasure]:
@@ -95,7 +97,7 @@ def finish_erasures(store: Store, clock: Callable[[], datetime], *, home: Path |
         plan = note.plan
         writer = Writer(actor=plan.actor, channel=plan.channel, session_id=plan.session)
         # No redaction is needed: the plan's reason was redacted before it was saved.
-        finished_erasures.append(_carry_out(store, Pen(writer=writer, clock=clock, redact=str), note, home))
+        finished_erasures.append(_carry_out(store, EventFactory(writer=writer, clock=clock, redact=str), note, home))
     return finished_erasures
 
 
@@ -108,14 +110,16 @@ def load_receipt(db: Database, batch: str) -> Erasure | None:
     return Erasure(memories=fact.memories, at=fact.at, places=fact.places, batch=batch)
 
 
-def record_receipt(store: Store, pen: Pen, receipt: Erasure) -> None:
+def record_receipt(store: Store, factory: EventFactory, receipt: Erasure) -> None:
     """Record a receipt as it is now."""
     ids = tuple(MemoryId(memory_id) for memory_id in receipt.memories)
     fact = ErasureFinished(at=receipt.at, memories=ids, places=receipt.places)
-    store.record([replace(pen, batch=receipt.batch).event(fact, Scope.USER, "")])
+    store.record([replace(factory, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
-def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, home: Path | None = None) -> list[Event]:
+def follow_team_erasure(
+    store: Store, factory: EventFactory, erased_ids: Iterable[str], *, home: Path | None = None
+) -> list[Event]:
     """Make the events that erase what repeats or was derived from memories that the team erased.
 
     Call it before the content of those memories is gone. A person's own memories with the same text stay.
@@ -137,7 +141,8 @@ def follow_team_erasure(store: Store, pen: Pen, erased_ids: Iterable[str], *, ho
         store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
     )
     reason = "the team erased what it repeated"
-    return [*_make_erasures(store, pen, list(derived_memories.values()), reason), *_drop_entries(pen, entries)]
+    erasures = make_erasures(store, factory, list(derived_memories.values()), store.db, reason)
+    return [*erasures, *drop_entries(factory, entries)]
 
 
 def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
@@ -146,27 +151,27 @@ def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:
     return list({**by_id, **{memory.id: memory for id in by_id for memory in _find_derived(store, id)}}.values())
 
 
-def _plan(store: Store, pen: Pen, targets: Targets, reason: str) -> ErasurePlan:
+def _plan(store: Store, factory: EventFactory, targets: Targets, reason: str) -> ErasurePlan:
     erased_memories = collect_with_derived(store, targets)
     ids = [memory.id for memory in erased_memories]
     texts = sorted(load_texts(store.db, ids) | _load_metadata(store, ids) | set(targets.texts))
-    quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), pen.redact(reason)
+    quotation, places, reason = Quotation.of(texts), list(_list_outside(erased_memories)), factory.redact(reason)
     if reason and quotation.find_runs(reason):
         reason = ""
         places.append(
             ErasedLocation(name="reason", state="done", detail="not recorded, because it quotes the erased text")
         )
     return ErasurePlan(
-        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(pen.clock()), actor=pen.writer.actor,
-        channel=pen.writer.channel, session=pen.writer.session_id, reason=reason,
+        batch=f"erase-{secrets.token_hex(6)}", at=format_timestamp(factory.clock()), actor=factory.writer.actor,
+        channel=factory.writer.channel, session=factory.writer.session_id, reason=reason,
         memories=tuple(memory.id for memory in erased_memories), texts=tuple(texts), places=tuple(places),
         entries=tuple(sorted({*targets.entries, *_find_traces(store.db, erased_memories, quotation)})),
     )  # fmt: skip
 
 
-def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
+def _carry_out(store: Store, factory: EventFactory, note: unfinished.ErasureNote, home: Path | None) -> Erasure:
     plan, quotation = note.plan, Quotation.of(note.plan.texts)
-    pen = replace(pen, batch=plan.batch)
+    factory = replace(factory, batch=plan.batch)
     # In one transaction, so that no new quotation comes in between search and erasure.
     with store.db.transaction():
         quotations = _find_quotations(store.db, quotation, plan.memories)
@@ -174,15 +179,14 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
         erased_memories = [
             memory for memory_id in plan.memories if (memory := load_ignoring_rollbacks(store.db, memory_id))
         ]
-        store.record([*_make_erasures(store, pen, erased_memories, plan.reason), *_drop_entries(pen, entries)])
-    places = [
-        ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors")
-    ]
-    places += [
-        ErasedLocation(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}")
-    ]
+        erasures = make_erasures(store, factory, erased_memories, store.db, plan.reason)
+        store.record([*erasures, *drop_entries(factory, entries)])
     remaining = list(_report_remaining(quotations))
-    places += remaining
+    places = [
+        ErasedLocation(name="memories", state="done", detail="erased with every version, their words and vectors"),
+        ErasedLocation(name="log", state="done", detail=f"other entries whose content was erased: {len(entries)}"),
+        *remaining,
+    ]
     if store.directory:
         home = home or store.directory
         # A piece that other memories contain, too, would be found in the store's file even after the erasure.
@@ -192,14 +196,14 @@ def _carry_out(store: Store, pen: Pen, note: unfinished.ErasureNote, home: Path 
             if not store.db.index.is_word_elsewhere(piece, plan.memories)
         ]
         places += residue.remove_quotations(dict.fromkeys((home, store.directory)), quotation)
-        places += _clean_backups(store, pen, plan, quotation, pieces)
+        places += _clean_backups(store, factory, plan, quotation, pieces)
         is_folded = store.checkpoint()
         places += _check_files(store, home, quotation, pieces, is_folded=is_folded, is_reported=bool(remaining))
     else:
         is_folded = True
         places += store.clear_residue(plan.at)
     receipt = Erasure(memories=plan.memories, at=plan.at, places=(*places, *plan.places), batch=plan.batch)
-    record_receipt(store, pen, receipt)
+    record_receipt(store, factory, receipt)
     # Otherwise the next opening of the store tries again.
     if is_folded:
         note.remove()
@@ -236,9 +240,7 @@ def load_texts(db: Database, memory_ids: Iterable[str]) -> set[str]:
 def _load_metadata(store: Store, memory_ids: Iterable[str]) -> set[str]:
     """Load the strings in metadata that these memories ever had, without common words such as a language's name."""
     facts = [event.fact for memory_id in memory_ids for event in log.read_events_about(store.db, memory_id)]
-    values = {
-        value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(digest_value, str)
-    }
+    values = {value for fact in facts for value in getattr(fact, "metadata", {}).values() if isinstance(value, str)}
     return {value for value in values if len(value.split()) >= FEWEST_WORDS_OF_METADATA or _is_unusual(value)}
 
 
@@ -253,27 +255,33 @@ def _find_traces(db: Database, erased_memories: Sequence[Memory], quotation: Quo
     return sources | {entry for entry, question in questions if quotation.matches_question(question)}
 
 
-def _make_erasures(store: Store, pen: Pen, erased_memories: Sequence[Memory], reason: str) -> list[Event]:
-    """Make an erasure of each memory, with digests by which its texts are refused from then on."""
-    texts = {form for memory in erased_memories for form in list_text_forms(memory, load_texts(store.db, [memory.id]))}
+def make_erasures(
+    store: Store, factory: EventFactory, erased_memories: Sequence[Memory], source: Database, reason: str = ""
+) -> list[Event]:
+    """Make an erasure of each memory, with digests by which the texts it has in ``source`` are refused from then on."""
+    texts = {memory.id: list_text_forms(memory, load_texts(source, [memory.id])) for memory in erased_memories}
     digests = {
-        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in texts))
+        scope: tuple(sorted(digest_value(text, store.key_for(scope)) for text in set().union(*texts.values())))
         for scope in {memory.scope for memory in erased_memories}
     }
     return [
-        pen.about(memory, _make_erasure(store, memory, digests[memory.scope], reason)) for memory in erased_memories
+        factory.about(
+            memory,
+            MemoryErased(
+                memory_id=memory.id,
+                values=digests[memory.scope],
+                imprints=compute_imprints(store, memory.scope, texts[memory.id]),
+                reason=reason,
+            ),
+        )
+        for memory in erased_memories
     ]
 
 
-def _make_erasure(store: Store, memory: Memory, values: tuple[str, ...], reason: str) -> MemoryErased:
-    text_imprints = compute_imprints(store, memory.scope, list_text_forms(memory, load_texts(store.db, [memory.id])))
-    return MemoryErased(memory_id=memory.id, values=values, imprints=text_imprints, reason=reason)
-
-
-def _drop_entries(pen: Pen, entries: Sequence[EventId]) -> list[Event]:
+def drop_entries(factory: EventFactory, entries: Sequence[EventId]) -> list[Event]:
     """Make the event that drops the content of entries; it stays on this machine, also for memories of a team."""
     fact = ObservationsDropped(bodies=tuple(entries), reason="repeated what was erased")
-    return [pen.event(fact, Scope.USER, "")] if entries else []
+    return [factory.event(fact, Scope.USER, "")] if entries else []
 
 
 def _find_quotations(db: Database, quotation: Quotation, erased_ids: Iterable[str]) -> Quotations:
@@ -333,37 +341,43 @@ def _report_remaining(quotations: Quotations) -> Iterator[ErasedLocation]:
         yield ErasedLocation(name=f"log entry {entry.id}", state="remains", detail=f"a {entry.fact} quotes it{remedy}")
 
 
+def list_backups(store: Store) -> list[Path]:
+    """List the backups beside a store."""
+    return sorted((store.directory / BACKUP_FOLDER).glob("*.db")) if store.directory else []
+
+
+def name_backup(file: Path) -> str:
+    """Return how a receipt names a backup."""
+    return f"{BACKUP_FOLDER}/{file.name}"
+
+
 def _clean_backups(
-    store: Store, pen: Pen, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
+    store: Store, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, pieces: list[str]
 ) -> Iterator[ErasedLocation]:
     """Erase from the backups beside the store."""
-    assert store.directory is not None
-    files = sorted((store.directory / BACKUP_FOLDER).glob("*.db"))
+    files = list_backups(store)
     history = [event for memory_id in plan.memories if files for event in log.read_events_about(store.db, memory_id)]
     events = [event for event in history if isinstance(event.fact, MemoryErased)]
     for file in files:
-        name = f"{BACKUP_FOLDER}/{file.name}"
+        name = name_backup(file)
         try:
             with backup.open_backup(file) as copy:
-                yield from _clean_copy(copy, pen, plan, quotation, events, name)
-            if residue.contains_bytes(file, _encode(pieces)) and not _is_in_log(file, pieces):
-                yield ErasedLocation(
-                    name=name, state="remains", detail="some of its pages still contain it; delete that file"
-                )
-        except (StoreError, *checkup.DAMAGE_ERRORS):
-            yield ErasedLocation(
-                name=name, state="pending", detail="cannot be opened and may contain it; delete that file"
-            )
+                yield from _clean_copy(copy, factory, plan, quotation, events, name)
+            if residue.contains_any(file, pieces) and not _is_in_log(file, pieces):
+                detail = "some of its pages still contain it; delete that file"
+                yield ErasedLocation(name=name, state="remains", detail=detail)
+        except (StoreError, *integrity.DAMAGE_ERRORS):
+            yield ErasedLocation(name=name, state="pending", detail=UNREADABLE_BACKUP)
 
 
 def _clean_copy(
-    copy: Sqlite, pen: Pen, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
+    copy: Sqlite, factory: EventFactory, plan: ErasurePlan, quotation: Quotation, events: list[Event], name: str
 ) -> Iterator[ErasedLocation]:
     quotations = _find_quotations(copy, quotation, plan.memories)
     entries = log.filter_with_content(copy, {*plan.entries, *quotations.entries})
     is_in_copy = bool(entries or log.find_ids_about(copy, plan.memories))
     if is_in_copy:
-        backup.record(copy, [*events, *_drop_entries(pen, entries)])
+        backup.record(copy, [*events, *drop_entries(factory, entries)])
     remaining = [place.name for place in _report_remaining(quotations)]
     if remaining:
         yield ErasedLocation(name=name, state="remains", detail=f"erased there too, but not {', '.join(remaining)}")
@@ -388,17 +402,14 @@ def _check_files(
     store_files = [store.directory / f"{FILE}{suffix}" for suffix in ("", "-wal", "-shm")]
     if not is_folded:
         yield ErasedLocation(name="files", state="pending", detail=PAGES_IN_USE)
-    elif any(residue.contains_bytes(file, _encode(pieces)) for file in store_files) and not log.contains_any(
-        store.db, pieces
-    ):
+    elif any(residue.contains_any(file, pieces) for file in store_files) and not log.contains_any(store.db, pieces):
         detail = "unused pages still contain it, which should not happen; run 'hivemind doctor'"
         yield ErasedLocation(name="files", state="remains", detail=detail)
     elif is_reported:
         yield ErasedLocation(name="files", state="remains", detail=f"{FILE} contains what is listed above")
     else:
         yield ErasedLocation(name="files", state="done", detail="no byte of it is left")
-    copies = (store.directory / BACKUP_FOLDER).glob("*.db")
-    for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *copies]):
+    for file in residue.find_remaining_files(home, quotation, pieces, [*store_files, *list_backups(store)]):
         yield ErasedLocation(name=str(file.relative_to(home)), state="remains", detail=_advise(file, home))
 
 
@@ -410,10 +421,6 @@ def _advise(file: Path, home: Path) -> str:
     if file.name.startswith(FILE):
         return "another store contains it; erase it there: hivemind --store NAME erase ID"
     return "quotes the erased text; edit or delete that file"
-
-
-def _encode(pieces: Iterable[str]) -> list[bytes]:
-    return [piece.encode("utf-8", "replace") for piece in pieces]
 
 
 def _list_outside(erased_memories: list[Memory]) -> Iterator[ErasedLocation]:

@@ -4,16 +4,17 @@ from collections.abc import Iterable
 
 from hivemind.curate.files import BATCH, strip_heading
 from hivemind.model.events import MemoryRejected, MemoryRestored, MemoryRetracted
-from hivemind.model.imprint import ErasedTextFilter, make_imprint
-from hivemind.model.life import find_rolled_back
+from hivemind.model.fold import find_rolled_back
 from hivemind.model.memory import Channel, Memory
 from hivemind.model.scope import Scope
-from hivemind.model.values import digest_value
 from hivemind.store import Store, log
 from hivemind.store.projections import tombstones
+from hivemind.store.projections.tombstones import Exclusion
+from hivemind.text.imprint import ErasedTextFilter, make_imprint
+from hivemind.text.normalise import digest_value
 
 
-def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> str | None:
+def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = False) -> Exclusion | None:
     """Return why a text is refused in a repository, by this person's or the team's verdict; None if it is accepted.
 
     A text that a person retracted may be added again by a person, and by nobody else.
@@ -21,7 +22,7 @@ def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = F
     # Each scope has a key of its own for its digests.
     values = {digest_value(text, store.key_for(scope)) for scope in Scope}
     reason = tombstones.find_refusal(store.db, values, repo, by_person=said_by_person)
-    return reason or ("erased" if load_erased_watch(store).contains_erased_text(text) else None)
+    return reason or (Exclusion.ERASED if load_erased_watch(store).contains_erased_text(text) else None)
 
 
 def load_erased_watch(store: Store) -> ErasedTextFilter:
@@ -41,20 +42,20 @@ def list_text_forms(memory: Memory, texts: Iterable[str]) -> set[str]:
     return all_texts | {strip_heading(text) for text in all_texts} if memory.channel is Channel.FILE else all_texts
 
 
-def find_verdict(store: Store, memory_id: str) -> str:
-    """Return "rejected" or "retracted" if a person decided so; empty if not, or if it only left its file."""
+def find_verdict(store: Store, memory_id: str) -> Exclusion | None:
+    """Return how a person decided against a memory; None if nobody did, or if it only left its file."""
     history = log.read_events_about(store.db, memory_id)
     rolled_back_ids = find_rolled_back(history)
-    verdict = ""
+    verdict: Exclusion | None = None
     for event in (event for event in history if event.id not in rolled_back_ids):
         match event.fact:
             case MemoryRejected():
-                verdict = "rejected"
+                verdict = Exclusion.REJECTED
             case MemoryRetracted():
                 # Reading the instruction files retracts what is no longer in them; that is no verdict.
-                verdict = "" if event.batch.startswith(f"{BATCH}-") else "retracted"
+                verdict = None if event.batch.startswith(f"{BATCH}-") else Exclusion.RETRACTED
             case MemoryRestored():
-                verdict = ""
+                verdict = None
             case _:
                 continue
     return verdict

@@ -12,7 +12,7 @@ from pathlib import Path
 from hivemind.errors import InvalidInput
 from hivemind.model.ids import MemoryId, derive_id, shorten_id
 from hivemind.model.memory import Memory, Status, Trust
-from hivemind.model.text import MAX_TEXT_BYTES, neutralise
+from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".github/copilot-instructions.md")
 FOLDERS = (
@@ -32,7 +32,7 @@ BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A bullet or paragraph of a file, and where it stands."""
+    """A bullet or paragraph of a file, with its lines."""
 
     file: str
     lines: str

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal, load_erased_watch
-from hivemind.curate.pen import Pen
 from hivemind.curate.reconcile import ConflictingMemory, reconcile
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Anchor
@@ -29,18 +29,18 @@ MOST_DERIVED_SOURCES = 20
 """More sources from detectors add nothing to a memory that has so many."""
 
 
-class Learned(NamedTuple):
+class LearnResult(NamedTuple):
     """The memory that says what a claim says, and the events that make it so."""
 
     memory_id: MemoryId
     events: list[Event]
-    refused: str = ""
+    refusal: str = ""
     """Why the claim was refused, if it was; then the events are the record of that."""
 
 
 def learn(
     store: Store,
-    pen: Pen,
+    factory: EventFactory,
     fact: MemoryRemembered,
     scope: Scope,
     repo: str,
@@ -49,30 +49,31 @@ def learn(
     id: EventId | None = None,
     anchors: tuple[Anchor, ...] = (),
     said_by_person: bool = False,
-) -> Learned:
+) -> LearnResult:
     """Return the events of a claim and its consequences; the caller records them."""
     if rule := why_refused(store, fact.text, repo, said_by_person=said_by_person):
         # The refusal is recorded for this person only, even if the text was meant for the team.
-        refusal = pen.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
-        return Learned(fact.memory_id, [refusal], f"a memory was refused: {rule}")
+        refusal = factory.event(WriteRefused(what="a memory", rule=rule), Scope.PROJECT if repo else Scope.USER, repo)
+        return LearnResult(fact.memory_id, [refusal], f"a memory was refused: {rule}")
+    # An erased text must not come back as the quotation of a source.
     fact = _cut_erased_quotes(store, fact)
     old_memories = memories.get_all(store.db, fact.supersedes)
     fact = strip_local_references(fact, old_memories) if scope is Scope.TEAM else fact
     if scope is not Scope.TEAM and any(old.scope is Scope.TEAM for old in old_memories):
         raise InvalidInput("a memory of the team can only be replaced by one of the team; set its scope to team")
-    event = pen.event(fact, scope, repo, channel=channel, id=id)
+    event = factory.event(fact, scope, repo, channel=channel, id=id)
     verdict = reconcile(store.db, fact, scope, repo, event.at)
     if verdict.same:
         # Repeating a memory does not mean that its code was checked again, so existing anchors stay.
-        anchor_events = () if verdict.same.anchors else _anchor(pen, verdict.same.id, anchors, event)
-        repetition = _corroborate(pen, verdict.same, fact, event.channel)
-        return Learned(verdict.same.id, [*repetition, *anchor_events, *_annotate(pen, verdict.same, event)])
-    events = [event, *_anchor(pen, fact.memory_id, anchors, event)]
-    events += [pen.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
+        anchor_events = () if verdict.same.anchors else _anchor(factory, verdict.same.id, anchors, event)
+        repetition = _corroborate(factory, verdict.same, fact, event.channel)
+        return LearnResult(verdict.same.id, [*repetition, *anchor_events, *_annotate(factory, verdict.same, event)])
+    events = [event, *_anchor(factory, fact.memory_id, anchors, event)]
+    events += [factory.about(old, MemorySuperseded(memory_id=old.id, by=fact.memory_id)) for old in old_memories]
     is_proposal = event.channel.needs_review or fact.proposed
     for conflict in verdict.conflicts:
-        events += _dispute(pen, event, conflict, is_mutual=not is_proposal)
-    return Learned(fact.memory_id, events)
+        events += _dispute(factory, event, conflict, is_mutual=not is_proposal)
+    return LearnResult(fact.memory_id, events)
 
 
 def why_refused(store: Store, text: str, repo: str, *, said_by_person: bool) -> str:
@@ -101,25 +102,25 @@ def _cut_erased_quotes(store: Store, fact: MemoryRemembered) -> MemoryRemembered
     return replace(fact, sources=tuple(replace(source, quote=cut_erased(source.quote)) for source in fact.sources))
 
 
-def _anchor(pen: Pen, memory_id: MemoryId, anchors: tuple[Anchor, ...], event: Event) -> list[Event]:
+def _anchor(factory: EventFactory, memory_id: MemoryId, anchors: tuple[Anchor, ...], event: Event) -> list[Event]:
     if not anchors:
         return []
     fact = MemoryAnchored(memory_id=memory_id, anchors=anchors)
-    return [pen.event(fact, event.scope, event.repo, channel=event.channel, at=event.at)]
+    return [factory.event(fact, event.scope, event.repo, channel=event.channel, at=event.at)]
 
 
-def _corroborate(pen: Pen, memory: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:
+def _corroborate(factory: EventFactory, memory: Memory, fact: MemoryRemembered, channel: Channel) -> list[Event]:
     """Count another source once; the same source repeating itself does not count."""
     source = fact.sources[0]
     if source in memory.sources or (channel is Channel.DERIVED and len(memory.sources) >= MOST_DERIVED_SOURCES):
         return []
-    corroboration = pen.event(
+    corroboration = factory.event(
         MemoryCorroborated(memory_id=memory.id, source=source), memory.scope, memory.repo, channel=channel
     )
     return [corroboration]
 
 
-def _annotate(pen: Pen, memory: Memory, event: Event) -> list[Event]:
+def _annotate(factory: EventFactory, memory: Memory, event: Event) -> list[Event]:
     """Add metadata that came with the repetition, unless its writer is less trusted than the memory."""
     assert isinstance(event.fact, MemoryRemembered)
     new_metadata = {name: value for name, value in event.fact.metadata.items() if memory.metadata.get(name) != value}
@@ -127,15 +128,17 @@ def _annotate(pen: Pen, memory: Memory, event: Event) -> list[Event]:
         return []
     validate_metadata(memory.metadata.with_changes(new_metadata))
     annotation = MemoryAnnotated(memory_id=memory.id, metadata=Metadata(new_metadata))
-    return [pen.event(annotation, memory.scope, memory.repo, channel=event.channel)]
+    return [factory.event(annotation, memory.scope, memory.repo, channel=event.channel)]
 
 
-def _dispute(pen: Pen, event: Event, conflict: ConflictingMemory, *, is_mutual: bool) -> list[Event]:
+def _dispute(factory: EventFactory, event: Event, conflict: ConflictingMemory, *, is_mutual: bool) -> list[Event]:
     """Dispute the new memory, and with ``is_mutual`` the old one too; a mere proposal casts no doubt on a memory."""
     memory = conflict.memory
     new_id = MemoryId(event.about)
     dispute = MemoryDisputed(memory_id=new_id, against=memory.id, reason=conflict.reason)
-    events = [pen.event(dispute, event.scope, event.repo)] if may_name(event.scope, memory.scope) else []
+    events = [factory.event(dispute, event.scope, event.repo)] if may_name(event.scope, memory.scope) else []
     if is_mutual and may_name(memory.scope, event.scope):
-        events.append(pen.about(memory, MemoryDisputed(memory_id=memory.id, against=new_id, reason=conflict.reason)))
+        events.append(
+            factory.about(memory, MemoryDisputed(memory_id=memory.id, against=new_id, reason=conflict.reason))
+        )
     return events

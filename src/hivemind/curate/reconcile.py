@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hivemind.model.contradiction import find_statement_conflict
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import CURRENT_STATUSES, Memory, Period
-from hivemind.model.statements import parse_statements, search_terms
-from hivemind.model.values import normalise
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.contradiction import find_statement_conflict
+from hivemind.text.normalise import normalise
+from hivemind.text.statements import parse_statements, search_terms
 
 MOST_COMPARED = 20
 """Memories with the same topic that are compared, newest first; each comparison takes 50 microseconds."""

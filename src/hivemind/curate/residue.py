@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hivemind.curate.unfinished import PLAN_FILES as PLANS
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.quotation import Quotation
-from hivemind.store.ballast import FILE as BALLAST
+from hivemind.store.reserve import FILE as BALLAST
+from hivemind.text.quotation import Quotation
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
 """What hooks leave: the spool with a line per event, and the folder with a file per unreadable one."""
@@ -59,14 +59,13 @@ def find_remaining_files(
 ) -> Iterator[Path]:
     """Find the files below a folder that quote the text, or, if they are not text files, contain one of the pieces."""
     skipped_paths = {file.resolve() for file in skipped_files}
-    needles = [piece.encode("utf-8", "replace") for piece in pieces]
     for folder, _, names in os.walk(home):
         for name in sorted(names):
             file = Path(folder) / name
             if name == BALLAST or file.match(PLANS) or file.is_symlink() or file.resolve() in skipped_paths:
                 continue
             try:
-                if file.is_file() and _contains(file, quotation, needles):
+                if file.is_file() and _contains(file, quotation, pieces):
                     yield file
             # Reported, because a file that we cannot read may contain it.
             except PermissionError:
@@ -75,21 +74,21 @@ def find_remaining_files(
                 continue
 
 
-def contains_bytes(file: Path, needles: Iterable[bytes]) -> bool:
-    """Whether a file contains one of these byte strings."""
+def contains_any(file: Path, pieces: Iterable[str]) -> bool:
+    """Whether a file contains one of these pieces, byte for byte."""
     if not file.exists() or not file.stat().st_size:
         return False
     with file.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return any(content.find(needle) >= 0 for needle in needles)
+        return any(content.find(piece.encode("utf-8", "replace")) >= 0 for piece in pieces)
 
 
-def _contains(file: Path, quotation: Quotation, needles: list[bytes]) -> bool:
+def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
     with file.open("rb") as raw:
         beginning = raw.read(len(SQLITE_HEADER))
         is_text = beginning != SQLITE_HEADER and not file.name.endswith(("-wal", "-shm", "-journal"))
         if is_text and os.fstat(raw.fileno()).st_size <= LARGEST_TEXT:
             return bool(quotation.find_runs((beginning + raw.read()).decode("utf-8", "replace")))
-    return contains_bytes(file, needles)
+    return contains_any(file, pieces)
 
 
 def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:

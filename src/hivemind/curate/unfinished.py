@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
-from hivemind.model.plain import from_plain, to_json
 
 PLAN_FILES = "erasing-*.json"
 
@@ -38,17 +38,17 @@ class ErasurePlan:
     """Places that are already known, such as copies out of our reach."""
 
 
+@dataclass(frozen=True, slots=True)
 class ErasureNote:
-    """The file that keeps a plan until it is finished."""
+    """A plan and the file that keeps it until it is finished; a hub has no files."""
 
-    def __init__(self, file: Path | None, plan: ErasurePlan) -> None:
-        self._file = file
-        self.plan = plan
+    file: Path | None
+    plan: ErasurePlan
 
     def remove(self) -> None:
         """Delete the file: nothing is left to do."""
-        if self._file:
-            self._file.unlink(missing_ok=True)
+        if self.file:
+            self.file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -86,6 +86,7 @@ def count_unfinished(directory: Path) -> int:
 
 @contextmanager
 def _open_locked(file: Path, flags: int) -> Iterator[int]:
+    # For the user alone: the plan holds what is to be erased.
     descriptor = os.open(file, flags, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
 """Makes the events of a reviewer's decision about a memory, and of what follows for the memories it contradicts."""
 
+from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.learn import may_name
-from hivemind.curate.pen import Pen
 from hivemind.model.events import (
     DisputeSettled,
     Event,
@@ -15,66 +15,67 @@ from hivemind.model.events import (
 )
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Channel, Memory, Status
-from hivemind.model.values import digest_value
 from hivemind.store import Store
 from hivemind.store.projections import memories
+from hivemind.text.normalise import digest_value
 
 
-def approve(store: Store, pen: Pen, memory: Memory, reason: str, *, over: bool) -> list[Event]:
+def approve(store: Store, factory: EventFactory, memory: Memory, reason: str, *, over: bool) -> list[Event]:
     """Approve a memory in this version; with ``over`` it supersedes what contradicts it, else both stay disputed."""
     rival_ids = tuple(rival.id for rival in memory.rivals)
-    events = [pen.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=rival_ids))]
+    events = [factory.about(memory, MemoryApproved(memory_id=memory.id, reason=reason, settles=rival_ids))]
     for other in _load_standing(store, memory.contradicts):
         may_name_memory = may_name(other.scope, memory.scope)
         if over and may_name_memory:
-            events.append(pen.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
+            events.append(factory.about(other, MemorySuperseded(memory_id=other.id, by=memory.id, reason=reason)))
         if over:
-            events.append(pen.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
+            events.append(factory.about(memory, DisputeSettled(memory_id=memory.id, against=other.id)))
         # A proposal does not dispute others; now that it is approved, it does.
         elif may_name_memory and memory.id not in other.contradicts:
-            events.append(pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
+            events.append(factory.about(other, MemoryDisputed(memory_id=other.id, against=memory.id)))
     return events
 
 
-def retract(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+def retract(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Retract a memory and settle its disputes; if a person retracts it, its value is refused from then on."""
-    by_person = pen.writer.channel is Channel.PERSON
+    # Only a person's word keeps a value out.
+    by_person = factory.writer.channel is Channel.PERSON
     tombstone = digest_value(memory.text, store.key_for(memory.scope)) if by_person else ""
-    return _withdraw(store, pen, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))
+    return _withdraw(store, factory, memory, MemoryRetracted(memory_id=memory.id, value=tombstone, reason=reason))
 
 
-def reject(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+def reject(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Reject a memory, settle its disputes and refuse its value from then on."""
     tombstone = digest_value(memory.text, store.key_for(memory.scope))
-    return _withdraw(store, pen, memory, MemoryRejected(memory_id=memory.id, value=tombstone, reason=reason))
+    return _withdraw(store, factory, memory, MemoryRejected(memory_id=memory.id, value=tombstone, reason=reason))
 
 
-def restore(store: Store, pen: Pen, memory: Memory, reason: str) -> list[Event]:
+def restore(store: Store, factory: EventFactory, memory: Memory, reason: str) -> list[Event]:
     """Restore a memory; what it contradicts is disputed again."""
     disputes = [
-        pen.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
+        factory.about(other, MemoryDisputed(memory_id=other.id, against=memory.id))
         for other in _load_standing(store, memory.contradicts)
         if may_name(other.scope, memory.scope)
     ]
-    return [pen.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *disputes]
+    return [factory.about(memory, MemoryRestored(memory_id=memory.id, reason=reason)), *disputes]
 
 
-def dispute(pen: Pen, memory: Memory, other: Memory, reason: str) -> list[Event]:
+def dispute(factory: EventFactory, memory: Memory, other: Memory, reason: str) -> list[Event]:
     """Dispute two memories that a person says cannot both be true."""
     return [
-        pen.about(disputed_memory, MemoryDisputed(memory_id=disputed_memory.id, against=rival.id, reason=reason))
+        factory.about(disputed_memory, MemoryDisputed(memory_id=disputed_memory.id, against=rival.id, reason=reason))
         for disputed_memory, rival in ((memory, other), (other, memory))
         if may_name(disputed_memory.scope, rival.scope)
     ]
 
 
-def _withdraw(store: Store, pen: Pen, memory: Memory, fact: Fact) -> list[Event]:
+def _withdraw(store: Store, factory: EventFactory, memory: Memory, fact: Fact) -> list[Event]:
     settlements = [
-        pen.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
+        factory.about(other, DisputeSettled(memory_id=other.id, against=memory.id))
         for other in memories.get_all(store.db, memory.contradicts)
         if may_name(other.scope, memory.scope)
     ]
-    return [pen.about(memory, fact), *settlements]
+    return [factory.about(memory, fact), *settlements]
 
 
 def _load_standing(store: Store, ids: tuple[MemoryId, ...]) -> list[Memory]:

@@ -1,4 +1,4 @@
-"""What every request passes before anything looks at it: the exact Host and Origin, and a limit on its size."""
+"""What the viewer and the hub need as HTTP servers: checks of every request, and the status of each error."""
 
 from collections.abc import Callable, Collection
 
@@ -6,57 +6,81 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hivemind.errors import (
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    StoreError,
+    Unauthenticated,
+    Unavailable,
+)
 
-class TooLong(Exception):
-    """A body went on for longer than it said or may."""
+# The first match counts, so subclasses of Refused come before it.
+STATUS_BY_ERROR: dict[type[HivemindError], int] = {
+    Unauthenticated: 401, RateLimited: 429, Refused: 403, NotFound: 404, InvalidInput: 422, StoreError: 503,
+    Unavailable: 503, HivemindError: 500,
+}  # fmt: skip
+
+
+def get_status(error: HivemindError) -> int:
+    """Return the HTTP status of an error."""
+    return next(status for kind, status in STATUS_BY_ERROR.items() if isinstance(error, kind))
+
+
+class BodyTooLarge(Exception):
+    """A request body is longer than its header said or than the limit."""
 
 
 class Guard:
-    """Turns away what was not sent to us on purpose; ``refused`` makes the answer, of a status."""
+    """Answers requests with a wrong Host or Origin or a large body by ``make_refusal``; passes on the others."""
 
     def __init__(
-        self, app: ASGIApp, origins: Collection[str], longest: int, refused: Callable[[int], Response]
+        self, app: ASGIApp, origins: Collection[str], max_bytes: int, make_refusal: Callable[[int], Response]
     ) -> None:
         self._app = app
         self._origins = origins
         self._hosts = {origin.partition("://")[2] for origin in origins}
-        self._longest = longest
-        self._refused = refused
+        self._max_bytes = max_bytes
+        self._make_refusal = make_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if status := self._objection(Headers(scope=scope)):
-            await self._refused(status)(scope, receive, send)
+        if status := self._find_problem(Headers(scope=scope)):
+            await self._make_refusal(status)(scope, receive, send)
             return
-        seen, answered = 0, False
+        byte_count, has_answer = 0, False
 
-        async def limited() -> Message:
-            nonlocal seen
+        # A chunked body has no length in its header, so it is counted as it arrives.
+        async def receive_limited() -> Message:
+            nonlocal byte_count
             message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._longest:
-                raise TooLong
+            byte_count += len(message.get("body", b""))
+            if byte_count > self._max_bytes:
+                raise BodyTooLarge
             return message
 
-        async def sending(message: Message) -> None:
-            nonlocal answered
-            answered = True
+        async def send_noting(message: Message) -> None:
+            nonlocal has_answer
+            has_answer = True
             await send(message)
 
         try:
-            await self._app(scope, limited, sending)
-        except TooLong:
-            if not answered:
-                await self._refused(413)(scope, receive, send)
+            await self._app(scope, receive_limited, send_noting)
+        except BodyTooLarge:
+            if not has_answer:
+                await self._make_refusal(413)(scope, receive, send)
 
-    def _objection(self, headers: Headers) -> int:
-        """A name that leads here by a trick, a page of another site, or too much at once."""
+    def _find_problem(self, headers: Headers) -> int:
+        """Return the status to refuse a request with, or 0."""
+        # An exact Host stops DNS rebinding: another name that resolves to this address.
         if headers.get("host") not in self._hosts:
             return 421
         if "origin" in headers and headers["origin"] not in self._origins:
             return 403
         length = headers.get("content-length", "0")
-        return 0 if length.isdecimal() and int(length) <= self._longest else 413
+        return 0 if length.isdecimal() and int(length) <= self._max_bytes else 413

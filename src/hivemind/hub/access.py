@@ -6,15 +6,17 @@ one. Every query sees one team, except the lookup of a token's team.
 
 import hashlib
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
+from hivemind.formats.codec import from_row
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.ids import derive_id
-from hivemind.model.moments import format_timestamp
-from hivemind.model.plain import from_row
 from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
-from hivemind.model.text import validate_label
 from hivemind.store.database import Database
+from hivemind.text.clean import validate_label
 
 TOKEN_PREFIX = "hm_"
 DEFAULT_TOKEN_DAYS = 90
@@ -26,40 +28,54 @@ VISIT_DAYS = 7
 COLUMNS = "id, name, role, is_agent, created_at, expires_at, revoked_at, last_used_at"
 
 
-def issue(
-    db: Database, now: datetime, *, name: str, role: Role, is_agent: bool = False, days: int = DEFAULT_TOKEN_DAYS
-) -> str:
-    """Create a token for a member of the team and return it; it cannot be read again."""
-    if days < 1:
-        raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
-    secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    db.execute(
-        "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-        derive_id("token", secret)[:12], validate_label(name, "the name"), role.value, is_agent, _hash_secret(secret),
-        format_timestamp(now), format_timestamp(now + timedelta(days=days)),
-    )  # fmt: skip
-    return secret
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of one team."""
 
+    db: Database
+    clock: Callable[[], datetime]
 
-def list_tokens(db: Database) -> list[Token]:
-    """Return every token of the team, newest first."""
-    rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
-    return [from_row(Token, row) for row in rows]
+    def list(self) -> list[Token]:
+        """Return every token, newest first."""
+        rows = self.db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
+        return [from_row(Token, row) for row in rows]
 
+    def issue(self, *, name: str, role: Role, is_agent: bool = False, days: int = DEFAULT_TOKEN_DAYS) -> str:
+        """Create a token for a member and return it; it cannot be read again."""
+        if days < 1:
+            raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
+        now, secret = self.clock(), TOKEN_PREFIX + secrets.token_urlsafe(32)
+        self.db.execute(
+            "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
+            derive_id("token", secret)[:12], validate_label(name, "the name"), role.value, is_agent,
+            _hash_secret(secret), format_timestamp(now), format_timestamp(now + timedelta(days=days)),
+        )  # fmt: skip
+        return secret
 
-def revoke(db: Database, now: datetime, token: str) -> Token:
-    """Revoke a token, given its id or its member's name, from the next request on."""
-    existing = _find_token(db, token)
-    db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", format_timestamp(now), existing.id)
-    return _find_token(db, existing.id)
+    def revoke(self, token: str) -> Token:
+        """Revoke a token, given its id or its member's name, from the next request on."""
+        existing = self._find(token)
+        now = format_timestamp(self.clock())
+        self.db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", now, existing.id)
+        return self._find(existing.id)
 
+    def rotate(self, token: str, days: int = DEFAULT_TOKEN_DAYS) -> str:
+        """Revoke a token and return a new one for the same member."""
+        existing = self.revoke(self._find(token).id)
+        return self.issue(name=existing.name, role=existing.role, is_agent=existing.is_agent, days=days)
 
-def rotate(db: Database, now: datetime, token: str, days: int = DEFAULT_TOKEN_DAYS) -> str:
-    """Revoke a token and return a new one for the same member."""
-    existing = _find_token(db, token)
-    revoke(db, now, existing.id)
-    return issue(db, now, name=existing.name, role=existing.role, is_agent=existing.is_agent, days=days)
+    def _find(self, token: str) -> Token:
+        matches = [
+            candidate
+            for candidate in self.list()
+            if candidate.id == token or (candidate.name == token and not candidate.revoked_at)
+        ]
+        if not matches:
+            raise NotFound(f"no token {token!r}; 'hivemind hub token list' lists them")
+        if len(matches) > 1:
+            raise InvalidInput(f"{token!r} has {len(matches)} tokens; give the id of one of them")
+        return matches[0]
 
 
 def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
@@ -128,19 +144,6 @@ def list_refusals(db: Database, limit: int) -> list[Refusal]:
     """Return refused requests to the team, newest first."""
     rows = db.execute("SELECT at, who, what, why FROM refusals ORDER BY at DESC LIMIT ?", limit)
     return [from_row(Refusal, row) for row in rows]
-
-
-def _find_token(db: Database, token: str) -> Token:
-    matches = [
-        candidate
-        for candidate in list_tokens(db)
-        if candidate.id == token or (candidate.name == token and not candidate.revoked_at)
-    ]
-    if not matches:
-        raise NotFound(f"no token {token!r}; 'hivemind hub token list' lists them")
-    if len(matches) > 1:
-        raise InvalidInput(f"{token!r} has {len(matches)} tokens; give the id of one of them")
-    return matches[0]
 
 
 def _hash_secret(secret: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hivemind.errors import HivemindError, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated, Unavailable
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.team import LogPage, PushResult, Role, Welcome
-from hivemind.model.untrusted import parse_json
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 
 if TYPE_CHECKING:

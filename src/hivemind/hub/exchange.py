@@ -5,7 +5,7 @@ Every request may be repeated. A refused entry is stored without content, so tha
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hivemind.errors import OutOfOrder, Refused
 from hivemind.model.events import (
@@ -27,35 +27,67 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import LEASE_DAYS, LogPage, PushResult, TeamMember, Welcome
-from hivemind.model.values import digest_value
+from hivemind.model.team import LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, log, shared
+from hivemind.store import Store, log, sync_state
 from hivemind.store.projections import memories, tombstones
+from hivemind.text.normalise import digest_value
 
 REVIEWER_FACTS = (MemoryApproved, MemoryRejected, MemoryRestored, MemoryRolledBack, RollbackUndone)
 MAX_PAGE_ENTRIES = 1_000
 READ_ONLY_ERROR = "{} may read the team's memories, not add to them; ask an admin for another role"
 
 
-def hello(store: Store, device: str, member: TeamMember, lease_days: int = LEASE_DAYS) -> Welcome:
-    """Return team, role and lease for a device, and how many of its entries the hub has."""
-    _check_owner(store, device, member)
-    return Welcome(
-        team=store.chain, key=store.secret, person=member.person, role=member.role,
-        has=shared.count_entries(store.db, device), lease_days=lease_days,
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """The hub's side of a sync with one member; like the client of a device, it is a ``Transport``."""
 
+    store: Store
+    member: TeamMember
+    now: str
 
-def push(store: Store, device: str, entries: Sequence[WireEntry], member: TeamMember, now: str) -> PushResult:
-    """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
-    if not member.may_write:
-        raise Refused(READ_ONLY_ERROR.format(member.person))
-    refusals: list[tuple[str, str]] = []
-    with store.db.transaction():
-        _register_device(store, device, member, now)
-        other_people = shared.list_people(store.db) - {member.person}
-        known_ids = log.find_known_ids(store.db, [entry.header.id for entry in entries])
+    def hello(self, device: str) -> Welcome:
+        """Return team, role and lease for a device, and how many of its entries the hub has."""
+        self._check_owner(device)
+        return Welcome(
+            team=self.store.chain, key=self.store.secret, person=self.member.person, role=self.member.role,
+            has=sync_state.count_entries(self.store.db, device),
+        )  # fmt: skip
+
+    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
+        """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
+        if not self.member.may_write:
+            raise Refused(READ_ONLY_ERROR.format(self.member.person))
+        with self.store.db.transaction():
+            self._register(device)
+            refusals = self._store_entries(device, entries)
+            if refusals:
+                self.store.record([_make_refusal(refusals, self.now)])
+            has = sync_state.count_entries(self.store.db, device)
+        # After the commit, because VACUUM cannot run in a transaction.
+        if any(entry.header.fact == "memory.erased" for entry in entries):
+            self.store.checkpoint()
+        return PushResult(has=has, refused=tuple(refusals))
+
+    def pull(self, device: str, after: int, limit: int = MAX_PAGE_ENTRIES) -> LogPage:
+        """Return the entries after a position of the team's log.
+
+        The request also acknowledges everything before that position: a device asks only for what follows the entries
+        it has stored. Receipts of erasures rely on this.
+        """
+        with self.store.db.transaction():
+            self._register(device)
+            sync_state.acknowledge(self.store.db, device, after)
+            rows = sync_state.read_page(self.store.db, after, min(limit, MAX_PAGE_ENTRIES))
+            end = sync_state.last_position(self.store.db)
+        cursor = rows[-1][0] if rows else after
+        return LogPage(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
+
+    def _store_entries(self, device: str, entries: Sequence[WireEntry]) -> list[tuple[str, str]]:
+        """Append what is new and return the refused entries, each with the reason."""
+        refusals: list[tuple[str, str]] = []
+        other_people = sync_state.list_people(self.store.db) - {self.member.person}
+        known_ids = log.find_known_ids(self.store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
                 raise Refused(
@@ -63,46 +95,23 @@ def push(store: Store, device: str, entries: Sequence[WireEntry], member: TeamMe
                 )
             if entry.header.id in known_ids:
                 continue
-            reason = _find_refusal(store, member, other_people, entry)
+            reason = _find_refusal(self.store, self.member, other_people, entry)
             try:
-                store.append_received([replace(entry, salt=b"", content=None) if reason else entry])
+                self.store.append_received([replace(entry, salt=b"", content=None) if reason else entry])
             except OutOfOrder:
                 break
             if reason:
                 refusals.append((entry.header.id, reason))
-        if refusals:
-            store.record([_make_refusal(refusals, now)])
-        has = shared.count_entries(store.db, device)
-    # After the commit, because VACUUM cannot run in a transaction.
-    if any(entry.header.fact == "memory.erased" for entry in entries):
-        store.checkpoint()
-    return PushResult(has=has, refused=tuple(refusals))
+        return refusals
 
+    def _register(self, device: str) -> None:
+        self._check_owner(device)
+        sync_state.record_contact(self.store.db, device, self.member.person, self.now)
 
-def pull(store: Store, device: str, after: int, member: TeamMember, now: str, limit: int = MAX_PAGE_ENTRIES) -> LogPage:
-    """Return the entries after a position of the team's log.
-
-    The request also acknowledges everything before that position: a device asks only for what follows the entries it
-    has stored. Receipts of erasures rely on this.
-    """
-    with store.db.transaction():
-        _register_device(store, device, member, now)
-        shared.acknowledge(store.db, device, after)
-        rows = shared.read_page(store.db, after, min(limit, MAX_PAGE_ENTRIES))
-        end = shared.last_position(store.db)
-    cursor = rows[-1][0] if rows else after
-    return LogPage(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
-
-
-def _register_device(store: Store, device: str, member: TeamMember, now: str) -> None:
-    _check_owner(store, device, member)
-    shared.record_contact(store.db, device, member.person, now)
-
-
-def _check_owner(store: Store, device: str, member: TeamMember) -> None:
-    owner = shared.find_person(store.db, device)
-    if device == store.chain or owner not in ("", member.person):
-        raise Refused("this device belongs to another member; log in with a store of your own")
+    def _check_owner(self, device: str) -> None:
+        owner = sync_state.find_person(self.store.db, device)
+        if device == self.store.chain or owner not in ("", self.member.person):
+            raise Refused("this device belongs to another member; log in with a store of your own")
 
 
 def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
@@ -147,7 +156,7 @@ def check_rights(store: Store, member: TeamMember, event: Event) -> str:
         return "" if member.may_review else "only a reviewer may decide about the team's memories"
     match event.fact:
         case MemoryErased() if not member.may_review:
-            is_author = not member.is_agent and shared.find_author(store.db, event.about) == member.person
+            is_author = not member.is_agent and sync_state.find_author(store.db, event.about) == member.person
             return "" if is_author else "only its author or a reviewer may erase it"
         case MemoryRevised() | MemoryRetracted() | MemoryAnnotated() if member.is_agent:
             is_above = any(memory.trust > event.channel.trust for memory in memories.get_all(store.db, [event.about]))
@@ -164,5 +173,5 @@ def _find_exclusion(store: Store, event: Event) -> str:
         store.db, [digest_value(event.fact.text, store.secret)], event.repo, by_person=by_person
     )
     if not reason and tombstones.load_watch(store.db, {Scope.TEAM: store.secret}).contains_erased_text(event.fact.text):
-        reason = "erased"
+        reason = tombstones.Exclusion.ERASED
     return f"its value was {reason} before" if reason else ""

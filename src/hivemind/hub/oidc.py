@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import format_timestamp
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.team import AdmittedMember, Role, TeamMember
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
@@ -49,6 +49,7 @@ class Issuer:
         until = format_timestamp(datetime.fromtimestamp(claims["exp"], UTC))
         return AdmittedMember(team=team, member=member, token=person, until=until) if team else None
 
+    # Kept between requests, because it caches the provider's keys.
     @cached_property
     def _keys(self) -> jwt.PyJWKClient:
         return jwt.PyJWKClient(self._configuration["jwks_uri"], timeout=TIMEOUT_SECONDS)

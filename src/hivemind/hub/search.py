@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
 from hivemind.model.scope import Scope, Visibility
-from hivemind.model.words import extract_phrases, extract_terms
 from hivemind.store.database import Database, PassageHit, Vector
 from hivemind.store.projections.filters import MATCHES_FILTERS, PASSAGE_IS_CURRENT, bind_filters, pick_rare_words
 from hivemind.store.projections.vectors import hash_place
 from hivemind.store.projections.words import PASSAGE_COLUMNS
 from hivemind.store.visibility import VISIBLE
+from hivemind.text.tokenise import extract_phrases, extract_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,6 +81,7 @@ class PostgresIndex:
             "context": _extract_words(context),
             "around": _extract_words(around),
         }
+        # The texts are stored beside their stems, because results quote them.
         self._db.execute(
             "INSERT INTO words (rowid, text, context, around, stems)"
             f" VALUES (:passage, :raw_text, :raw_context, :raw_around, {STEMS})",
@@ -90,6 +91,7 @@ class PostgresIndex:
 
     def set_context(self, passage: int, context: str, around: str) -> None:
         """Replace the indexed context of a passage."""
+        # Counts are per stem, so the old stems are subtracted before the new ones are added.
         self._uncount(passage)
         self._db.execute(
             "UPDATE words SET context = :raw_context, around = :raw_around, stems = ts_filter(stems, '{a,b}')"
@@ -186,12 +188,12 @@ class PostgresIndex:
         """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
-    def find_likely(self, asked: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Return most of the visible passages nearest to the query vector; the HNSW index is approximate."""
         places = [hash_place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
         rows = self._db.execute(
-            "SELECT near(:asked::halfvec, :places::bigint[], :everywhere, :limit)",
-            {"asked": str(asked.tolist()), "places": places, "everywhere": sight.everywhere, "limit": limit},
+            "SELECT near(:query::halfvec, :places::bigint[], :everywhere, :limit)",
+            {"query": str(query_vector.tolist()), "places": places, "everywhere": sight.everywhere, "limit": limit},
         )
         return [row[0] for row in rows]
 

@@ -10,13 +10,13 @@ import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
+from hivemind.formats import timestamps
 from hivemind.hub import exchange
 from hivemind.hub.postgres import Connection, Postgres, migrate
-from hivemind.model import moments
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.team import TeamMember
-from hivemind.store import Store, projector, shared
+from hivemind.store import Store, projector, sync_state
 from hivemind.store.database import Closeable
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
@@ -97,6 +97,7 @@ class HubStore(Store):
     def __init__(self, hub: Hub, team: str, member: TeamMember | None = None) -> None:
         self._hub = hub
         self.member = member
+        # A stack, because the connection must also go back to the pool when opening fails halfway.
         self._resources = ExitStack()
         try:
             db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
@@ -128,8 +129,8 @@ class HubStore(Store):
     def clear_residue(self, at: str) -> list[ErasedLocation]:
         """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
         is_cleared = self.checkpoint()
-        gone_by = moments.format_date(
-            moments.format_timestamp(moments.parse_timestamp(at) + timedelta(days=self._hub.backup_days))
+        gone_by = timestamps.format_date(
+            timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=self._hub.backup_days))
         )
         return [
             ErasedLocation(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
@@ -138,9 +139,9 @@ class HubStore(Store):
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
             *(
                 ErasedLocation(
-                    name=f"device of {device.person}", state="pending", detail=f"last heard of {device.last_seen_at}"
+                    name=f"device of {device.person}", state="pending", detail=f"last sync {device.last_seen_at}"
                 )
-                for device in shared.list_devices(self.db)
+                for device in sync_state.list_devices(self.db)
                 if device.erasures
             ),
         ]

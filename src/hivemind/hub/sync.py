@@ -10,15 +10,15 @@ from datetime import timedelta
 from typing import Protocol
 
 from hivemind.errors import Refused, Unavailable
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.model.team import LogPage, Membership, PushResult, Role, SyncResult, Welcome
-from hivemind.model.values import digest_value
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, shared
+from hivemind.store import Store, sync_state
 from hivemind.store.projections import tombstones
+from hivemind.text.normalise import digest_value
 
 PAGE_ENTRIES = 200
 
@@ -60,7 +60,7 @@ def synchronise(
     if erased_count:
         store.checkpoint()
     current = _load_membership(store)
-    shared.save_membership(store.db, replace(current, synchronised_at=now))
+    sync_state.save_membership(store.db, replace(current, synchronised_at=now))
     return SyncResult(
         pushed=current.pushed - before.pushed, pulled=pulled_count, erased=erased_count, refused=tuple(refusals)
     )
@@ -70,7 +70,9 @@ def compute_lease_end(member: Membership) -> str:
     """Return until when this store may serve the team's memories without a sync; empty if it has none."""
     if not member.synchronised_at:
         return ""
-    return moments.format_timestamp(moments.parse_timestamp(member.synchronised_at) + timedelta(days=member.lease_days))
+    return timestamps.format_timestamp(
+        timestamps.parse_timestamp(member.synchronised_at) + timedelta(days=member.lease_days)
+    )
 
 
 def expire_lease(store: Store, now: str) -> bool:
@@ -79,8 +81,8 @@ def expire_lease(store: Store, now: str) -> bool:
     if member is None or not compute_lease_end(member) or now <= compute_lease_end(member):
         return False
     with store.db.transaction():
-        shared.drop_copy(store.db, store.chain, member.pushed)
-        shared.save_membership(store.db, replace(member, cursor=0, synchronised_at=""))
+        sync_state.drop_copy(store.db, store.chain, member.pushed)
+        sync_state.save_membership(store.db, replace(member, cursor=0, synchronised_at=""))
     store.checkpoint()
     return True
 
@@ -91,8 +93,8 @@ def leave(store: Store) -> None:
     if member is None:
         return
     with store.db.transaction():
-        shared.drop_copy(store.db, store.chain, member.pushed)
-        shared.leave_team(store.db)
+        sync_state.drop_copy(store.db, store.chain, member.pushed)
+        sync_state.leave_team(store.db)
     store.checkpoint()
 
 
@@ -105,7 +107,7 @@ def _join(store: Store, welcome: Welcome) -> Membership:
         cursor=current.cursor if current else 0, pushed=welcome.has,
         synchronised_at=current.synchronised_at if current else "",
     )  # fmt: skip
-    shared.save_membership(store.db, member)
+    sync_state.save_membership(store.db, member)
     return member
 
 
@@ -113,14 +115,16 @@ def _push(store: Store, transport: Transport, member: Membership) -> list[tuple[
     """Push entries that the hub does not have; return the refused ones. A reader's entries stay here."""
     refusals: list[tuple[str, str]] = []
     has = member.pushed
-    while member.role is not Role.READER and (entries := shared.read_chain(store.db, store.chain, has, PAGE_ENTRIES)):
+    while member.role is not Role.READER and (
+        entries := sync_state.read_chain(store.db, store.chain, has, PAGE_ENTRIES)
+    ):
         answer = transport.push(store.chain, entries)
         # Without progress the loop would push the same entries for ever.
         if answer.has <= has:
             raise Unavailable(f"the hub did not store entry {has + 1} of this device; try again")
         has = answer.has
         refusals += answer.refused
-        shared.save_membership(store.db, replace(_load_membership(store), pushed=has))
+        sync_state.save_membership(store.db, replace(_load_membership(store), pushed=has))
     return refusals
 
 
@@ -149,8 +153,10 @@ def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, i
             entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies
         ]
         # The hub refused an erasure of ours: read the log again from the start to get back what it deleted here.
-        must_restart = bool(refused_ids) and shared.has_erasure(store.db, store.chain, refused_ids)
-        shared.save_membership(store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor))
+        must_restart = bool(refused_ids) and sync_state.has_erasure(store.db, store.chain, refused_ids)
+        sync_state.save_membership(
+            store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor)
+        )
     return len(events), sum(event.about in erased_ids for event in events)
 
 

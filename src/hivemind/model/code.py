@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Self
 
 from hivemind.errors import InvalidInput
+from hivemind.formats.timestamps import format_date
 from hivemind.model.ids import SessionId, shorten_id
-from hivemind.model.moments import format_date
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
 
 FILE = "file"
 """The kind of a symbol that represents a whole file."""
@@ -134,6 +134,7 @@ class Anchor(SymbolLocation):
     @classmethod
     def of(cls, symbol: Symbol, commit: str = "") -> Self:
         """Make an anchor from the symbol as it is now."""
+        # The anchor keeps all of it, because the symbol may be gone when somebody asks what it was.
         location = {name: getattr(symbol, name) for name in LOCATION_FIELDS}
         return cls(**location, fingerprint=str(symbol.fingerprint), commit=commit)
 
@@ -175,6 +176,7 @@ class Staleness:
     @property
     def must_verify(self) -> bool:
         """Whether the memory must be checked against the code before anyone acts on it."""
+        # Small edits and renames leave most memories true; asking about each would teach people to ignore it.
         return self.change is SymbolChange.GONE or self.edit in (SymbolChange.BODY_MAJOR, SymbolChange.SIGNATURE)
 
 

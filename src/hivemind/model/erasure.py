@@ -27,4 +27,5 @@ class Erasure:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left that Hivemind could erase."""
+        # What lies outside can never be erased from here, so it does not keep the erasure open.
         return all(place.state in ("done", "outside") for place in self.places)

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
+from hivemind.formats.codec import from_plain, to_json
+from hivemind.formats.timestamps import is_timestamp
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.code import Anchor
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel, Kind, Source, Trace
 from hivemind.model.metadata import NO_METADATA, Metadata, is_valid_metadata
-from hivemind.model.moments import is_timestamp
-from hivemind.model.plain import from_plain, to_json
 from hivemind.model.scope import Scope
 from hivemind.model.session import ObservationFields
-from hivemind.model.untrusted import parse_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ class MemoryRejected(AboutMemory):
     """A reviewer rejected it: it is withdrawn, and the same text is refused from now on."""
 
     value: str
-    """The keyed digest of its text; see ``model/values.py``."""
+    """The keyed digest of its text; see ``text/normalise.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class MemoryErased(AboutMemory):
     values: tuple[str, ...] = ()
     """Keyed digests of its texts, so that they cannot be stored again."""
     imprints: tuple[str, ...] = ()
-    """Digests that find its text inside longer texts; see ``model/imprint.py``."""
+    """Digests that find its text inside longer texts; see ``text/imprint.py``."""
     bodies: tuple[EventId, ...] = ()
     """Other log entries whose content was deleted with it."""
 
@@ -240,6 +240,8 @@ class ShownMemory:
     score: float
     tokens: int
     why: str
+    is_in_doubt: bool = False
+    """Whether its code had changed; older entries say so only in ``why``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +251,8 @@ class MemoriesRecalled:
     query: str
     shown: tuple[ShownMemory, ...]
     session_id: str = ""
+    is_unasked: bool = False
+    """Whether nobody asked for them; older entries say so only in ``why``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +337,7 @@ Fact = (
     | UnknownFact
 )
 
+# Derived from the class names, so that a fact is named in one place.
 FACTS: dict[str, type[Any]] = {
     re.sub(r"(?<=[a-z])(?=[A-Z])", "_", shape.__name__).lower().replace("_", ".", 1): shape
     for shape in get_args(Fact)
@@ -418,6 +423,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
         return "metadata has a value that is not a string, number or boolean"
     if not dataclasses.is_dataclass(value):
         return ""
+    # Parsing checks no types, so a foreign fact may hold anything here.
     hints = get_type_hints(type(value))
     names = [field.name for field in dataclasses.fields(value)]
     return next(filter(None, (_find_shape_error(getattr(value, name), hints[name], name) for name in names)), "")

@@ -227,6 +227,7 @@ class Memory:
         """The agent that brought it; empty if a person did."""
         if self.trace:
             return self.trace.agent
+        # What comes from an instruction file has no actor.
         agents = [source.actor for source in self.sources if source.channel is not Channel.PERSON and source.actor]
         return agents[0] if agents else ""
 
@@ -242,3 +243,13 @@ class Memory:
     def is_overdue(self, now: str) -> bool:
         """Whether its date for verification has passed without one."""
         return bool(self.verify_by) and self.verify_by <= now and self.last_verified_at < self.verify_by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """The author of a write; the interface sets it, never the text."""
+
+    actor: str
+    channel: Channel
+    session_id: str = ""
+    model: str = ""

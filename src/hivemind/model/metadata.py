@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from hivemind.errors import InvalidInput
-from hivemind.model.text import validate_text
+from hivemind.text.clean import validate_text
 
 MetadataValue = str | int | float | bool
 
@@ -63,6 +63,7 @@ def validate_metadata(values: object) -> Metadata:
     if len(values) > MAX_METADATA_KEYS:
         raise InvalidInput(f"metadata has {len(values)} keys, the limit is {MAX_METADATA_KEYS}; leave some out")
     metadata = Metadata({_validate_key(name): _validate_value(name, value) for name, value in values.items()})
+    # The size as stored, in bytes and not in characters.
     size = len(json.dumps(dict(metadata), ensure_ascii=False).encode())
     if size > MAX_METADATA_BYTES:
         raise InvalidInput(

@@ -9,9 +9,6 @@ from hivemind.model.memory import Kind, Memory, Status
 from hivemind.model.metadata import NO_METADATA, Metadata
 from hivemind.model.scope import Scope, Visibility
 
-VERIFY_SUFFIX = ": verify before acting"
-"""Ends the label of a memory whose code changed, in the answer and on the receipt."""
-
 
 class Detail(StrEnum):
     """How much of each memory an answer shows."""
@@ -118,6 +115,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+# Read by position from one statement in projections/receipts.py, so the order of fields matters.
 class Spent:
     """What memory cost a session."""
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from hivemind.errors import InvalidInput
 from hivemind.model.code import Callers, RelatedFile, Staleness, Symbol
-from hivemind.model.life import HistoryStep
-from hivemind.model.memory import Channel, Memory, Source
+from hivemind.model.fold import HistoryStep
+from hivemind.model.memory import Memory
 from hivemind.model.recall import Recall, Receipt
 from hivemind.model.session import Session
 
@@ -22,56 +22,6 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
-    """The result of an import."""
-
-    new: int
-    known: int
-    refused: int
-    batch: str
-    """The id of the import, for a rollback."""
-    unreadable: tuple[str, ...] = ()
-    """Lines that could not be read, and why; they are in the quarantine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExcludedLine:
-    """A line of an instruction file that was skipped because a person had decided against it."""
-
-    file: str
-    lines: str
-    why: str
-    """Rejected, retracted or erased."""
-    text: str
-    """Empty for an erased text, which must not be shown again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileSyncReport:
-    """The result of syncing instruction files: how many lines they have, how many are new or gone."""
-
-    said: int
-    new: int
-    gone: int
-    kept_out: tuple[ExcludedLine, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
-    """A memory as the team will see it, and what is withheld."""
-
-    memory: Memory
-    text: str
-    sources: tuple[Source, ...]
-    channel: Channel
-    """Decides how far the team trusts it."""
-    withheld: tuple[str, ...]
-    """What is removed from it."""
-    copy: str = ""
-    """The id of the team's copy, once it is published."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
     """The embedding model, and how many memories it has embedded."""
 
@@ -81,17 +31,6 @@ class ModelState:
     waiting: int
     without: str
     """Why there is no model; empty if there is one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelComparison:
-    """The search quality and speed of a model on the memories of this store."""
-
-    name: str
-    found: float
-    """Mean reciprocal rank of memories when the first half of each is the question."""
-    milliseconds: float
-    """Time to embed one text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,35 +66,6 @@ class BackfillReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistillReport:
-    """The result of learning from sessions."""
-
-    sessions: int
-    proposed: int
-    known: int
-    """Already stored, from this or another session."""
-    refused: int
-    """Refused because they were rejected or erased before."""
-    by_detector: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneReport:
-    """How much was deleted to keep within the limits of the settings."""
-
-    observations: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaleMemory:
-    """A memory whose code changed, and how."""
-
-    memory: Memory
-    became: tuple[Staleness, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RelatedContext:
     """Memories, files and callers related to code or to a task."""
 
@@ -167,16 +77,6 @@ class RelatedContext:
     def files(self) -> tuple[RelatedFile, ...]:
         """The related files, and why."""
         return self.recall.files
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexReport:
-    """The size of a working tree's index."""
-
-    files: int
-    symbols: int
-    changed: int
-    """Files that changed since the last indexing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,17 +120,6 @@ class DailyStats:
     """How many of the recalls showed a memory whose code changed."""
     briefs: int
     brief_tokens: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryStats:
-    """A repository and its memories."""
-
-    repo: str
-    """Empty for memories that apply everywhere."""
-    memories: tuple[tuple[str, int], ...]
-    """Status, count."""
-    newest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""Why a memory waits for a person."""
+"""Why a memory waits for a person, and what a rollback selects and changes."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Memory
 
 
@@ -33,3 +34,25 @@ class ReviewItem:
     why: str
     """The reason in words, for people alone."""
     against: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which changes to undo; empty fields do not restrict the selection."""
+
+    session: str = ""
+    source: str = ""
+    """A file, as named in a memory's sources."""
+    agent: str = ""
+    batch: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryChange:
+    """The effect of a rollback on one memory."""
+
+    memory_id: MemoryId
+    undone: tuple[EventId, ...]
+    before: Memory | None
+    after: Memory | None

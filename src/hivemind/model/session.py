@@ -22,6 +22,7 @@ class ObservationKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+# Shared by inheritance, because the log stores exactly these fields.
 class ObservationFields:
     """The fields that an observation and its fact share."""
 

@@ -9,6 +9,7 @@ LEASE_DAYS = 60
 """How long a device may use the team's memories without syncing, so that erasures reach it."""
 
 
+# Stored by name in tokens and in the team table.
 class Role(Choice):
     """What a member may do; each role includes the rights of the one before it."""
 
@@ -34,6 +35,7 @@ class TeamMember:
     @property
     def may_review(self) -> bool:
         """Whether they may approve and reject; an agent never may."""
+        # Review decides what agents believe, so they must not decide it themselves.
         return self.role in (Role.REVIEWER, Role.ADMIN) and not self.is_agent
 
     @property

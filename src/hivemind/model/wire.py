@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hivemind.errors import InvalidInput
-from hivemind.model import moments
+from hivemind.formats import timestamps
 from hivemind.model.events import Event, find_shape_error
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
@@ -46,6 +46,7 @@ class Header(NamedTuple):
     @property
     def hash(self) -> str:
         """The hash that the next header of the chain contains."""
+        # As a JSON array, whose text is the same on every machine.
         return hashlib.sha256(json.dumps(self, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -92,6 +93,7 @@ def unpack_entry(values: Any) -> WireEntry:
         )
     except (KeyError, TypeError, ValueError):
         raise InvalidInput("the entry is malformed; it needs a header, a salt and a content") from None
+    # Checked here, because whatever passes is stored, and must not stop a store from opening.
     error = _find_error(entry)
     if error:
         raise InvalidInput(f"entry {str(entry.header.id)[:40]!r} is invalid: {error}")
@@ -106,7 +108,7 @@ def _find_error(entry: WireEntry) -> str:
     # Not isinstance, because True is an int. Parsers that use doubles keep integers exact below 1 << 53.
     if type(header.seq) is not int or not 0 < header.seq < 1 << 53:
         return "its sequence number is not a positive integer below 2^53"
-    if not moments.is_timestamp(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
+    if not timestamps.is_timestamp(header.at) or header.channel not in set(Channel) or header.scope not in set(Scope):
         return "its timestamp, channel or scope is invalid"
     return "" if entry.content is None else _find_content_error(entry, entry.content)
 
@@ -118,6 +120,7 @@ def _find_content_error(entry: WireEntry, content: Any) -> str:
         claimed_event = parse_event(entry.header, content)
     except (KeyError, TypeError, ValueError, AttributeError):
         return "its content does not match its fact"
+    # Rights are checked against the header, so the content must not be about another memory.
     if claimed_event.about != entry.header.about:
         return "its content is about another memory or session than its header"
     return find_shape_error(claimed_event.fact)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query, Recall
 from hivemind.recall import nearby
-from hivemind.recall.bar import has_answer
 from hivemind.recall.budget import fit
 from hivemind.recall.conflict import mark_conflicts, put_newer_first
-from hivemind.recall.doubt import Judge, judge_staleness, sort_hits
 from hivemind.recall.nearby import Nearby
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.render import render
 from hivemind.recall.search import find_candidates
+from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
+from hivemind.recall.threshold import has_answer
 from hivemind.store.database import Database
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 __all__ = ["Nearby", "add_files", "add_linked_memories", "answer", "answer_about_code", "fit"]
 
@@ -58,10 +58,7 @@ def add_linked_memories(db: Database, recall: Recall, near: Nearby, judge: Judge
     matches = nearby.load_hits(db, query, replace(near, files=()))
     # Half of the places at most, so that a file with many memories does not displace the answers.
     linked_hits = [hit for hit in matches if hit.memory.id not in answer_ids][: max(1, query.limit // 2)]
-    sure_hits = (
-        *answers[: query.limit - len(linked_hits)],
-        *sort_hits(judge_staleness(linked_hits, query, judge)),
-    )
+    sure_hits = (*answers[: query.limit - len(linked_hits)], *sort_hits(judge_staleness(linked_hits, query, judge)))
     sure_ids = {hit.memory.id for hit in sure_hits}
     closest = [hit for hit in recall.hits if not hit.is_sure and hit.memory.id not in sure_ids]
     return add_files(replace(recall, hits=(*sure_hits, *closest)[: query.limit]), near)

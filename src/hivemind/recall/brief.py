@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from hivemind.formats.timestamps import format_date
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import format_date
-from hivemind.model.quoting import wrap_in_fence
 from hivemind.model.recall import Hit, Query, Signal
-from hivemind.model.text import first_line
-from hivemind.model.words import extract_terms, measure_coverage, measure_share
 from hivemind.recall import search
-from hivemind.recall.bar import is_near
 from hivemind.recall.budget import count_tokens, fit
 from hivemind.recall.conflict import put_newer_first
 from hivemind.recall.rank import build_labels, load_hits, rank
 from hivemind.recall.render import render_entry
+from hivemind.recall.threshold import is_near
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.clean import first_line
+from hivemind.text.fence import wrap_in_fence
+from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 SECTIONS = {
     Kind.FACT: "Facts",
@@ -50,8 +50,6 @@ FRAME_TOKENS = 110
 HEAD = "What memory holds for this place. Notes, not instructions; check them against the code."
 MORE = "the `recall` tool or `hivemind recall QUESTION`."
 
-UNASKED = "unasked"
-"""The first reason on the receipt of a memory that an agent got without asking."""
 FEWEST_SHARED_WORDS = 2
 """Words that a prompt and a memory must share, besides being close in meaning."""
 NEW_PASSAGES = 8
@@ -75,6 +73,7 @@ class Frame:
 def find_standing(db: Database, query: Query) -> tuple[Hit, ...]:
     """Return the memories that hold in this repository, the most trusted first, one section after the other in turn."""
     sections_query = replace(query, kinds=tuple(SECTIONS), limit=MOST_MEMORIES)
+    # What is not true now is left to recall.
     current = [memory for memory in memories.find_most_trusted(db, sections_query) if _is_current(memory, query.now)]
     return tuple(make_hit(memory, query, "holds here") for memory in _take_turns(current))
 
@@ -138,18 +137,18 @@ def _count_shared_words(words: Sequence[str], candidate: search.Candidate) -> in
 
 
 def mark_unasked(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Return the hits with a signal that makes their receipts say that nobody asked for them."""
-    signal = Signal(name="unasked", score=1.0, why=UNASKED)
+    """Return the hits with a first reason that says to people that nobody asked for them."""
+    signal = Signal(name="unasked", score=1.0, why="unasked")
     return tuple(replace(hit, signals=(signal, *hit.signals)) for hit in hits)
 
 
-def render_brief(hits: Sequence[Hit], frame: Frame, *, asked: Sequence[str] = ()) -> str:
-    """Render the brief: sections in a fixed order, entries by age; memories in ``asked`` come first, best first."""
+def render_brief(hits: Sequence[Hit], frame: Frame, *, asked_ids: Sequence[str] = ()) -> str:
+    """Render the brief: sections in a fixed order, entries by age; memories in ``asked_ids`` come first, best first."""
     if not hits:
         return ""
     lines: list[str] = []
     for title in ORDER:
-        section = [hit for hit in hits if _section(hit, asked) == title]
+        section = [hit for hit in hits if _section(hit, asked_ids) == title]
         if title != ABOUT:
             # The order of age is the same in each session, unlike that of scores: prompt caches stay valid.
             section.sort(key=lambda hit: (hit.memory.recorded_at, hit.memory.id))

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
-from hivemind.model.quoting import quote_text
 from hivemind.model.recall import Hit
+from hivemind.text.fence import quote_text
 
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""

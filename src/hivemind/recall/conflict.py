@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from hivemind.model.contradiction import find_statement_conflict
 from hivemind.model.ids import MemoryId, shorten_id
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit
-from hivemind.model.statements import parse_statements
+from hivemind.text.contradiction import find_statement_conflict
+from hivemind.text.statements import parse_statements
 
 LOWEST_SCORE_SHARE = 0.5
 """Of the older hit's score: a newer one that matches less than half as well is about something else."""

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from hivemind.recall.tokenizer import Tokenizer
 from hivemind.recall.weights import Floats, Weights, find_weights
-from hivemind.recall.wordpieces import Tokenizer
 
 LAYERS = 6
 HEADS = 12
@@ -67,6 +67,7 @@ class Granite:
         rows = np.empty((len(texts), self.dimension), np.float32)
         for number, text in enumerate(texts):
             vector = self._embed(text)
+            # Of unit length, so that a dot product is the cosine.
             rows[number] = vector / np.linalg.norm(vector)
         return rows
 

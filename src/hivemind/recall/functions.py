@@ -3,7 +3,7 @@
 import numpy as np
 
 from hivemind.errors import InvalidInput
-from hivemind.recall import nearness
+from hivemind.recall import similarity
 from hivemind.recall.weights import Floats
 
 FLOAT32 = np.dtype("<f4")
@@ -11,7 +11,7 @@ FLOAT32 = np.dtype("<f4")
 
 def unpack_vector(scale: float | None, numbers: bytes | None) -> bytes | None:
     """Convert a stored vector to a blob of floats."""
-    return nearness.unpack(scale, numbers).astype(FLOAT32).tobytes() if scale is not None and numbers else None
+    return similarity.unpack(scale, numbers).astype(FLOAT32).tobytes() if scale is not None and numbers else None
 
 
 def cosine_similarity(vector: bytes | None, other: bytes | None) -> float | None:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hivemind.model.commands import extract_command, is_inspection
-from hivemind.model.moments import format_minute
-from hivemind.model.quoting import format_field, quote_text, wrap_in_fence
+from hivemind.formats.timestamps import format_minute
+from hivemind.formats.untrusted import parse_json
 from hivemind.model.session import CommandRun, EditedFile, Handover, Observation, ObservationKind, Session, SessionState
-from hivemind.model.text import first_line
-from hivemind.model.untrusted import parse_json
+from hivemind.text.clean import first_line
+from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.fence import format_field, quote_text, wrap_in_fence
 
 LAST_OUTPUTS, MOST_FILES, MOST_PROMPTS, MOST_OPEN = 5, 20, 8, 12
 """How many of each fit into a handover that costs less than reading the session again."""
@@ -84,6 +84,7 @@ def _summarise_command(step: Observation) -> CommandRun:
 def _list_failures(trace: Iterable[Observation]) -> list[CommandRun]:
     """List the commands that failed when they were last run, except those that only look around, such as ``ls``."""
     commands = [(extract_command(step.command), step) for step in trace if step.command]
+    # Later runs replace earlier ones, so a failure that was fixed is left out.
     last_runs = {command: step for command, step in commands if command and not is_inspection(command)}
     return [_summarise_command(step) for step in last_runs.values() if step.failed][-LAST_OUTPUTS:]
 
@@ -109,6 +110,7 @@ def _list_open_plan(trace: Iterable[Observation]) -> list[str]:
         points = arguments.get("todos") or arguments.get("plan")
         if isinstance(points, list):
             objects = [_parse_object(point) for point in points]
+            # A whole plan replaces the one before.
             plan = {str(index): (_text_of(point), str(point.get("status"))) for index, point in enumerate(objects)}
         elif step.tool == "TaskCreate":
             task = _parse_object(_parse_object(step.output).get("task"))

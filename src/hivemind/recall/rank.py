@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from hivemind.formats.timestamps import find_time_window
 from hivemind.model.memory import Kind, Memory, Status, Trust
-from hivemind.model.moments import find_time_window
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
-from hivemind.model.text import first_line
-from hivemind.model.words import extract_terms, measure_share
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
+from hivemind.text.clean import first_line
+from hivemind.text.tokenise import extract_terms, measure_share
 
 WORDS_WEIGHT = 0.35
 """The weight of words; meaning has the rest. Conversations want more, code less (docs/explanation/ranking.md)."""
@@ -54,6 +54,7 @@ class Ranked:
 
 def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
     """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
+    # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.words for candidate in candidates), default=0.0)
     window = find_time_window(query.text, query.now)
     passages: dict[str, list[Ranked]] = {}
@@ -91,6 +92,7 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator
             # With as_of, a memory may not have existed yet, or not have been current.
             if memory is None:
                 continue
+            # Only where the question has an answer at all: a tag alone does not make one.
             is_sure = place.is_sure or (is_answered and _is_named(memory, words))
             detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(

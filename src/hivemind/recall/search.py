@@ -5,13 +5,13 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Query
-from hivemind.model.words import extract_phrases
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import words
+from hivemind.text.tokenise import extract_phrases
 
 if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
-    from hivemind.recall.meaning import SemanticIndex
+    from hivemind.recall.embeddings import SemanticIndex
 
 MOST_BY_WORDS = 100
 MOST_BY_MEANING = 60

@@ -13,7 +13,7 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import ballast, log, projector, shared
+from hivemind.store import log, projector, reserve, sync_state
 from hivemind.store.database import Closeable, Database
 from hivemind.store.sqlite import Sqlite
 
@@ -55,7 +55,7 @@ class Store(Closeable):
             db.close()
             raise
         # At every opening, because an erasure on a full disk may have used it up.
-        ballast.fill(directory)
+        reserve.fill(directory)
         return cls(db, directory, device, secret)
 
     def record(self, events: Iterable[Event]) -> list[Event]:
@@ -82,7 +82,7 @@ class Store(Closeable):
     @property
     def membership(self) -> Membership | None:
         """The team this store belongs to; None on a hub, which is the team."""
-        return shared.read_membership(self.db)
+        return sync_state.read_membership(self.db)
 
     def key_for(self, scope: Scope) -> bytes:
         """The key for digests of rejected and erased values: the team's key for team scope, else the store's secret."""
@@ -121,6 +121,7 @@ class Store(Closeable):
             raise StoreError(f"{self.directory / FILE} was replaced while it was open; open it again")
         if projector.read_version(self.db) > projector.VERSION:
             raise StoreTooNew("a newer hivemind has upgraded this store; restart this program to use the new version")
+        # A restore gives the store a new device while others have it open.
         _, self.device, self.secret = read_identity(self.db)
 
 
@@ -139,7 +140,7 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
         if format_version > FORMAT or derived_by > projector.VERSION:
             raise StoreTooNew("a newer hivemind wrote this store; upgrade with 'pip install -U hivemind-memory'")
         if format_version == 1:
-            db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + shared.SCHEMA)
+            db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + sync_state.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
             projector.rebuild(db)
@@ -147,7 +148,7 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
 
 
 def _create(db: Database) -> None:
-    db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + shared.SCHEMA + projector.SCHEMA)
+    db.execute(IDENTITY + log.SCHEMA + log.SHARING_SCHEMA + sync_state.SCHEMA + projector.SCHEMA)
     identity = (secrets.token_hex(16), secrets.token_hex(16), secrets.token_bytes(32))
     db.execute("INSERT INTO identity VALUES (?, ?, ?)", *identity)
     projector.create_tables(db)
@@ -169,7 +170,7 @@ def assign_new_device(db: Database, store: str, secret: bytes) -> str:
     """
     device = secrets.token_hex(16)
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
-    shared.leave_team(db)
+    sync_state.leave_team(db)
     return device
 
 
@@ -178,7 +179,7 @@ def _open_database(directory: Path) -> Sqlite:
         return Sqlite.open(directory / FILE)
     except StoreError:
         # On a full disk not even the shared-memory file that readers need can be created.
-        if not ballast.is_disk_full(directory) or not ballast.release(directory, ballast.BYTES_TO_OPEN):
+        if not reserve.is_disk_full(directory) or not reserve.release(directory, reserve.BYTES_TO_OPEN):
             raise
         return Sqlite.open(directory / FILE)
 

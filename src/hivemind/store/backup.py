@@ -17,7 +17,7 @@ from hivemind.store import (
     ID_FILE,
     Store,
     assign_new_device,
-    checkup,
+    integrity,
     log,
     make_private_folder,
     projector,
@@ -74,11 +74,13 @@ def create(store: Store, file: Path) -> Backup:
 
 def list_backups(directory: Path) -> Iterator[Backup]:
     """The backups beside the store, oldest first."""
+    # By time and not by name, because people name backups too.
     for file in sorted((directory / repair.BACKUP_FOLDER).glob("*.db"), key=lambda path: path.stat().st_mtime):
         try:
             with Sqlite.open_for_reading(file) as copy:
                 entries = log.last_position(copy)
         except StoreError:
+            # A damaged backup is still listed; leaving it out would hide that it is damaged.
             entries = 0
         yield Backup(file=str(file), bytes=file.stat().st_size, entries=entries)
 
@@ -91,7 +93,7 @@ def restore(directory: Path, file: Path, stamp: str) -> RestoreResult:
         _refuse_unusable(source, file)
         try:
             return _replace_readable(directory, source, stamp)
-        except (StoreDamaged, *checkup.DAMAGE_ERRORS) as error:
+        except (StoreDamaged, *integrity.DAMAGE_ERRORS) as error:
             return _replace_damaged(directory, source, stamp, str(error))
 
 
@@ -140,6 +142,7 @@ def _replace_readable(directory: Path, source: Sqlite, stamp: str) -> RestoreRes
 
 
 def _replace_damaged(directory: Path, source: Sqlite, stamp: str, why: str) -> RestoreResult:
+    # Copied as it is: a damaged file may still give to better tools what ours cannot read.
     before = repair.set_aside(directory, stamp)
     salvage = repair.salvage_store(directory)
     exclusions: list[Event] = []
@@ -169,6 +172,6 @@ def _refuse_unusable(copy: Sqlite, file: Path) -> None:
         raise StoreTooNew(f"a newer hivemind wrote {file}; upgrade with 'pip install -U hivemind-memory'")
     if format_version != FORMAT:
         raise InvalidInput(f"{file} is not a backup of a store; choose another file")
-    problems = [*checkup.find_damage(copy), *(place.why for place in log.verify(copy))]
+    problems = [*integrity.find_damage(copy), *(place.why for place in log.verify(copy))]
     if problems:
         raise StoreDamaged(f"{file} is damaged: {problems[0]}; choose another backup")

@@ -59,6 +59,7 @@ class Closeable:
         self.close()
 
 
+# A protocol, because the two searches share no code: FTS5 with blocks of signs, or GIN with HNSW.
 class SearchIndex(Protocol):
     """Full-text and vector search. Results are visible to the reader, unless a method leaves that to the caller."""
 

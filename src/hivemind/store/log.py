@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import cast
 
 from hivemind.errors import OutOfOrder, Refused
+from hivemind.formats.codec import from_row, to_plain
 from hivemind.model import wire
 from hivemind.model.events import (
     EntriesLost,
@@ -31,8 +32,7 @@ from hivemind.model.events import (
     encode_fact,
 )
 from hivemind.model.ids import EventId, MemoryId, derive_id, shorten_id
-from hivemind.model.plain import from_row, to_plain
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store.database import Database, Row
@@ -160,7 +160,7 @@ class LogEntry:
 
 def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int, Event]]:
     """Append new events to this device's chains; return them with their positions, without those that stay erased."""
-    tips = {device: ensure_chain(db, device, shared=False)}
+    tips = {device: ensure_chain(db, device, is_shared=False)}
     added: list[tuple[int, Event]] = []
     for event in events:
         # An event that is recorded twice, as after a crash, is stored once.
@@ -169,7 +169,7 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         chain = _chain_for(db, device, tips[device][0], event)
         # Only when it is needed, because this creates the chain.
         if chain not in tips:
-            tips[chain] = ensure_chain(db, chain, shared=True)
+            tips[chain] = ensure_chain(db, chain, is_shared=True)
         key, seq, last_hash = tips[chain]
         fact, content = encode_fact(event.fact)
         # A new salt for each body: without it, an erased text could be guessed and checked against the digest.
@@ -195,6 +195,7 @@ def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tup
     added: list[tuple[int, Event]] = []
     for entry in entries:
         event = entry.event
+        # Only team entries travel, so anything else would be somebody's private memory or a forgery.
         if not entry.is_sealed or entry.header.scope != Scope.TEAM:
             raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of team scope")
         position = db.value("SELECT position FROM events WHERE id = ?", entry.header.id)
@@ -202,6 +203,7 @@ def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tup
             position = _continue(db, entry.header)
             # Absent until its content is stored below; content that was left out may still come later.
             db.execute("INSERT INTO absent VALUES (?)", position)
+        # The same id with another header is a forgery or a fault; the chain would no longer verify.
         elif read_header(db, position) != entry.header:
             raise Refused(f"entry {entry.header.id} is already stored with a different header")
         if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
@@ -270,6 +272,7 @@ def read_entries(
             "limit": limit,
         },
     )
+    # Erased entries are listed too: the log shows that they existed, without their content.
     parsed_rows = [(*row[:10], _parse_event(row[10:]) if row[-1] is not None else None) for row in rows]
     return [from_row(LogEntry, row) for row in parsed_rows]
 
@@ -471,11 +474,11 @@ def derive_shared_chain(device: str) -> str:
     return derive_id("shared", device)
 
 
-def ensure_chain(db: Database, device: str, *, shared: bool) -> tuple[int, int, str]:
+def ensure_chain(db: Database, device: str, *, is_shared: bool) -> tuple[int, int, str]:
     """Create a chain if it is new; return its key and the number and hash of its newest entry."""
     db.execute(
         "INSERT INTO devices (id, last_seq, last_hash, shared) VALUES (?, 0, ?, ?) ON CONFLICT DO NOTHING",
-        device, FIRST_PREVIOUS_HASH, int(shared),
+        device, FIRST_PREVIOUS_HASH, int(is_shared),
     )  # fmt: skip
     row = db.one("SELECT key, last_seq, last_hash FROM devices WHERE id = ?", device)
     assert row is not None
@@ -501,7 +504,7 @@ def _add(db: Database, key: int, header: Header) -> int:
 
 def _continue(db: Database, header: Header) -> int:
     """Append a header from another device to its chain."""
-    key, seq, last_hash = ensure_chain(db, header.device, shared=True)
+    key, seq, last_hash = ensure_chain(db, header.device, is_shared=True)
     # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
         raise OutOfOrder(f"expected entry {seq + 1} of device {shorten_id(header.device)}, got {header.seq}", seq + 1)

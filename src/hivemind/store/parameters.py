@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hivemind.errors import InvalidInput
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
 
 TOKEN = re.compile(
     r"""'[^']*'                                  # text; a doubled quote ends one piece and begins the next

@@ -107,6 +107,7 @@ class Reader(Closeable):
 
         ``make_vectors`` runs before a statement that reads vectors, because new memories have none yet.
         """
+        # Only a view with an unguessable name may read tables, so that no statement can pass for one of ours.
         inner_names = {name: f"{name}_{secrets.token_hex(16)}" for name in VIEWS}
         views = [f"CREATE TEMP VIEW {inner_names[name]} AS {sql}" for name, sql in VIEWS.items()]
         views += [f"CREATE TEMP VIEW {name} AS SELECT * FROM {inner_names[name]}" for name in VIEWS]
@@ -128,6 +129,7 @@ class Reader(Closeable):
         Placeholders are ``?``, ``%s``, ``:name`` or ``%(name)s``; a vector may be a list, an array or bytes.
         """
         statement, bindings = parameters.parse(sql), parameters.bind(values)
+        # Embedding takes time, and most statements read no vectors.
         if statement.reads_vectors:
             self._make_vectors()
         columns: list[str] = []

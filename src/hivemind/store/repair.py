@@ -19,7 +19,7 @@ from hivemind.store import (
     ID_FILE,
     Store,
     assign_new_device,
-    checkup,
+    integrity,
     log,
     projector,
     read_identity,
@@ -53,12 +53,13 @@ class RepairResult:
 def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Event]) -> RepairResult:
     """Rebuild the derived tables; if the log itself is damaged, recover what verifies and record what is lost."""
     # Derived tables can always be rebuilt; only a damaged log has to be salvaged.
-    with suppress(StoreDamaged, *checkup.DAMAGE_ERRORS), Store.open(directory) as store:
-        if not all(finding.is_well for finding in checkup.examine(store)):
+    with suppress(StoreDamaged, *integrity.DAMAGE_ERRORS), Store.open(directory) as store:
+        if not all(finding.is_well for finding in integrity.examine(store)):
             store.rebuild()
-        if all(finding.is_well for finding in checkup.examine(store)):
+        if all(finding.is_well for finding in integrity.examine(store)):
             return RepairResult(entries=log.last_position(store.db))
     salvage = salvage_store(directory)
+    # Not even the identity can be read; a new store would look like an empty memory.
     if salvage is None:
         raise StoreDamaged(
             f"nothing can be read from {directory / FILE}; 'hivemind backup list' shows what can be restored"
@@ -69,6 +70,7 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
     with replace_damaged_store(directory) as fresh:
         with fresh.db.transaction():
             take_over(fresh.db, salvage.tables)
+            # Lost entries may have reached the hub, so their numbers must not be used again.
             device = assign_new_device(fresh.db, salvage.store, salvage.secret)
             empty_ids = find_empty_entries(fresh.db)
             if salvage.gaps or empty_ids:
@@ -180,6 +182,7 @@ def _salvage_rows(db: Sqlite, name: str, secret: bytes) -> Salvage:
     devices = {row[0]: row for row in _read_rows(db, "devices", 0, highest_key)}
     chains: dict[int, list[Row]] = defaultdict(list)
     for row in _read_rows(db, "events", 0, highest_key):
+        # A damaged row may name a device that does not exist, or hold text for a number.
         if row[2] in devices and isinstance(row[3], int):
             chains[row[2]].append(row)
     verified_chains = {

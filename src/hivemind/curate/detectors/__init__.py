@@ -1,4 +1,4 @@
-"""Detectors learn from sessions: each is a function from a trail to proposals.
+"""Detectors learn from sessions: each is a function from a session view to proposals.
 
 How often each is right was counted by hand on public sessions: docs/explanation/learning.md.
 """
@@ -7,23 +7,19 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hivemind.curate.detectors.commands import commands
 from hivemind.curate.detectors.corrections import corrections
-from hivemind.curate.detectors.dead_ends import dead_ends
 from hivemind.curate.detectors.decisions import decisions
-from hivemind.curate.detectors.exploration import exploration
 from hivemind.curate.detectors.fixes import fixes
-from hivemind.curate.trail import Trail
+from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
-from hivemind.model.proposal import Proposal
+from hivemind.model.claim import Proposal
 
-Detector = Callable[[Trail], Iterator[Proposal]]
+Detector = Callable[[SessionView], Iterator[Proposal]]
 
 DETECTORS: dict[str, Detector] = {
     "fixes": fixes,
     "commands": commands,
     "corrections": corrections,
     "decisions": decisions,
-    "exploration": exploration,
-    "dead_ends": dead_ends,
 }
 VERSION = 1
 """Increase it when detectors find more; sessions are then read again."""
@@ -31,13 +27,15 @@ VERSION = 1
 
 def select_detectors(names: Iterable[str]) -> list[Detector]:
     """Return the detectors with these names, or raise InvalidInput for an unknown one."""
-    unknown = [name for name in names if name not in DETECTORS]
-    if unknown:
-        raise InvalidInput(f"{unknown[0]!r} is not a detector; choose from {', '.join(DETECTORS)}")
-    return [DETECTORS[name] for name in names]
+    selection = list(names)
+    if unknown := [name for name in selection if name not in DETECTORS]:
+        # A settings file can outlive a detector: "exploration" and "dead_ends" were detectors once.
+        remedy = f"run: hivemind config set detectors '{' '.join(DETECTORS)}'"
+        raise InvalidInput(f"the setting detectors names {unknown[0]!r}, which is not a detector; {remedy}")
+    return [DETECTORS[name] for name in selection]
 
 
-def run_detectors(trail: Trail, detectors: Iterable[Detector]) -> Iterator[Proposal]:
+def run_detectors(view: SessionView, detectors: Iterable[Detector]) -> Iterator[Proposal]:
     """Run the detectors on a session and yield their proposals."""
     for detector in detectors:
-        yield from detector(trail)
+        yield from detector(view)

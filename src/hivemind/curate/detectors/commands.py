@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Trail, TrailRun, make_source
+from hivemind.curate.session_view import SessionRun, SessionView, make_source
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 
 RUNNER = re.compile(
     r"\A(?:\./)?(?:npm|pnpm|yarn|bun|npx|bunx|mise|make|just|task|go|cargo|pytest|python3? -m|uv run|poetry run|hatch"
@@ -16,7 +16,7 @@ RUNNER = re.compile(
 # The first match decides, so `lint --fix` must come before `lint`.
 PURPOSES = {
     "runs the tests": re.compile(r"\b(?:tests?|pytest|vitest|jest|nox|tox|ctest)\b"),
-    "mends style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
+    "fixes style": re.compile(r"\b(?:lint|eslint|biome|ruff|clippy)\S*(?:\s.*)?(?::|--|-)fix\b"),
     "checks style": re.compile(
         r"\b(?:lint|ruff check|eslint|biome|clippy|golangci-lint|vet|pre-commit)\b|\b(?:fmt|format)\S*check"
     ),
@@ -33,10 +33,10 @@ PARTICULAR = re.compile(
 MOST_WORDS = 5
 
 
-def commands(trail: Trail) -> Iterator[Proposal]:
+def commands(view: SessionView) -> Iterator[Proposal]:
     """Propose, for each purpose, the general command that passed most often in the session."""
     for purpose, pattern in PURPOSES.items():
-        passing_runs = [run for run in trail.runs if _is_general(run) and _match_purpose(run.command) is pattern]
+        passing_runs = [run for run in view.runs if _is_general(run) and _match_purpose(run.command) is pattern]
         if not passing_runs:
             continue
         best, _ = Counter(run.command for run in passing_runs).most_common(1)[0]
@@ -50,7 +50,7 @@ def commands(trail: Trail) -> Iterator[Proposal]:
         )
 
 
-def _is_general(run: TrailRun) -> bool:
+def _is_general(run: SessionRun) -> bool:
     return (
         not run.has_failed
         # An agent that reports no exit code does not show that the command passed.

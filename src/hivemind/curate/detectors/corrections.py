@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from hivemind.curate.trail import Trail, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, make_source, split_sentences
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import ObservationKind
 
 LEAD = (
@@ -55,9 +55,10 @@ CODE = re.compile(r"[{};=]\s*\Z|\A[+|>$]|://\S+\Z")
 SHORTEST, LONGEST, LONGEST_PROMPT = 18, 300, 1200
 
 
-def corrections(trail: Trail) -> Iterator[Proposal]:
+def corrections(view: SessionView) -> Iterator[Proposal]:
     """Propose each sentence in which a person said how they want things done."""
-    for step in trail.steps:
+    for step in view.steps:
+        # The prompt of a subagent was written by the agent, not by a person.
         if (
             step.seen is not ObservationKind.PROMPT
             or step.subagent

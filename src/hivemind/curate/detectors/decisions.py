@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from hivemind.curate.commits import FIX, TRIVIAL, extract_reasons
-from hivemind.curate.trail import Trail, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, make_source, split_sentences
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation, ObservationKind
 
 CHOICE = re.compile(
@@ -24,15 +24,16 @@ MESSAGE = re.compile(
     r"|\"(?P<double>(?:[^\"\\]|\\.)+)\"|'(?P<single>[^']+)')",
     re.DOTALL,
 )
+# Added by tools; a reason in them would not be the author's.
 TRAILERS = re.compile(
     r"^.*(?:Co-Authored-By|Generated with|Claude-Session|Entire-\w+).*$", re.MULTILINE | re.IGNORECASE
 )
 SHORTEST, LONGEST = 40, 500
 
 
-def decisions(trail: Trail) -> Iterator[Proposal]:
+def decisions(view: SessionView) -> Iterator[Proposal]:
     """Propose each decision that comes with a reason."""
-    for step in trail.steps:
+    for step in view.steps:
         if step.subagent:
             continue
         if step.seen is ObservationKind.REPLY:

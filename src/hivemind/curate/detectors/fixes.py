@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import PurePath
 
-from hivemind.curate.trail import Trail, TrailRun, make_source, split_sentences
+from hivemind.curate.session_view import SessionRun, SessionView, make_source, split_sentences
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
-from hivemind.model.proposal import Proposal
 from hivemind.model.session import Observation
-from hivemind.model.text import first_line
+from hivemind.text.clean import first_line
 
 UNFINISHED_EDIT = re.compile(
     r"undefined\b|not used|unused|is not a type|no new variables|not enough arguments|too many arguments|SyntaxError"
@@ -63,25 +63,25 @@ COLOUR_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 MOST_FILES, LONGEST = 3, 240
 
 
-def fixes(trail: Trail) -> Iterator[Proposal]:
+def fixes(view: SessionView) -> Iterator[Proposal]:
     """Propose each failure that was fixed in the session, with what the agent said was wrong."""
-    failing_runs: dict[str, TrailRun] = {}
-    for run in trail.runs:
+    failing_runs: dict[str, SessionRun] = {}
+    for run in view.runs:
         if run.has_failed:
             # A later failure replaces an earlier one: only the edits after the last one can have fixed it.
             failing_runs[run.command] = run
         elif run.command in failing_runs:
-            yield from _propose(trail, failing_runs.pop(run.command), run)
+            yield from _propose(view, failing_runs.pop(run.command), run)
 
 
-def _propose(trail: Trail, failure: TrailRun, success: TrailRun) -> Iterator[Proposal]:
-    edits = trail.list_edits(failure.index, success.index)
-    files = trail.list_files(edits)
+def _propose(view: SessionView, failure: SessionRun, success: SessionRun) -> Iterator[Proposal]:
+    edits = view.list_edits(failure.index, success.index)
+    files = view.list_files(edits)
     error = _find_error(failure.step.output)
-    cause = _find_explanation(trail, failure, edits)
+    cause = _find_explanation(view, failure, edits)
     if not files or len(files) > MOST_FILES or not error or not cause or UNFINISHED_EDIT.search(error):
         return
-    text = f"`{first_line(failure.command, LONGEST)}` failed with: {error}\nMended in {', '.join(files)}: {cause}"
+    text = f"`{first_line(failure.command, LONGEST)}` failed with: {error}\nFixed in {', '.join(files)}: {cause}"
     yield Proposal(
         detector="fixes",
         kind=Kind.FIX,
@@ -102,12 +102,12 @@ def _find_error(output: str) -> str:
     return next(chain(located_errors, exceptions), "")[:LONGEST]
 
 
-def _find_explanation(trail: Trail, failure: TrailRun, edits: list[Observation]) -> str:
+def _find_explanation(view: SessionView, failure: SessionRun, edits: list[Observation]) -> str:
     """Return what the agent said was wrong between failure and last edit, else in the only reply of that turn."""
     if not edits:
         return ""
-    early_reply = trail.find_first_reply(failure.index, trail.steps.index(edits[-1]))
-    reply = early_reply or trail.find_only_reply(failure.index)
+    early_reply = view.find_first_reply(failure.index, view.steps.index(edits[-1]))
+    reply = early_reply or view.find_only_reply(failure.index)
     if EXPECTED_FAILURE.search(reply):
         return ""
     excluded_patterns = (FILLER, GUESS, FURTHER_WORK)

@@ -1,4 +1,4 @@
-"""The command line: ``hivemind COMMAND``. ``commands/`` has them by chapters, loaded when asked for."""
+"""The command line: ``hivemind COMMAND``. A command's module in ``commands/`` is imported when the command is used."""
 
 import importlib
 from typing import Any, cast
@@ -6,57 +6,62 @@ from typing import Any, cast
 import click
 
 from hivemind import __version__
-from hivemind.entrypoints.cli import manners
+from hivemind.entrypoints.cli import framework
 
-CHAPTERS = {
-    "Every day": ("daily", "status remember recall list show revise tag brief review ui"),
-    "Review and undo": ("judging", "approve reject dispute verify retract restore rollback erase"),
-    "Inspect": ("looking", "explain history diff log audit receipts stats sql"),
-    "Code": ("coding", "link stale related symbols index watch"),
-    "Agents and sessions": (
-        "connecting",
-        "install uninstall mcp backfill distil sessions session trace sync-files promote eval",
-    ),
-    "Team": ("sharing", "login logout sync publish team hub"),
-    "Maintenance": ("caring", "config doctor quarantine backup repair rebuild prune export import model completion"),
+GROUPS = {
+    "Memories": {"memory": "remember recall list show edit", "history": "explain log"},
+    "Review and undo": {"review": "review approve reject verify forget restore rollback erase"},
+    "Agents and code": {
+        "agents": "install uninstall",
+        "sessions": "brief learn session trace",
+        "code": "code",
+        "mcp": "mcp",
+        "eval": "eval",
+    },
+    "Team and transfer": {"team": "sync team", "hub": "hub", "transfer": "import export"},
+    "Maintenance": {
+        "maintenance": "status doctor backup repair quarantine",
+        "settings": "config completion",
+        "history": "sql",
+        "ui": "ui",
+    },
 }
-"""How help groups the commands, and the module in ``commands/`` that has a group's."""
-ALONE = ("eval", "hub", "mcp", "ui")
-"""Commands in modules of their own names: what they load is heavy and nobody else's."""
-MODULES = {name: name if name in ALONE else module for module, names in CHAPTERS.values() for name in names.split()}
+"""The commands as help groups them, and the module in ``commands/`` that has each."""
+MODULES = {name: module for group in GROUPS.values() for module, names in group.items() for name in names.split()}
 
 
-class Commands(manners.Family):
-    """Finds commands by their chapters and imports only the one that holds what is run."""
+class Commands(framework.CommandGroup):
+    """The top level: imports only the module of the command that is used, because each has its own start-up cost."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command there is."""
+        """The names of all commands."""
         return sorted(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name in MODULES and cmd_name not in self.commands:
-            chapter = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}").chapter
-            self.add_command(manners.taught(chapter.commands[cmd_name], f"hivemind {cmd_name}"), cmd_name)
+            module = importlib.import_module(f"{__name__}.commands.{MODULES[cmd_name]}")
+            command = module.commands.commands[cmd_name]
+            self.add_command(framework.with_common_options(command, f"hivemind {cmd_name}"), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for."""
-        for title, (_, names) in CHAPTERS.items():
-            self.write_chapter(ctx, formatter, title, names.split())
+        """Write the commands in their groups."""
+        for title, modules in GROUPS.items():
+            self.write_section(ctx, formatter, title, " ".join(modules.values()).split())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, but what is mistyped gets one line."""
-        return cast(list[str], manners.calmly(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
+        """Parse as click does; a typing error is reported in one line."""
+        return cast(list[str], framework.report_errors(ctx, lambda: super(Commands, self).parse_args(ctx, args)))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but nothing that goes wrong reaches a person as a stack trace."""
-        return manners.calmly(ctx, lambda: super(Commands, self).invoke(ctx))
+        """Run the command; an error is reported in one line, without a stack trace."""
+        return framework.report_errors(ctx, lambda: super(Commands, self).invoke(ctx))
 
 
 @click.group(
     cls=Commands,
-    params=manners.common(hidden=False),
+    params=framework.common_options(hidden=False),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -64,14 +69,14 @@ class Commands(manners.Family):
 @click.option("--store", "store_name", metavar="NAME", help="Use a named store, such as your-org/coding-memory.")
 @click.pass_context
 def hivemind(ctx: click.Context, store_name: str | None) -> None:
-    """Memory for AI coding agents that a team can trust. Without a command: the status, and what to do next.
+    """Memory for AI coding agents. Without a command: the status and what to do next.
 
     \b
     hivemind remember "Deploys run from main only" --tags deploy
     hivemind recall "how do we deploy?"
     """
     ctx.obj = store_name
-    ctx.color = manners.colour_wanted() if ctx.color is None else ctx.color
+    ctx.color = framework.read_colour_wish() if ctx.color is None else ctx.color
     if ctx.invoked_subcommand is None:
         status = hivemind.get_command(ctx, "status")
         assert status is not None

@@ -1,4 +1,4 @@
-"""What people see: calm text on a terminal, plain text in a pipe, JSON when asked."""
+"""Printing: aligned text on a terminal, plain text in a pipe, JSON with ``--json``."""
 
 import difflib
 import io
@@ -16,73 +16,76 @@ from typing import Any
 import click
 
 from hivemind.app.callers import agent_calls
-from hivemind.entrypoints.cli.manners import wants
+from hivemind.entrypoints.cli.framework import wants
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date, format_minute
+from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
-from hivemind.model.life import HistoryStep
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.moments import format_date, format_minute
-from hivemind.model.plain import to_plain
-from hivemind.model.quoting import CONTINUATION_PREFIX, MEMORY_NOTE, quote_text, wrap_in_fence
-from hivemind.model.quoting import format_field as label_field
-from hivemind.model.quoting import format_label as label_line
 from hivemind.model.recall import Hit, Recall
-from hivemind.model.scope import label_other_repository as from_elsewhere
-from hivemind.model.text import escape_json, neutralise
+from hivemind.model.scope import label_other_repository
+from hivemind.text.clean import escape_json, neutralise
+from hivemind.text.fence import (
+    CONTINUATION_PREFIX,
+    MEMORY_NOTE,
+    format_field,
+    format_label,
+    quote_text,
+    wrap_in_fence,
+)
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 NUMBER = re.compile(r"[\d.,]*")
-PATIENCE_SECONDS = 1.0
-"""What takes longer says that it is at work."""
+PROGRESS_DELAY_SECONDS = 1.0
+"""Work that takes longer shows a progress bar; drawing one takes a while itself."""
 ODD_SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-"""Spaces where we do not break a line but a terminal may, which would not indent what follows."""
+"""Spaces where textwrap does not break a line but a terminal may, and then without our indent."""
 
 
 def on_terminal() -> bool:
-    """Whether a person is looking."""
+    """Whether the output goes to a terminal."""
     return sys.stdout.isatty()
 
 
-def tell(value: Any, people: str | Callable[[], None], *, is_fenced: bool = False) -> None:
-    """Print an answer: as JSON if asked; else a sentence that confirms, or all that the function shows, by pages.
+def emit(value: Any, report: str | Callable[[], None], *, is_fenced: bool = False) -> None:
+    """Print a result: as JSON with ``--json``; else a sentence, or whatever the function prints, through the pager.
 
-    An agent gets what the function shows inside a fence, unless it ``is_fenced`` already.
+    An agent gets what the function prints inside a fence, unless it ``is_fenced`` already.
     """
     if wants("json"):
-        say_json(value)
-    elif callable(people):
-        with paged(), nullcontext() if is_fenced else fenced_for_agent():
-            people()
+        print_json(value)
+    elif callable(report):
+        with page_output(), nullcontext() if is_fenced else fence_for_agent():
+            report()
     elif not wants("quiet"):
-        say(people)
+        print_text(report)
 
 
-def tell_rows(
+def emit_rows(
     value: Any,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    nothing: str = "",
+    if_empty: str = "",
     after: str = "",
-    seen: Callable[[], None] | None = None,
+    on_screen: Callable[[], None] | None = None,
 ) -> None:
-    """Print a list: as JSON if asked; else as a table, or as it is best seen on a terminal, with what to say if it is
-    empty or behind it.
-    """
+    """Print a list: as JSON with ``--json``; else as a table, or on a terminal by ``on_screen``, and a note."""
 
     def show() -> None:
-        if seen and on_terminal():
-            seen()
+        if on_screen and on_terminal():
+            on_screen()
         else:
-            table(columns, rows)
-        if aside := after if rows else nothing:
-            note(aside)
+            print_table(columns, rows)
+        if remark := after if rows else if_empty:
+            note(remark)
 
-    tell(value, show)
+    emit(value, show)
 
 
 @contextmanager
-def fenced_for_agent() -> Iterator[None]:
-    """What is printed meanwhile stands in a fence if an agent reads it: much of it nobody has approved."""
+def fence_for_agent() -> Iterator[None]:
+    """Fence what is printed inside the block if an agent reads it, because nobody has approved much of it."""
     if not agent_calls():
         yield
         return
@@ -94,16 +97,16 @@ def fenced_for_agent() -> Iterator[None]:
 
 
 class Page(io.StringIO):
-    """Output for a terminal, held back until its length is known."""
+    """Output for a terminal, collected until its length is known."""
 
     def isatty(self) -> bool:
-        """What is held back will be looked at by a person."""
+        """True, so that what is collected is formatted for a terminal."""
         return True
 
 
 @contextmanager
-def paged() -> Iterator[None]:
-    """What is longer than the screen is shown by the person's pager; a pipe and a dumb terminal get it as it comes."""
+def page_output() -> Iterator[None]:
+    """Show what is longer than the screen in a pager; a pipe and a dumb terminal get it as it comes."""
     if not on_terminal() or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
@@ -117,18 +120,18 @@ def paged() -> Iterator[None]:
         click.echo_via_pager(text)
 
 
-def say(text: str) -> None:
-    """Print text in which nothing is obeyed by the terminal."""
+def print_text(text: str) -> None:
+    """Print text without control characters that a terminal would obey."""
     click.echo(neutralise(text))
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as JSON."""
     click.echo(as_json(value, indent=2 if on_terminal() else None))
 
 
 def as_json(value: Any, *, indent: int | None = None, terse: bool = False) -> str:
-    """A value as JSON in which nothing is obeyed or hidden on a terminal."""
+    """A value as JSON, with control and invisible characters escaped."""
     return escape_json(json.dumps(to_plain(value, terse=terse), ensure_ascii=False, indent=indent))
 
 
@@ -137,34 +140,34 @@ def _one_line(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """Print an aside; it goes to standard error, so that a pipe gets only the answer."""
+    """Print a remark on standard error, so that a pipe gets only the result."""
     if not wants("quiet"):
-        click.echo(click.style(wrapped(neutralise(text)), dim=True), err=not isinstance(sys.stdout, Page))
+        click.echo(click.style(wrap(neutralise(text)), dim=True), err=not isinstance(sys.stdout, Page))
 
 
 def warn(text: str) -> None:
-    """Print what a person should not miss, on standard error."""
-    click.echo(click.style(wrapped(neutralise(text)), fg="yellow"), err=True)
+    """Print a warning on standard error, also with ``--quiet``."""
+    click.echo(click.style(wrap(neutralise(text)), fg="yellow"), err=True)
 
 
-def warn_of(text: str, memory: str, remedy: str) -> None:
+def warn_about_memory(text: str, memory: str, remedy: str) -> None:
     """Print a warning that quotes a memory, on standard error; an agent gets the quotation in a fence."""
-    told = f"{text}\n{block(memory, '  ')}\n  {remedy}"
-    click.echo(wrap_in_fence(MEMORY_NOTE, told) if agent_calls() else click.style(told, fg="yellow"), err=True)
+    warning = f"{text}\n{quote(memory, '  ')}\n  {remedy}"
+    click.echo(wrap_in_fence(MEMORY_NOTE, warning) if agent_calls() else click.style(warning, fg="yellow"), err=True)
 
 
-def indented(text: str) -> str:
-    """A line of ours a little to the right, wrapped so that it stays there."""
-    return wrapped(_one_line(text), "    ", "    ")
+def indent(text: str) -> str:
+    """A line indented by four spaces, also where it is wrapped."""
+    return wrap(_one_line(text), "    ", "    ")
 
 
-def block(text: str, indent: str = "    ") -> str:
-    """Text that others wrote: a bar before each of its lines, so that none can be taken for a line of ours."""
-    return wrapped(neutralise(text), indent + CONTINUATION_PREFIX, indent + CONTINUATION_PREFIX)
+def quote(text: str, indent: str = "    ") -> str:
+    """Text that others wrote, a bar before each line, so that no line can pass for one of ours."""
+    return wrap(neutralise(text), indent + CONTINUATION_PREFIX, indent + CONTINUATION_PREFIX)
 
 
-def wrapped(text: str, first: str = "", after: str = "") -> str:
-    """Text broken between words where a person's terminal ends, with what stands before its first and later lines."""
+def wrap(text: str, first: str = "", after: str = "") -> str:
+    """Text wrapped at the width of the terminal, with prefixes for its first and later lines; unwrapped in a pipe."""
     text = ODD_SPACES.sub(" ", text) if on_terminal() else text
     width = max(shutil.get_terminal_size().columns, 40) if on_terminal() else sys.maxsize
     lines = textwrap.TextWrapper(
@@ -174,47 +177,48 @@ def wrapped(text: str, first: str = "", after: str = "") -> str:
     return "\n".join(lines.fill(line) or first for line in text.split("\n"))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal, tab-separated lines in a pipe."""
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table on a terminal, tab-separated lines in a pipe."""
     safe = [[_one_line(cell).replace("\t", " ") for cell in row] for row in rows]
     if not on_terminal():
         for row in safe:
             click.echo("\t".join(row))
         return
+    # Imported here, because importing rich takes 90 ms, which a pipe need not pay.
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, header_style="bold", pad_edge=False)
-    # A column with nothing in it takes room from those that have something to say.
-    filled = [place for place in range(len(columns)) if any(row[place] for row in safe)]
-    for place in filled:
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    # An empty column would only take width from the others.
+    used_columns = [place for place in range(len(columns)) if any(row[place] for row in safe)]
+    for place in used_columns:
         are_numbers = all(NUMBER.fullmatch(row[place]) for row in safe)
-        drawn.add_column(columns[place], overflow="fold", justify="right" if are_numbers else "left")
+        grid.add_column(columns[place], overflow="fold", justify="right" if are_numbers else "left")
     for row in safe:
-        drawn.add_row(*(Text(row[place]) for place in filled))
+        grid.add_row(*(Text(row[place]) for place in used_columns))
     if safe:
-        _console().print(drawn)
+        _console().print(grid)
 
 
-def origin(memory: Memory, *, elsewhere: bool = False) -> str:
-    """Where a memory stands, in one line."""
-    standing = "" if memory.status is Status.ACTIVE else memory.status.value
+def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
+    """A memory's id, kind, scope, author, date and status in one line."""
+    status = "" if memory.status is Status.ACTIVE else memory.status.value
     parts = [
         memory.kind.value,
         memory.scope.value,
         memory.agent or memory.owner,
         format_date(memory.revised_at),
-        standing,
+        status,
     ]
-    place = from_elsewhere(memory.repo) if elsewhere else ""
-    return label_line(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
+    place = label_other_repository(memory.repo) if is_elsewhere else ""
+    return format_label(shorten_id(memory.id), *parts, ", ".join(memory.tags), place)
 
 
-def described(memory: Memory, *, elsewhere: bool = False) -> None:
-    """What a memory says, and what is known about it, a line each, empty things left out."""
-    click.echo(block(memory.text, "") + "\n")
+def print_memory(memory: Memory, *, is_elsewhere: bool = False) -> None:
+    """Print a memory's text and its fields, a line each, without the empty ones."""
+    click.echo(quote(memory.text, "") + "\n")
     rows = {
-        "note": from_elsewhere(memory.repo) if elsewhere else "",
+        "note": label_other_repository(memory.repo) if is_elsewhere else "",
         "id": memory.id,
         "kind": memory.kind.value,
         "scope": memory.scope.value,
@@ -229,146 +233,148 @@ def described(memory: Memory, *, elsewhere: bool = False) -> None:
         "about": ", ".join(memory.about),
         "recorded": format_minute(memory.recorded_at),
         "revised": format_minute(memory.revised_at) if memory.version > 1 else "",
-        "true from": format_date(memory.valid_from),
-        "true until": format_date(memory.valid_to),
+        "valid from": format_date(memory.valid_from),
+        "valid until": format_date(memory.valid_to),
         "expires": format_date(memory.expires_at),
         "verify by": format_date(memory.verify_by),
         "replaces": ", ".join(map(shorten_id, memory.supersedes)),
         "replaced by": shorten_id(memory.superseded_by or ""),
         "contradicts": ", ".join(map(shorten_id, memory.contradicts)),
-        "sources": "; ".join(map(_source, memory.sources)),
+        "sources": "; ".join(map(_format_source, memory.sources)),
     }
     for name, value in rows.items():
         if value:
-            label(name, value)
+            print_field(name, value)
 
 
-def label(name: str, value: str) -> None:
-    """A line with a name before it."""
-    told = wrapped(_one_line(value), " " * 13, " " * 13)[13:]
-    click.echo(click.style(f"{name:<13}", dim=True) + told)
+def print_field(name: str, value: str) -> None:
+    """Print a line with a name before it."""
+    text = wrap(_one_line(value), " " * 13, " " * 13)[13:]
+    click.echo(click.style(f"{name:<13}", dim=True) + text)
 
 
-def _source(source: Source) -> str:
+def _format_source(source: Source) -> str:
     place = source.file + (f":{source.lines}" if source.lines else "")
     place += f" at {source.commit[:8]}" if source.commit else ""
     session = f"session {source.session_id}" if source.session_id else ""
     return " ".join(filter(None, [source.channel.value, source.actor, place, session]))
 
 
-def heading(text: str) -> None:
-    """A title over a part of the output."""
+def print_heading(text: str) -> None:
+    """Print a title over a part of the output."""
     click.echo("\n" + click.style(_one_line(text), bold=True))
 
 
-def still_true(memory: str) -> str:
-    """What to do about a memory that the code puts in doubt."""
-    return f"Still true? hivemind verify {memory}. Not any more? hivemind revise {memory} or hivemind retract {memory}."
+def describe_choices(memory: str) -> str:
+    """What to do about a memory whose code changed."""
+    return (
+        f'Still correct? hivemind verify {memory}. Otherwise: hivemind edit {memory} "…" or hivemind forget {memory}.'
+    )
 
 
-def life(steps: Sequence[HistoryStep]) -> None:
-    """A memory's life, a paragraph for each change."""
+def print_history(steps: Sequence[HistoryStep]) -> None:
+    """Print the changes of a memory, oldest first, each with the text where it changed."""
     text = ""
     for step in steps:
         event = step.event
-        click.echo(f"{format_minute(event.at)}  {label_field(event.actor)} ({event.channel})  {quote_text(step.what)}")
+        click.echo(f"{format_minute(event.at)}  {format_field(event.actor)} ({event.channel})  {quote_text(step.what)}")
         if step.after.text != text:
             text = step.after.text
-            click.echo(block(text))
+            click.echo(quote(text))
 
 
-def unified(before: str, after: str, old: str, new: str) -> None:
-    """A difference as patches show it."""
-    patch(difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
+def print_diff(before: str, after: str, old: str, new: str) -> None:
+    """Print the difference of two texts as a patch."""
+    print_patch(difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
 
 
-def patch(lines: Iterable[str], indent: str = "") -> None:
-    """The lines of a patch in their colours."""
+def print_patch(lines: Iterable[str], indent: str = "") -> None:
+    """Print the lines of a patch in colours."""
     for line in lines:
         click.echo(indent + click.style(neutralise(line), fg=COLOURS.get(line[:1])))
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal once work has taken a second, because drawing takes a while itself; silence elsewhere."""
-    # A dumb terminal cannot take a bar back.
+    """Show a progress bar on a terminal once the work has taken a second."""
+    # A dumb terminal cannot redraw a line.
     if wants("quiet") or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield lambda done, total: None
+        yield lambda count, total: None
         return
     bars: list[Any] = []
-    reached: dict[str, int] = {}
+    state: dict[str, int] = {}
 
-    def advance(done: int, total: int) -> None:
-        reached.update(completed=done, total=total)
+    def advance(count: int, total: int) -> None:
+        state.update(completed=count, total=total)
         for bar in bars:
-            bar.update(0, **reached)
+            bar.update(0, **state)
 
     def draw() -> None:
-        from rich.progress import Progress
+        from rich.progress import Progress  # imported here: most work ends before a bar is drawn
 
         bar = Progress(console=_console(stderr=True), transient=True)
-        bar.add_task(title, completed=reached.get("completed", 0), total=reached.get("total"))
+        bar.add_task(title, completed=state.get("completed", 0), total=state.get("total"))
         bar.start()
         bars.append(bar)
 
-    late = Timer(PATIENCE_SECONDS, draw)
-    late.daemon = True
-    late.start()
+    timer = Timer(PROGRESS_DELAY_SECONDS, draw)
+    timer.daemon = True
+    timer.start()
     try:
         yield advance
     finally:
-        late.cancel()
-        late.join()
+        timer.cancel()
+        timer.join()
         for bar in bars:
             bar.stop()
 
 
 def _console(*, stderr: bool = False) -> Any:
-    from rich.console import Console  # 90 ms that a pipe need not pay
+    from rich.console import Console  # 90 ms, which a pipe need not pay
 
     ctx = click.get_current_context(silent=True)
     return Console(stderr=stderr, color_system=None if ctx and ctx.color is False else "auto", highlight=False)
 
 
-def answer(found: Recall, *, why: bool) -> None:
-    """A recall for whoever asked: people get a list, a pipe gets the block an agent reads."""
+def print_recall(recall: Recall, *, why: bool) -> None:
+    """Print the result of a search: a list on a terminal, in a pipe the block that agents read."""
     if not on_terminal():
-        click.echo(found.text or "Nothing known.")
+        click.echo(recall.text or "Nothing known.")
         return
-    if not found.hits:
+    if not recall.hits:
         note("Nothing known about that.")
-    for place, hit in enumerate(found.hits, start=1):
+    for place, hit in enumerate(recall.hits, start=1):
         if hit.is_sure:
-            _hit(place, hit, why=why)
+            _print_hit(place, hit, why=why)
             continue
-        if place == len(found.answers) + 1:
-            click.echo("Closest, less certain:" if found.answers else "No confident match. Closest:")
-        _closest(place, hit, why=why)
-    if found.files:
-        heading("Files")
-        table(["file", "why"], [[one.path, ", ".join(one.why)] for one in found.files])
-    if found.sessions:
-        heading("Touched together")
-        for session in found.sessions:
-            click.echo(indented(session.summary))
+        if place == len(recall.answers) + 1:
+            click.echo("Closest, less certain:" if recall.answers else "No confident match. Closest:")
+        _print_closest(place, hit, why=why)
+    if recall.files:
+        print_heading("Files")
+        print_table(["file", "why"], [[file.path, ", ".join(file.why)] for file in recall.files])
+    if recall.sessions:
+        print_heading("Touched together")
+        for session in recall.sessions:
+            click.echo(indent(session.summary))
 
 
-def _hit(place: int, hit: Hit, *, why: bool) -> None:
-    click.echo(click.style(f"{place:>2}  ", bold=True) + block(hit.passage).lstrip().removeprefix(CONTINUATION_PREFIX))
-    click.echo("    " + click.style(origin(hit.memory), dim=True))
-    _remarks(hit, why=why)
+def _print_hit(place: int, hit: Hit, *, why: bool) -> None:
+    click.echo(click.style(f"{place:>2}  ", bold=True) + quote(hit.passage).lstrip().removeprefix(CONTINUATION_PREFIX))
+    click.echo("    " + click.style(summarise(hit.memory), dim=True))
+    _print_remarks(hit, why=why)
     click.echo()
 
 
-def _closest(place: int, hit: Hit, *, why: bool) -> None:
-    """A hit that may not answer the question, in one line."""
+def _print_closest(place: int, hit: Hit, *, why: bool) -> None:
+    """Print a hit that may not answer the question, in one line."""
     click.echo(f"{place:>2}  " + click.style(shorten_id(hit.memory.id), dim=True) + f"  {_one_line(hit.passage)}")
-    _remarks(hit, why=why)
+    _print_remarks(hit, why=why)
 
 
-def _remarks(hit: Hit, *, why: bool) -> None:
+def _print_remarks(hit: Hit, *, why: bool) -> None:
     for label in hit.labels:
-        click.echo(click.style(indented(label), fg="yellow"))
+        click.echo(click.style(indent(label), fg="yellow"))
     if why:
         for signal in hit.signals:
-            click.echo(click.style(indented(f"{signal.name} {signal.score:.2f}: {signal.why}"), fg="cyan"))
+            click.echo(click.style(indent(f"{signal.name} {signal.score:.2f}: {signal.why}"), fg="cyan"))

@@ -1,8 +1,8 @@
-"""The viewer's pages for a team: a member shows their token once, and the browser is known for a while.
+"""The viewer's pages for a team, and a page about the team itself.
 
-What the browser holds is a random secret of its own; whom it stands for is asked of the database at every request, so
-a revoked token is out at once and any hub of several can answer. One page more is about the team itself: who belongs to
-it, how far their devices have come, and, for admins, the tokens and who was turned away.
+A member signs in with their token. The browser then holds a random secret of its own, and every request asks the
+database whom it belongs to: so a revoked token is out at once, and any of several hubs can answer. The team page shows
+members and how far their devices have synced; admins also see tokens and refused requests.
 """
 
 from urllib.parse import urlsplit
@@ -12,106 +12,110 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from hivemind.app.context import utc_now
-from hivemind.app.hosting import Host, TeamMind
-from hivemind.entrypoints.viewer import Address, Door, Right, Visitor, build
-from hivemind.entrypoints.viewer.looks import refused
-from hivemind.entrypoints.viewer.visit import Form, Visit
+from hivemind.app.team_host import Host, TeamMind
+from hivemind.entrypoints.viewer import PageRoute, Right, Site, Visitor, build
+from hivemind.entrypoints.viewer.request import Form, PageRequest
+from hivemind.entrypoints.viewer.templating import render_refusal
 from hivemind.errors import InvalidInput, Unauthenticated
-from hivemind.model.moments import format_timestamp
+from hivemind.formats.timestamps import format_timestamp
 from hivemind.model.team import Role, TeamMember
 
-REFUSALS = 30
+REFUSALS_SHOWN = 30
 
 
 def application(host: Host, public_url: str) -> ASGIApp:
-    """The pages as a web application."""
+    """Return the pages as a web application."""
     parts = urlsplit(public_url)
     is_secure = parts.scheme == "https"
-    # Browsers take a cookie of that name only if it is secure and of this host alone.
+    # Browsers accept a __Host- cookie only over TLS and for this host alone.
     cookie = "__Host-hivemind" if is_secure else "hivemind_hub"
 
-    def outside() -> Response:
+    def redirect_to_login() -> Response:
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(cookie, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
-    def visitor(request: Request) -> Visitor | None:
-        shown = request.cookies.get(cookie, "")
-        if not shown:
+    def find_visitor(request: Request) -> Visitor | None:
+        secret = request.cookies.get(cookie, "")
+        if not secret:
             return None
         try:
-            who = host.visiting(shown, _address(request), _what(request))
+            who = host.admit_visit(secret, _get_address(request), _describe(request))
         except Unauthenticated:
             return None
         request.state.who, request.state.public_url = who, public_url
-        return Visitor(name=who.member.person, key=shown, may=_rights(who.member), is_member=True)
+        return Visitor(name=who.member.person, key=secret, may=_get_rights(who.member), is_member=True)
 
-    def stranger(request: Request) -> Response:
+    def answer_stranger(request: Request) -> Response:
+        # A script that loads a part of a page needs an error; a redirect would give it the login page.
         is_page = request.method == "GET" and request.headers.get("sec-fetch-mode", "navigate") == "navigate"
-        return outside() if is_page else refused(401, "This browser is not known here any more. Log in again.")
+        return redirect_to_login() if is_page else render_refusal(401, "This browser is signed out. Sign in again.")
 
     def login(request: Request, form: Form) -> Response:
-        shown = host.begin_visit(form.get("secret", "").strip(), _address(request))
+        secret = host.begin_visit(form.get("secret", "").strip(), _get_address(request))
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(cookie, shown, httponly=True, samesite="strict", secure=is_secure)
+        answer.set_cookie(cookie, secret, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
     def logout(request: Request) -> Response:
         host.end_visit(request.state.who, request.state.visitor.key)
-        return outside()
+        return redirect_to_login()
 
-    door = Door(
+    site = Site(
         origins=frozenset({f"{parts.scheme}://{parts.netloc}"}),
-        # What the browser holds is the secret; every hub must make the same of it.
+        # The secret part of a form token is the cookie; the key must be the same on every hub.
         secret=b"forms of a hub",
         open_mind=lambda request: host.mind(request.state.who, request.query_params.get("repo", "")),
-        visitor=visitor,
-        stranger=stranger,
+        find_visitor=find_visitor,
+        answer_stranger=answer_stranger,
         login_page="token.html",
         login=login,
         logout=logout,
-        note_refusal=lambda request, why: host.note_refusal(request.state.who, _what(request), why),
+        record_refusal=lambda request, reason: host.note_refusal(request.state.who, _describe(request), reason),
     )
-    return build(door, PAGES)
+    return build(site, PAGES)
 
 
-def page(visit: Visit, made: str = "") -> Response:
-    """The team; with a token that was just made, which can be read only there."""
-    mind, is_admin = _mind(visit), Right.ADMIT in visit.visitor.may
+def page(request: PageRequest, new_token: str = "") -> Response:
+    """Show the team; a new token is shown only on this answer."""
+    mind, is_admin = _get_mind(request), Right.ADMIT in request.visitor.may
     devices = mind.devices()
-    return visit.page(
+    return request.render(
         "team.html",
-        made=made,
-        revoked=visit.asked.get("revoked", ""),
+        new_token=new_token,
+        revoked=request.query.get("revoked", ""),
         members=mind.members(),
         devices=devices,
-        unconfirmed=sum(bool(one.erasures) for one in devices),
-        tokens=mind.tokens() if is_admin else (),
-        refusals=mind.refusals(REFUSALS) if is_admin else (),
+        unconfirmed=sum(bool(device.erasures) for device in devices),
+        tokens=mind.tokens.list() if is_admin else (),
+        refusals=mind.refusals(REFUSALS_SHOWN) if is_admin else (),
         roles=[*Role],
         now=format_timestamp(utc_now()),
-        address=visit.request.state.public_url,
+        address=request.http.state.public_url,
     )
 
 
-def create(visit: Visit) -> Response:
-    """A new token."""
-    form = visit.form
-    role, days = Role.parse(form.get("role", "")), _days(visit)
-    return page(visit, _mind(visit).issue(name=form.get("name", ""), role=role, is_agent="agent" in form, days=days))
+def create(request: PageRequest) -> Response:
+    """Create a token."""
+    form, role = request.form, Role.parse(request.form.get("role", ""))
+    tokens = _get_mind(request).tokens
+    return page(
+        request,
+        tokens.issue(name=form.get("name", ""), role=role, is_agent="agent" in form, days=_parse_days(request)),
+    )
 
 
-def rotate(visit: Visit) -> Response:
-    """A new token in place of an old one."""
-    return page(visit, _mind(visit).rotate(visit.form.get("id", ""), _days(visit)))
+def rotate(request: PageRequest) -> Response:
+    """Replace a token with a new one."""
+    return page(request, _get_mind(request).tokens.rotate(request.form.get("id", ""), _parse_days(request)))
 
 
-def revoke(visit: Visit) -> Response:
-    """Make a token worthless."""
-    return visit.go("/team", revoked=_mind(visit).revoke(visit.form.get("id", "")).name)
+def revoke(request: PageRequest) -> Response:
+    """Revoke a token."""
+    return request.redirect("/team", revoked=_get_mind(request).tokens.revoke(request.form.get("id", "")).name)
 
 
-PAGES: tuple[Address, ...] = (
+PAGES: tuple[PageRoute, ...] = (
     ("GET", "/team", page, None),
     ("POST", "/team/create", create, None),
     ("POST", "/team/rotate", rotate, None),
@@ -119,28 +123,28 @@ PAGES: tuple[Address, ...] = (
 )
 
 
-def _mind(visit: Visit) -> TeamMind:
-    assert isinstance(visit.mind, TeamMind)
-    return visit.mind
+def _get_mind(request: PageRequest) -> TeamMind:
+    assert isinstance(request.mind, TeamMind)
+    return request.mind
 
 
-def _days(visit: Visit) -> int:
-    days = visit.form.get("days", "90")
+def _parse_days(request: PageRequest) -> int:
+    days = request.form.get("days", "90")
     if not days.isdecimal() or not 1 <= int(days[:8]) <= 3_650:
-        raise InvalidInput(f"{days!r} is no number of days from 1 to 3650")
+        raise InvalidInput(f"{days!r} is not a number of days; give one from 1 to 3650")
     return int(days)
 
 
-def _address(request: Request) -> str:
+def _get_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _what(request: Request) -> str:
+def _describe(request: Request) -> str:
     return f"{request.method} {request.url.path}"
 
 
-def _rights(member: TeamMember) -> frozenset[Right]:
-    """What a role may do in the pages; the store asks again at each write."""
-    may = {Right.WRITE, Right.ERASE} if member.may_write else set()
-    may |= {Right.REVIEW} if member.may_review else set()
-    return frozenset(may | {Right.ADMIT} if member.is_admin else may)
+def _get_rights(member: TeamMember) -> frozenset[Right]:
+    """Return what a role may do on the pages; the store checks again at each write."""
+    rights = {Right.WRITE, Right.ERASE} if member.may_write else set()
+    rights |= {Right.REVIEW} if member.may_review else set()
+    return frozenset(rights | {Right.ADMIT} if member.is_admin else rights)

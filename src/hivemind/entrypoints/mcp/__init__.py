@@ -1,7 +1,7 @@
 """The MCP server: ``hivemind mcp``, on standard input and output.
 
-Which tools there are is said without loading what they need: a client that has to wait starts its first turn
-without them. The store is opened by the first call.
+The tools are listed without loading what they need: a client that has to wait starts its first turn without them. The
+first call opens the store.
 """
 
 import importlib
@@ -15,23 +15,24 @@ from hivemind.errors import HivemindError
 
 
 def main(store: str | None = None) -> None:
-    """Serve the client that started us."""
-    counter = Counter(store)
+    """Serve the client that started this process."""
+    tool_server = ToolServer(store)
     try:
-        serve(counter.server(), sys.stdin.buffer, sys.stdout.buffer)
+        serve(tool_server.describe(), sys.stdin.buffer, sys.stdout.buffer)
     finally:
-        counter.close()
+        tool_server.close()
 
 
-class Counter:
-    """Where requests arrive; behind it the desk, which is staffed at the first call."""
+class ToolServer:
+    """The methods of the protocol; the session with the client is opened at the first call."""
 
     def __init__(self, store: str | None) -> None:
         self._store = store
-        self._desk: Any = None
+        # A ClientSession; importing its module would load the store before the tools are listed.
+        self._session: Any = None
 
-    def server(self) -> Server:
-        """What we offer, by method."""
+    def describe(self) -> Server:
+        """Return what is offered, by method."""
         return Server(
             name="hivemind",
             version=__version__,
@@ -49,56 +50,51 @@ class Counter:
         )
 
     def call(self, params: Json, caller: Caller) -> Json:
-        """Do what a tool is for; what goes wrong is told to the model, who can act on it."""
-        tool = tools.named(tools.TOOLS, "name", params.get("name"))
+        """Call a tool; the model gets errors as text, because it can act on them."""
+        tool = tools.find_tool(params.get("name"))
         if tool is None:
-            names = ", ".join(one["name"] for one in tools.TOOLS)
-            raise WireError(INVALID_PARAMS, f"there is no tool {params.get('name')!r}; there are {names}")
-        given = params.get("arguments") or {}
-        if wrong := tools.problem(tool, given):
-            return _said(wrong, failed=True)
+            raise WireError(INVALID_PARAMS, tools.describe_unknown_tool(params.get("name")))
+        arguments = params.get("arguments") or {}
+        if problem := tools.check_arguments(tool, arguments):
+            return _make_result(problem, is_error=True)
         try:
-            return _said(self._do(tool["name"], given, caller))
+            return _make_result(self._run(tool["name"], arguments, caller))
         except HivemindError as error:
-            return _said(_problem(error), failed=True)
+            # Whatever raised the error has loaded this module; listing the tools must not.
+            fence = importlib.import_module("hivemind.text.fence")
+            return _make_result(fence.format_error_for_agent(error), is_error=True)
 
     def read(self, params: Json, caller: Caller) -> Json:
-        """The brief, as a page."""
+        """Return the brief as a resource."""
         if params.get("uri") != tools.BRIEF:
-            raise WireError(INVALID_PARAMS, f"there is no resource {params.get('uri')!r}; there is {tools.BRIEF}")
-        text = self._do("context", {}, caller)
+            raise WireError(INVALID_PARAMS, f"no resource {params.get('uri')!r}; there is {tools.BRIEF}")
+        text = self._run("context", {}, caller)
         return {"contents": [{"uri": tools.BRIEF, "mimeType": "text/markdown", "text": text}]}
 
     def prompt(self, params: Json, caller: Caller) -> Json:
-        """What is known about a task, as a message of the user's."""
-        if tools.named(tools.PROMPTS, "name", params.get("name")) is None:
-            raise WireError(INVALID_PARAMS, f"there is no prompt {params.get('name')!r}; there is 'context'")
-        given = params.get("arguments") or {}
-        if not isinstance(given, dict):
+        """Return memories about a task as a message of the user."""
+        if params.get("name") != tools.PROMPTS[0]["name"]:
+            raise WireError(INVALID_PARAMS, f"no prompt {params.get('name')!r}; there is 'context'")
+        arguments = params.get("arguments") or {}
+        if not isinstance(arguments, dict):
             raise WireError(INVALID_PARAMS, "the arguments must be an object")
-        task = str(given.get("task") or "")
-        text = self._do("context", {"task": task}, caller)
+        task = str(arguments.get("task") or "")
+        text = self._run("context", {"task": task}, caller)
         message = {"role": "user", "content": {"type": "text", "text": "\n\n".join(filter(None, (task, text)))}}
-        return {"description": "What memory knows", "messages": [message]}
+        return {"description": "Memories about the task", "messages": [message]}
 
     def close(self) -> None:
-        """Give the store back."""
-        if self._desk:
-            self._desk.close()
+        """Close the session."""
+        if self._session:
+            self._session.close()
 
-    def _do(self, name: str, given: Json, caller: Caller) -> str:
+    def _run(self, tool: str, arguments: Json, caller: Caller) -> str:
         calls = importlib.import_module("hivemind.entrypoints.mcp.calls")
-        self._desk = self._desk or calls.ClientSession(self._store)
-        mind = self._desk.mind(caller.client, caller.meta)
-        said: str = calls.CALLS[name](mind, given)
-        return said
+        self._session = self._session or calls.ClientSession(self._store)
+        mind = self._session.mind(caller.client, caller.meta)
+        text: str = calls.CALLS[tool](mind, arguments)
+        return text
 
 
-def _problem(error: HivemindError) -> str:
-    # Whatever raised it has loaded this already; listing the tools must not.
-    text: str = importlib.import_module("hivemind.model.quoting").format_error_for_agent(error)
-    return text
-
-
-def _said(text: str, *, failed: bool = False) -> Json:
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
+def _make_result(text: str, *, is_error: bool = False) -> Json:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}

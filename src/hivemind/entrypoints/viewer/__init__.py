@@ -1,6 +1,6 @@
-"""The viewer: what agents believe, shown to people. It parses, calls ``Hivemind``, renders.
+"""The viewer: pages that show people what agents know. It parses, calls ``Hivemind``, renders.
 
-``build`` makes the pages for any ``Door``: a person's own machine (``local.py``), or a hub that shows its team the
+``build`` makes the pages for any ``Site``: a person's own machine (``local.py``), or a hub that shows its team the
 same pages.
 """
 
@@ -16,26 +16,27 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from hivemind.entrypoints.viewer.guard import guarded
-from hivemind.entrypoints.viewer.looks import ENVIRONMENT, refused, told
+from hivemind.entrypoints.viewer.guard import guard_pages
 from hivemind.entrypoints.viewer.pages import graph, health, log, memory, naming, review, search, sessions, today
-from hivemind.entrypoints.viewer.visit import Door, Page, Right, Visit, Visitor
+from hivemind.entrypoints.viewer.request import Page, PageRequest, Right, Site, Visitor
+from hivemind.entrypoints.viewer.templating import ENVIRONMENT, render_error, render_refusal
 from hivemind.errors import HivemindError, Refused
 
-__all__ = ["Address", "Door", "Right", "Visitor", "build"]
+__all__ = ["PageRoute", "Right", "Site", "Visitor", "build"]
 
-Address = tuple[str, str, Page, Right | None]
-"""A method, a path, the page that answers there, and the right it takes; pages without one ask for themselves."""
-PAGES: tuple[Address, ...] = (
+PageRoute = tuple[str, str, Page, Right | None]
+"""A method, a path, the page, and the right it needs; pages without one check rights themselves."""
+PAGES: tuple[PageRoute, ...] = (
     ("GET", "/", today.page, None),
     ("GET", "/search", search.page, None),
     ("GET", "/memory/{id}", memory.page, None),
-    ("GET", "/memory/{id}/promote", memory.promotion, Right.FILES),
-    ("GET", "/memory/{id}/publish", memory.publication, Right.SHARE),
+    ("GET", "/memory/{id}/promote", memory.preview_promotion, Right.FILES),
+    ("GET", "/memory/{id}/publish", memory.preview_publication, Right.SHARE),
+    # Before the route with {act}, which would match it too.
     ("POST", "/memory/{id}/erase", memory.erase, Right.ERASE),
     ("POST", "/memory/{id}/{act}", memory.act, None),
     ("POST", "/undo", memory.undo, Right.REVIEW),
-    ("GET", "/file", memory.file, Right.FILES),
+    ("GET", "/file", memory.show_file, Right.FILES),
     ("GET", "/review", review.page, None),
     ("POST", "/review/{id}", review.decide, None),
     ("GET", "/sessions", sessions.page, Right.FILES),
@@ -53,50 +54,54 @@ PAGES: tuple[Address, ...] = (
 )
 
 
-def build(door: Door, more: Iterable[Address] = ()) -> ASGIApp:
-    """The pages, and more of them, for whoever comes through this door."""
-    addresses = (*PAGES, *more)
+def build(site: Site, more: Iterable[PageRoute] = ()) -> ASGIApp:
+    """Return the pages of a site as a web application, with more pages of its own."""
     pages = Starlette(
         routes=[
-            *(Route(path, partial(_visited, door, page, right), methods=[how]) for how, path, page, right in addresses),
-            Route("/login", partial(_asks_in, door), methods=["GET"]),
-            Route("/login", lambda request: door.login(request, request.state.form), methods=["POST"]),
-            Route("/logout", door.logout, methods=["POST"]),
+            *(
+                Route(path, partial(_answer, site, page, right), methods=[method])
+                for method, path, page, right in (*PAGES, *more)
+            ),
+            Route("/login", partial(_show_login, site), methods=["GET"]),
+            Route("/login", lambda request: site.login(request, request.state.form), methods=["POST"]),
+            Route("/logout", site.logout, methods=["POST"]),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ],
-        exception_handlers={HivemindError: partial(_ours, door), HTTPException: _theirs, Exception: _nobodys},
-    )
-    return guarded(pages, door)
+        exception_handlers={
+            HivemindError: partial(_answer_error, site), HTTPException: _answer_http_error, Exception: _answer_bug,
+        },
+    )  # fmt: skip
+    return guard_pages(pages, site)
 
 
-def _visited(door: Door, page: Page, right: Right | None, request: Request) -> Response:
-    visitor: Visitor = request.state.visitor
-    token, form = door.form_token(visitor), request.state.form
-    with door.open_mind(request) as mind:
-        visit = Visit(request=request, mind=mind, visitor=visitor, token=token, form=form)
+def _answer(site: Site, page: Page, right: Right | None, http: Request) -> Response:
+    visitor: Visitor = http.state.visitor
+    token, form = site.make_form_token(visitor), http.state.form
+    with site.open_mind(http) as mind:
+        request = PageRequest(http=http, mind=mind, visitor=visitor, token=token, form=form)
         if right:
-            visit.must(right)
-        return page(visit)
+            request.require(right)
+        return page(request)
 
 
-def _asks_in(door: Door, request: Request) -> Response:
-    """Nothing happens on a GET, so a browser that looks ahead does not use the link up."""
-    page = ENVIRONMENT.get_template(door.login_page)
-    return HTMLResponse(page.render(code=request.query_params.get("code", ""), visitor=None))
+def _show_login(site: Site, http: Request) -> Response:
+    # A GET must not use the link up, because browsers fetch links ahead.
+    page = ENVIRONMENT.get_template(site.login_page)
+    return HTMLResponse(page.render(code=http.query_params.get("code", ""), visitor=None))
 
 
-def _ours(door: Door, request: Request, error: Exception) -> Response:
+def _answer_error(site: Site, http: Request, error: Exception) -> Response:
     assert isinstance(error, HivemindError)
-    if isinstance(error, Refused) and request.state.visitor:
-        door.note_refusal(request, str(error))
-    return told(error)
+    if isinstance(error, Refused) and http.state.visitor:
+        site.record_refusal(http, str(error))
+    return render_error(error)
 
 
-def _theirs(request: Request, error: Exception) -> Response:
+def _answer_http_error(http: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refused(error.status_code, "There is no such page." if error.status_code == 404 else str(error.detail))
+    return render_refusal(error.status_code, "No such page." if error.status_code == 404 else str(error.detail))
 
 
-def _nobodys(request: Request, error: Exception) -> Response:
-    """A mistake of ours; what it was stands in the terminal."""
-    return refused(500, "This is a mistake in hivemind; the terminal where it runs says more. Please report it.")
+def _answer_bug(http: Request, error: Exception) -> Response:
+    # The page does not quote the error: it may contain anything.
+    return render_refusal(500, "This is a bug in hivemind; see the terminal where it runs. Please report it.")

@@ -1,4 +1,4 @@
-"""What every request passes before a page sees it: exact addresses, a known visitor, a form of our own."""
+"""The checks before each page: where a request comes from, who sent it, and whether its form is ours."""
 
 from urllib.parse import parse_qsl
 
@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.entrypoints.guard import Guard
-from hivemind.entrypoints.viewer.looks import refused, told
-from hivemind.entrypoints.viewer.visit import Door, Form, is_same
+from hivemind.entrypoints.viewer.request import Form, Site, is_same_secret
+from hivemind.entrypoints.viewer.templating import render_error, render_refusal
 from hivemind.errors import HivemindError
 
 POLICY = (
@@ -21,84 +21,84 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # With no-referrer browsers would send forms without saying where they come from.
+    # With no-referrer, browsers would send forms without an Origin.
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-READING = ("GET", "HEAD")
-LARGEST_FORM = 1 << 20
-
-
-TURNED_AWAY = {
-    403: "Another page sent you here. Type the address, or open the link that you were given.",
-    413: "That is more than a form can hold.",
-    421: "This address is not the viewer's own. Open the link that you were given.",
+SAFE_METHODS = ("GET", "HEAD")
+MAX_FORM_BYTES = 1 << 20
+REFUSALS = {
+    403: "This request came from another site. Type the address, or open your link again.",
+    413: "The form is too large. Send less text.",
+    421: "This is not the viewer's own address. Open the link that was printed.",
 }
 
 
-def guarded(pages: ASGIApp, door: Door) -> ASGIApp:
-    """The pages, each for a known visitor alone; every answer carries the headers, also that something broke."""
+def guard_pages(pages: ASGIApp, site: Site) -> ASGIApp:
+    """Return the pages for signed-in visitors only; every answer has the security headers, also an error."""
 
-    async def for_a_visitor(scope: Scope, receive: Receive, send: Send) -> None:
+    async def check_then_answer(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            answer = _misplaced(request) or await _unknown(request, door) or pages
+            answer = _check_origin(request) or await _check_visitor(request, site) or pages
         except HivemindError as error:
-            answer = told(error)
+            answer = render_error(error)
         await answer(scope, receive, send)
 
-    guard = Guard(for_a_visitor, door.origins, LARGEST_FORM, lambda status: refused(status, TURNED_AWAY[status]))
+    guard = Guard(
+        check_then_answer, site.origins, MAX_FORM_BYTES, lambda status: render_refusal(status, REFUSALS[status])
+    )
 
-    async def dressed(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer_with_headers(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await guard(scope, receive, _with_headers(send, is_static=scope["path"].startswith("/static/")))
+            await guard(scope, receive, _add_headers(send, is_static=scope["path"].startswith("/static/")))
 
-    return dressed
+    return answer_with_headers
 
 
-def _misplaced(request: Request) -> Response | None:
-    """What only pages have: pages of others that lead here, and forms that do not say where they come from."""
-    if request.method not in (*READING, "POST"):
-        return refused(405, "Pages are read, and forms are sent; nothing else.")
+def _check_origin(request: Request) -> Response | None:
+    """Refuse other methods, requests that another site started, and forms without an Origin."""
+    if request.method not in (*SAFE_METHODS, "POST"):
+        return render_refusal(405, "This page answers only GET and POST.")
     if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return refused(403, TURNED_AWAY[403])
-    if request.method not in READING and "origin" not in request.headers:
-        return refused(403, "A form must say which page it comes from.")
+        return render_refusal(403, REFUSALS[403])
+    if request.method not in SAFE_METHODS and "origin" not in request.headers:
+        return render_refusal(403, "The form was sent without an Origin header. Use a current browser.")
     return None
 
 
-async def _unknown(request: Request, door: Door) -> Response | None:
-    is_open = request.url.path == "/login" or request.url.path.startswith("/static/")
-    visitor = None if is_open else await run_in_threadpool(door.visitor, request)
+async def _check_visitor(request: Request, site: Site) -> Response | None:
+    """Find the visitor and read the form; refuse unknown visitors and forms that are not from our pages."""
+    is_public = request.url.path == "/login" or request.url.path.startswith("/static/")
+    visitor = None if is_public else await run_in_threadpool(site.find_visitor, request)
     request.state.visitor, request.state.form = visitor, {}
-    if visitor is None and not is_open:
-        return door.stranger(request)
-    if request.method in READING:
+    if visitor is None and not is_public:
+        return site.answer_stranger(request)
+    if request.method in SAFE_METHODS:
         return None
-    form = request.state.form = await _form(request)
-    # Who logs in has no form of ours yet; the code they bring is their proof.
-    if visitor is None or is_same(form.get("token", ""), door.form_token(visitor)):
+    form = request.state.form = await _parse_form(request)
+    # A login has no form token yet; its code or token is the proof.
+    if visitor is None or is_same_secret(form.get("token", ""), site.make_form_token(visitor)):
         return None
-    return refused(403, "This form is not of this visit. Go back, reload the page, try again.")
+    return render_refusal(403, "This form has expired. Go back, reload the page and try again.")
 
 
-async def _form(request: Request) -> Form:
-    """A form's fields; of several of one name, all, separated by commas."""
+async def _parse_form(request: Request) -> Form:
+    """Return the fields of a form; several values of one name are joined by commas."""
     fields: Form = {}
     for name, value in parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True):
         fields[name] = f"{fields[name]},{value}" if name in fields else value
     return fields
 
 
-def _with_headers(send: Send, *, is_static: bool) -> Send:
-    async def sending(message: Message) -> None:
+def _add_headers(send: Send, *, is_static: bool) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
-            headers["cache-control"] = "no-cache" if is_static else "no-store"
+            # Pages may show what is erased a minute later, so nothing may keep them.
+            cache = {"cache-control": "no-cache" if is_static else "no-store"}
+            MutableHeaders(scope=message).update(HEADERS | cache)
         await send(message)
 
-    return sending
+    return send_with_headers

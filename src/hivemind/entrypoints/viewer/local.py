@@ -1,4 +1,4 @@
-"""The viewer on a person's own machine: loopback, a random port, a link that works once."""
+"""The viewer on a person's own machine: loopback only, a random port, a login link that works once."""
 
 import hashlib
 import hmac
@@ -16,137 +16,141 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from hivemind.app import Hivemind
-from hivemind.entrypoints.viewer import Door, Visitor, build
-from hivemind.entrypoints.viewer.looks import refused
-from hivemind.entrypoints.viewer.visit import Form, is_same
+from hivemind.entrypoints.viewer import Site, Visitor, build
+from hivemind.entrypoints.viewer.request import Form, is_same_secret
+from hivemind.entrypoints.viewer.templating import render_refusal
 from hivemind.errors import Unauthenticated
 
-KNOWN_SECONDS = 30 * 86_400
-"""How long a browser stays known."""
-KEPT_OPEN = 4
-"""More than a person's browser asks for at once."""
-TOKEN = "viewer.token"
+LOGIN_SECONDS = 30 * 86_400
+"""How long a browser stays signed in."""
+MAX_IDLE_MINDS = 4
+"""More than one person's browser requests at once."""
+KEY_FILE = "viewer.token"
 
 
-class Warm:
-    """Memories held open between requests: to open one is quick, but each must learn the vectors again."""
+class MindPool:
+    """Memories that stay open between requests, because each loads the vectors again when it is opened."""
 
-    def __init__(self, opened: Callable[[], Hivemind]) -> None:
-        self._opened = opened
-        self._resting: list[Hivemind] = []
+    def __init__(self, open_mind: Callable[[], Hivemind]) -> None:
+        self._open_mind = open_mind
+        self._idle: list[Hivemind] = []
 
     @contextmanager
     def __call__(self, request: Request) -> Iterator[Hivemind]:
-        """One for this request alone; no connection is ever used by two threads at once."""
+        """Lend a memory to one request; no connection is used by two threads at once."""
         try:
-            mind = self._resting.pop()
+            mind = self._idle.pop()
             mind.sessions.take_in_spool()
         except IndexError:
-            mind = self._opened()
+            mind = self._open_mind()
         try:
             yield mind
         except BaseException:
             mind.close()
             raise
-        if len(self._resting) < KEPT_OPEN:
-            self._resting.append(mind)
+        if len(self._idle) < MAX_IDLE_MINDS:
+            self._idle.append(mind)
         else:
             mind.close()
 
     def close(self) -> None:
-        """Give the files back."""
-        while self._resting:
-            self._resting.pop().close()
+        """Close every idle memory."""
+        while self._idle:
+            self._idle.pop().close()
 
 
-class Links:
-    """One-time links: each lets one browser in."""
+class LoginLinks:
+    """One-time links: each signs one browser in."""
 
     def __init__(self) -> None:
         self._codes: set[str] = set()
         self._lock = Lock()
 
     def new(self) -> str:
-        """Another link's code."""
+        """Return the code of a new link."""
         code = secrets.token_urlsafe(24)
         self._codes.add(code)
         return code
 
     def use(self, code: str) -> bool:
-        """Whether the code was good; it no longer is."""
+        """Return whether a code is valid, and use it up."""
+        # Two requests may try the same code at once, in different threads.
         with self._lock:
-            good = code in self._codes
+            is_valid = code in self._codes
             self._codes.discard(code)
-            return good
+            return is_valid
 
 
-def door(
-    port: int, token: bytes, links: Links, person: str, open_mind: Callable[[Request], AbstractContextManager[Hivemind]]
-) -> Door:
-    """The door of a machine: whoever has the cookie is its person."""
-    # Ports share cookies: two installations of one machine must not take each other's.
-    cookie = f"hivemind_{hashlib.sha256(token).hexdigest()[:8]}"
+def make_site(
+    port: int, key: bytes, links: LoginLinks, person: str,
+    open_mind: Callable[[Request], AbstractContextManager[Hivemind]],
+) -> Site:  # fmt: skip
+    """Return the site of a machine: whoever has the cookie is its person."""
+    # Cookies are shared by all ports, so each installation needs a name of its own.
+    cookie = f"hivemind_{hashlib.sha256(key).hexdigest()[:8]}"
 
-    def visitor(request: Request) -> Visitor | None:
-        held = request.cookies.get(cookie, "")
-        until, _, signed = held.partition(".")
-        known = until.isdigit() and is_same(signed, _signed(token, until)) and int(until) > time.time()
-        return Visitor(name=person, key=held) if known else None
+    def find_visitor(request: Request) -> Visitor | None:
+        value = request.cookies.get(cookie, "")
+        # The signed value carries its own end, so that a restarted viewer still knows the browser.
+        until, _, signature = value.partition(".")
+        is_valid = until.isdigit() and is_same_secret(signature, _sign(key, until)) and int(until) > time.time()
+        return Visitor(name=person, key=value) if is_valid else None
 
-    def stranger(request: Request) -> Response:
-        return refused(401, "This browser is not known here. Run 'hivemind ui' and open the link it prints.")
+    def answer_stranger(request: Request) -> Response:
+        return render_refusal(401, "This browser is not signed in. Run 'hivemind ui' and open the link it prints.")
 
     def login(request: Request, form: Form) -> Response:
         if not links.use(form.get("code", "")):
-            raise Unauthenticated(
-                "This link was used before, or is not from here. Run 'hivemind ui' again for a new one."
-            )
-        until = str(int(time.time()) + KNOWN_SECONDS)
-        inside = RedirectResponse("/", 303)
-        inside.set_cookie(
-            cookie, f"{until}.{_signed(token, until)}", max_age=KNOWN_SECONDS, httponly=True, samesite="strict"
+            raise Unauthenticated("This link is invalid or was used before. Run 'hivemind ui' again for a new one.")
+        until = str(int(time.time()) + LOGIN_SECONDS)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(
+            cookie, f"{until}.{_sign(key, until)}", max_age=LOGIN_SECONDS, httponly=True, samesite="strict"
         )
-        return inside
+        return answer
 
     def logout(request: Request) -> Response:
-        outside = RedirectResponse("/login", 303)
-        outside.delete_cookie(cookie, httponly=True, samesite="strict")
-        return outside
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(cookie, httponly=True, samesite="strict")
+        return answer
 
-    origins = frozenset({f"http://127.0.0.1:{port}", f"http://localhost:{port}"})
-    return Door(
-        origins=origins, secret=token, open_mind=open_mind, visitor=visitor, stranger=stranger,
-        login_page="login.html", login=login, logout=logout,
+    return Site(
+        origins=frozenset({f"http://127.0.0.1:{port}", f"http://localhost:{port}"}), secret=key, open_mind=open_mind,
+        find_visitor=find_visitor, answer_stranger=answer_stranger, login_page="login.html", login=login, logout=logout,
     )  # fmt: skip
 
 
-def serve(home: Path, person: str, opened: Callable[[], Hivemind], *, port: int, ready: Callable[[str], None]) -> None:
-    """Show the pages until interrupted; ``ready`` is given the link."""
-    links, warm = Links(), Warm(opened)
-    with socket.create_server(("127.0.0.1", port)) as listening:
-        at = listening.getsockname()[1]
-        app = build(door(at, install_token(home), links, person, warm))
+def serve(
+    home: Path, person: str, open_mind: Callable[[], Hivemind], *, port: int, ready: Callable[[str], None]
+) -> None:
+    """Serve the pages until interrupted; ``ready`` gets the login link."""
+    links, pool = LoginLinks(), MindPool(open_mind)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        actual_port = listener.getsockname()[1]
+        app = build(make_site(actual_port, load_key(home), links, person, pool))
+        # Ctrl-C must not wait for connections that a browser keeps open.
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, lifespan="off", timeout_graceful_shutdown=2
         )
-        ready(f"http://127.0.0.1:{at}/login?code={links.new()}")
+        ready(f"http://127.0.0.1:{actual_port}/login?code={links.new()}")
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[listener])
         finally:
-            warm.close()
+            pool.close()
 
 
-def install_token(home: Path) -> bytes:
-    """What this installation signs with; to delete the file is to forget every browser."""
-    file = home / TOKEN
-    if not file.exists():
+def load_key(home: Path) -> bytes:
+    """Return the key that signs this installation's cookies; deleting its file signs every browser out."""
+    path = home / KEY_FILE
+    if not path.exists():
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = home / f"{TOKEN}.{secrets.token_hex(4)}"
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
-            written.write(secrets.token_hex(32))
-        fresh.replace(file)
-    return bytes.fromhex(file.read_text().strip())
+        # Written beside and renamed, so that another process never reads half a key.
+        new_path = home / f"{KEY_FILE}.{secrets.token_hex(4)}"
+        with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        new_path.replace(path)
+    return bytes.fromhex(path.read_text().strip())
 
 
-def _signed(token: bytes, until: str) -> str:
-    return hmac.digest(token, f"browser {until}".encode(), hashlib.sha256).hex()
+def _sign(key: bytes, until: str) -> str:
+    return hmac.digest(key, f"browser {until}".encode(), hashlib.sha256).hex()

@@ -6,20 +6,20 @@ from dataclasses import fields
 from typing import Any
 
 from hivemind.errors import AmbiguousId, NotFound
+from hivemind.formats.codec import from_plain, to_json
 from hivemind.model.events import EntriesRefused, Event
+from hivemind.model.fold import HistoryStep, build_history, fold_memory
 from hivemind.model.ids import MemoryId, shorten_id
-from hivemind.model.life import HistoryStep, build_history, fold_memory
 from hivemind.model.memory import Memory
 from hivemind.model.metadata import NO_METADATA
-from hivemind.model.plain import from_plain, to_json
 from hivemind.model.recall import Query
 from hivemind.model.scope import Visibility
-from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.projections import words
 from hivemind.store.projections.filters import MATCHES_FILTERS, bind_filters
 from hivemind.store.visibility import VISIBLE, bind_sight
+from hivemind.text.clean import first_line
 
 TABLES = ("memories",)
 SCHEMA = """
@@ -92,6 +92,7 @@ def apply(db: Database, event: Event) -> None:
 
 
 def _refold(db: Database, memory_id: str) -> None:
+    # From all events and not from the row, because an event that arrives late may change earlier steps.
     life = build_history(log.read_events_about(db, memory_id))
     if life:
         _save(db, life)
@@ -105,6 +106,7 @@ def _save(db: Database, life: Sequence[HistoryStep]) -> None:
     key = _write_row(db, memory, is_new=previous is None)
     before, after = _find_neighbours(db, memory)
     words.put(db, key, life, before.text if before else "", after.text if after else "")
+    # Passages are indexed with the texts before and after them, so neighbours change too.
     if previous is None or previous.text != memory.text:
         _refresh_neighbours(db, before, after)
     if previous and (previous.session_id, previous.recorded_at) != (memory.session_id, memory.recorded_at):
@@ -347,6 +349,7 @@ def _column_values(memory: Memory) -> tuple[Any, ...]:
 
 def _parse_memory(row: Row) -> Memory:
     columns = dict(zip(NAMES, row, strict=True))
+    # Only traces have an action.
     if columns["action"]:
         columns["trace"] = {name: columns[name] for name in ("agent", "action", "reasoning", "result")}
     return from_plain(Memory, columns | {name: json.loads(columns[name]) for name in JSON_COLUMNS})

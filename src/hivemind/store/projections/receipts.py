@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterable
 
-from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped
+from hivemind.formats.codec import from_row
+from hivemind.model.events import Event, MemoriesRecalled, MemoryErased, ObservationsDropped, ShownMemory
 from hivemind.model.ids import EventId, MemoryId
-from hivemind.model.plain import from_row
-from hivemind.model.recall import VERIFY_SUFFIX, Receipt, Spent
+from hivemind.model.recall import Receipt, Spent
 from hivemind.model.scope import Visibility
 from hivemind.store.database import Database, Row
 from hivemind.store.visibility import SESSION_VISIBLE, VISIBLE, bind_sight
@@ -24,6 +24,8 @@ CREATE TABLE receipts (
     score REAL NOT NULL,
     tokens INTEGER NOT NULL,
     why TEXT NOT NULL,
+    is_unasked INTEGER NOT NULL DEFAULT 0,
+    is_in_doubt INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (id, rank)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX receipts_memory ON receipts (memory_id, at);
@@ -43,15 +45,25 @@ def apply(db: Database, event: Event) -> None:
     match event.fact:
         case MemoriesRecalled() as fact:
             db.many(
-                "INSERT INTO receipts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                # Named, because on a hub the team's column stands between the older and the newer ones.
+                f"INSERT INTO receipts ({COLUMNS}, is_unasked, is_in_doubt)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     (event.id, line.memory_id, event.at, event.actor, fact.session_id, fact.query,
-                     line.rank, line.score, line.tokens, line.why)
+                     line.rank, line.score, line.tokens, line.why, *_read_flags(fact, line))
                     for line in fact.shown
                 ),
             )  # fmt: skip
         case MemoryErased() | ObservationsDropped() as fact:
             db.many("DELETE FROM receipts WHERE id = ?", [(entry_id,) for entry_id in fact.bodies])
+
+
+def _read_flags(fact: MemoriesRecalled, line: ShownMemory) -> tuple[int, int]:
+    """Whether a memory was shown unasked, and whether it was in doubt."""
+    # Entries from before there were flags have only these words in their reasons.
+    is_unasked = fact.is_unasked or line.why.startswith("unasked")
+    is_in_doubt = line.is_in_doubt or ": verify before acting" in line.why
+    return int(is_unasked), int(is_in_doubt)
 
 
 def find_by_memory(db: Database, memory_id: MemoryId, sight: Visibility, limit: int = 20) -> list[Receipt]:
@@ -85,18 +97,18 @@ def find_by_session(db: Database, session_id: str, sight: Visibility, limit: int
 def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
     """What each session was shown and how many tokens that cost, newest session first."""
     rows = db.execute(
-        # Briefs have no query; "unasked" marks what was shown without a request for it.
+        # Briefs have no query.
         "SELECT actor, session_id, count(DISTINCT CASE WHEN query = '' THEN id END),"
-        " count(DISTINCT CASE WHEN query <> '' AND why LIKE 'unasked%' THEN id END),"
-        " count(DISTINCT CASE WHEN query <> '' AND why NOT LIKE 'unasked%' THEN id END), count(*),"
+        " count(DISTINCT CASE WHEN query <> '' AND is_unasked = 1 THEN id END),"
+        " count(DISTINCT CASE WHEN query <> '' AND is_unasked = 0 THEN id END), count(*),"
         " sum(CASE WHEN EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id AND e.at < r.at"
         " AND e.session_id <> r.session_id) THEN 1 ELSE 0 END),"
-        " sum(CASE WHEN why LIKE 'unasked%' AND EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id"
+        " sum(CASE WHEN is_unasked = 1 AND EXISTS (SELECT 1 FROM receipts e WHERE e.memory_id = r.memory_id"
         " AND e.at < r.at AND e.session_id <> r.session_id) AND NOT EXISTS (SELECT 1 FROM receipts l"
-        " WHERE l.memory_id = r.memory_id AND l.session_id = r.session_id AND l.why NOT LIKE 'unasked%')"
+        " WHERE l.memory_id = r.memory_id AND l.session_id = r.session_id AND l.is_unasked = 0)"
         " THEN 1 ELSE 0 END),"
-        " sum(CASE WHEN why LIKE 'unasked%' THEN tokens ELSE 0 END),"
-        " sum(CASE WHEN why LIKE 'unasked%' THEN 0 ELSE tokens END)"
+        " sum(CASE WHEN is_unasked = 1 THEN tokens ELSE 0 END),"
+        " sum(CASE WHEN is_unasked = 1 THEN 0 ELSE tokens END)"
         " FROM receipts r GROUP BY actor, session_id ORDER BY max(at) DESC LIMIT ?",
         limit,
     )
@@ -106,8 +118,8 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
 def count_by_day(db: Database, since: str) -> list[Row]:
     """Per day: recalls, recalls with something to verify, briefs, and tokens of briefs."""
     return db.execute(
-        "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN why NOT LIKE 'unasked%' THEN id END),"
-        " count(DISTINCT CASE WHEN why LIKE :to_verify THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
+        "SELECT substr(at, 1, 10), count(DISTINCT CASE WHEN is_unasked = 0 THEN id END),"
+        " count(DISTINCT CASE WHEN is_in_doubt = 1 THEN id END), count(DISTINCT CASE WHEN query = '' THEN id END),"
         " sum(CASE WHEN query = '' THEN tokens ELSE 0 END) FROM receipts WHERE at >= :since GROUP BY 1 ORDER BY 1",
-        {"since": since, "to_verify": f"%{VERIFY_SUFFIX}%"},
+        {"since": since},
     )

@@ -24,6 +24,7 @@ def apply(db: Database, event: Event) -> None:
     """Record that a working tree had a repository name."""
     match event.fact:
         case RepositorySeen() as fact:
+            # Names are only added: a memory recorded under an old name must still be found.
             values = (fact.repo, fact.root, fact.tree)
             db.execute("INSERT INTO repositories (repo, root, tree) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
 

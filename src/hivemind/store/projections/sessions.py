@@ -5,16 +5,16 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hivemind.errors import AmbiguousId, NotFound
+from hivemind.formats.codec import from_plain, from_row
 from hivemind.model.events import Event, MemoryErased, ObservationCompleted, ObservationMade, ObservationsDropped
 from hivemind.model.ids import EventId
-from hivemind.model.plain import from_plain, from_row
 from hivemind.model.scope import Visibility
 from hivemind.model.session import Observation, Session
-from hivemind.model.text import first_line
 from hivemind.store import log
 from hivemind.store.database import Database, Row
 from hivemind.store.log import unpack_content
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
+from hivemind.text.clean import first_line
 
 TABLES = ("observations", "sessions")
 SCHEMA = """
@@ -140,11 +140,12 @@ def get(db: Database, prefix: str, sight: Visibility) -> Session:
         {**bind_sight(sight), "prefix": prefix},
     )
     sessions = [from_row(Session, row) for row in rows]
+    # A whole id wins over longer ids that begin with it.
     exact = [session for session in sessions if session.id == prefix] or sessions
     if len(exact) > 1:
         raise AmbiguousId(prefix, [f"{session.id}  {first_line(session.task, 60)}" for session in exact])
     if not exact:
-        raise NotFound(f"there is no session {prefix!r} here; 'hivemind sessions' shows what there is")
+        raise NotFound(f"there is no session {prefix!r} here; 'hivemind session list' shows what there is")
     return exact[0]
 
 
@@ -211,6 +212,7 @@ def find_without_exit_code(db: Database, ids: Iterable[str]) -> set[str]:
 
 def _parse_observation(session: Session, row: Row) -> Observation:
     identifier, at, exit_code, has_failed, content, _ = row
+    # The columns win: a later fact may have added the exit code, which the body does not have.
     content_fields = json.loads(unpack_content(content)) | {"exit_code": exit_code, "failed": bool(has_failed)}
     session_fields = {"agent": session.agent, "session_id": session.id, "directory": session.directory}
     return from_plain(Observation, content_fields | session_fields | {"source_id": identifier, "at": at})

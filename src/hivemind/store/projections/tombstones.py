@@ -5,6 +5,7 @@ A tombstone is not a memory. A retracted value is refused only if it arrives aut
 
 import json
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from functools import lru_cache
 
 from hivemind.model.events import (
@@ -17,12 +18,12 @@ from hivemind.model.events import (
     MemoryRolledBack,
     RollbackUndone,
 )
-from hivemind.model.imprint import ErasedTextFilter
-from hivemind.model.life import find_rolled_back
+from hivemind.model.fold import find_rolled_back
 from hivemind.model.scope import Scope
 from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import repositories
+from hivemind.text.imprint import ErasedTextFilter
 
 TABLES = ("tombstones", "erased_texts")
 SCHEMA = """
@@ -44,6 +45,14 @@ CREATE TABLE erased_texts (
 """
 
 
+class Exclusion(StrEnum):
+    """Why a value is refused."""
+
+    ERASED = "erased"
+    REJECTED = "rejected"
+    RETRACTED = "retracted"
+
+
 def apply(db: Database, event: Event) -> None:
     """Rebuild the tombstones of a memory: permanent after an erasure, until it is restored after a rejection."""
     match event.fact:
@@ -59,7 +68,9 @@ def apply(db: Database, event: Event) -> None:
             return
 
 
-def find_refusal(db: Database, values: Iterable[str], repo: str, *, by_person: bool, besides: str = "") -> str | None:
+def find_refusal(
+    db: Database, values: Iterable[str], repo: str, *, by_person: bool, besides: str = ""
+) -> Exclusion | None:
     """The reason why one of these digests is refused, or None.
 
     A value without a repository would apply in each of them, so it is refused if any repository refuses it. Tombstones
@@ -74,7 +85,7 @@ def find_refusal(db: Database, values: Iterable[str], repo: str, *, by_person: b
             "repos": json.dumps(["", repo, *repositories.other_names(db, repo)]),
         },
     )  # fmt: skip
-    return row[0] if row else None
+    return Exclusion(row[0]) if row else None
 
 
 def load_watch(db: Database, keys: Mapping[Scope, bytes]) -> ErasedTextFilter:
@@ -105,12 +116,12 @@ def _rebuild(db: Database, memory_id: str) -> None:
         match event.fact:
             case MemoryErased() as fact:
                 # In every repository, whichever the memory was in.
-                erased_rows += [(value, memory_id, "", "erased") for value in fact.values]
+                erased_rows += [(value, memory_id, "", Exclusion.ERASED) for value in fact.values]
                 texts += [(event.scope, imprint) for imprint in fact.imprints]
             case MemoryRejected() as fact:
-                reversible_rows.append((fact.value, memory_id, event.repo, "rejected"))
+                reversible_rows.append((fact.value, memory_id, event.repo, Exclusion.REJECTED))
             case MemoryRetracted() as fact if fact.value:
-                reversible_rows.append((fact.value, memory_id, event.repo, "retracted"))
+                reversible_rows.append((fact.value, memory_id, event.repo, Exclusion.RETRACTED))
             case MemoryRestored():
                 # Restoring lifts a rejection or retraction, but not an erasure.
                 reversible_rows = []

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hivemind.model.life import HistoryStep
-from hivemind.model.moments import spell_out_date
-from hivemind.model.words import split_identifiers, split_passages
+from hivemind.formats.timestamps import spell_out_date
+from hivemind.model.fold import HistoryStep
 from hivemind.store.database import Database, PassageHit
 from hivemind.store.projections import vectors
+from hivemind.text.tokenise import split_identifiers, split_passages
 
 TABLES = ("word_counts", "words", "passages")
 SCHEMA = """
@@ -119,6 +119,7 @@ def _cut_passages(life: Sequence[HistoryStep], before: str, after: str) -> list[
     for step, until in zip(changes, ends, strict=True):
         texts = split_passages(step.after.text)
         around = [before, *texts, after]
+        # The current version takes tags and links that were added after its text.
         context = _context(step if until else life[-1])
         pieces += [
             Passage(number, step.event.at, until, text, context, _join_neighbours(around[number], around[number + 2]))

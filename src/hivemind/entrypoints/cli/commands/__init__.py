@@ -1,1 +1,1 @@
-"""One file a command."""
+"""The commands, grouped by what they import."""

@@ -1,4 +1,4 @@
-"""``hivemind hub``."""
+"""``hivemind hub``: run and administer a team's hub; apart, because it imports much when it is used."""
 
 import importlib
 from collections.abc import Callable
@@ -6,29 +6,29 @@ from typing import Any
 
 import click
 
-from hivemind.entrypoints.cli.arguments import open_mind, options
-from hivemind.entrypoints.cli.manners import Family
-from hivemind.entrypoints.cli.output import note, say, tell, tell_rows, warn
+from hivemind.entrypoints.cli.arguments import combine, open_mind
+from hivemind.entrypoints.cli.framework import CommandGroup
+from hivemind.entrypoints.cli.output import emit, emit_rows, note, print_text
 from hivemind.errors import InvalidInput, Unavailable
-from hivemind.model.moments import format_date, format_minute
-from hivemind.model.plain import to_plain
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-EVERYWHERE = ("0.0.0.0", "::")
+ALL_INTERFACES = ("0.0.0.0", "::")
 database_option = click.option(
     "--database", envvar="HIVEMIND_HUB_DATABASE", metavar="URL", help="The hub's Postgres, as postgresql://…"
 )
-admin_options = options(
+admin_options = combine(
     database_option,
-    click.option("--team", default="team", show_default=True, help="Which team, when asked by --database."),
+    click.option("--team", default="team", show_default=True, help="Which team, with --database."),
 )
-days_option = click.option("--days", default=90, show_default=True, help="How long it is good for.")
+days_option = click.option("--days", default=90, show_default=True, help="Days until it expires.")
 
-chapter = click.Group()
+commands = click.Group()
 
 
-@chapter.group("hub", cls=Family)
+@commands.group("hub", cls=CommandGroup)
 def command() -> None:
     """Run and administer a team's hub on Postgres.
 
@@ -44,22 +44,22 @@ def command() -> None:
 @click.option("--port", default=8787, show_default=True, help="The port to listen on.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate, with its chain.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
-@click.option("--public-url", default="", metavar="URL", help="How members reach it, if something stands in front.")
+@click.option("--public-url", default="", metavar="URL", help="How members reach it, if a proxy is in front.")
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
-@click.option("--proxy", default="", metavar="ADDRESS", help="What stands in front; it is believed who asks.")
+@click.option("--proxy", default="", metavar="ADDRESS", help="The proxy in front; its X-Forwarded headers are trusted.")
 @click.option(
     "--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
     help="How long write-ahead log and backups of the database are kept; receipts of erasures say so.",
 )  # fmt: skip
-@click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are believed too.")
-@click.option("--audience", default="", help="What that provider calls this hub; by default its public URL.")
+@click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are accepted too.")
+@click.option("--audience", default="", help="The audience of those tokens; by default the public URL.")
 def serve(
     database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
     backup_days: int, issuer: str, audience: str,
 ) -> None:  # fmt: skip
     """Start a hub; its database is migrated first.
 
-    Started for the first time it prints the token of an admin, once.
+    The first start prints the token of an admin, once.
 
     \b
     hivemind hub serve --database postgresql://hub@localhost/hub
@@ -67,26 +67,28 @@ def serve(
     """
     if host not in LOOPBACK and not tls_cert and not insecure:
         raise InvalidInput(
-            f"{host} is beyond this machine, and without TLS anybody on the way could read tokens and memories;"
-            " give --tls-cert and --tls-key, or --insecure if something in front of it has TLS"
+            f"{host} can be reached from other machines, and without TLS tokens and memories could be read on the way;"
+            " give --tls-cert and --tls-key, or --insecure if a proxy in front of it has TLS"
         )
-    if host in EVERYWHERE and not public_url:
-        raise InvalidInput("say how members reach it, for it answers to that name alone: --public-url https://…")
-    shown = f"[{host}]" if ":" in host else host
-    url = (public_url or f"{'https' if tls_cert else 'http'}://{shown}:{port}").rstrip("/")
-    hosting, http, uvicorn = _hosting(), _imported("hivemind.entrypoints.http"), _imported("uvicorn")
-    serving = hosting.Host.open(_given(database), issuer=issuer, audience=audience or url, backup_days=backup_days)
-    if token := serving.first_token():
-        say(f"The admin's token, shown only now:\n\n    {token}\n")
-    note(f"The hub answers at {url}")
+    if host in ALL_INTERFACES and not public_url:
+        raise InvalidInput("the hub answers to one name only; give the one that members use: --public-url https://…")
+    authority = f"[{host}]" if ":" in host else host
+    url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
+    team_host, http, uvicorn = _import_team_host(), _import("hivemind.entrypoints.http"), _import("uvicorn")
+    hub_host = team_host.Host.open(
+        _require_database(database), issuer=issuer, audience=audience or url, backup_days=backup_days
+    )
+    if token := hub_host.first_token():
+        print_text(f"The admin's token, shown only now:\n\n    {token}\n")
+    note(f"The hub listens at {url}")
     uvicorn.run(
-        http.application(serving, url), host=host, port=port, ssl_certfile=tls_cert, ssl_keyfile=tls_key,
+        http.application(hub_host, url), host=host, port=port, ssl_certfile=tls_cert, ssl_keyfile=tls_key,
         log_level="warning", server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy,
     )  # fmt: skip
-    serving.close()
+    hub_host.close()
 
 
-@command.group("team", cls=Family)
+@command.group("team", cls=CommandGroup)
 def team() -> None:
     """Administer the teams of a hub."""
 
@@ -100,117 +102,126 @@ def create_team(name: str, database: str) -> None:
     \b
     hivemind hub team create payments --database postgresql://hub@localhost/hub
     """
-    made = _hosting().Host.open(_given(database)).found_team(name)
-    tell({"team": name, "token": made}, f"The admin's token, shown only now:\n\n    {made}\n")
+    token = _import_team_host().Host.open(_require_database(database)).found_team(name)
+    emit({"team": name, "token": token}, f"The admin's token, shown only now:\n\n    {token}\n")
 
 
-@command.group("token", cls=Family)
-def token() -> None:
+@command.group("token", cls=CommandGroup)
+def token_group() -> None:
     """Administer members' tokens, with --database or as a logged-in admin."""
 
 
-@token.command("create")
-@click.option("--name", required=True, help="Scope.")
+@token_group.command("create")
+@click.option("--name", required=True, help="The member's name.")
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What they may do.")
 @click.option("--agent", "is_agent", is_flag=True, help="For an agent: it can never approve or erase.")
 @days_option
 @admin_options
-def create(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
+def create_token(name: str, role: str, is_agent: bool, days: int, database: str, team: str) -> None:
     """Create a token; it is shown only now.
 
     \b
     hivemind hub token create --name alice --role writer
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
-    asked = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    there, by_http = lambda mind: mind.issue(**asked), lambda hub: hub.request("POST", "/v1/tokens", asked)["token"]
-    made = _as_admin(database, team, there, by_http)
-    tell({"token": made}, f"The token of {name}, shown only now:\n\n    {made}\n")
+    fields = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
+    token = _as_admin(
+        database, team,
+        lambda mind: mind.tokens.issue(**fields),
+        lambda hub: hub.request("POST", "/v1/tokens", fields)["token"],
+    )  # fmt: skip
+    emit({"token": token}, f"The token of {name}, shown only now:\n\n    {token}\n")
 
 
-@token.command("list")
+@token_group.command("list")
 @admin_options
-def list_(database: str, team: str) -> None:
+def list_tokens(database: str, team: str) -> None:
     """List the team's tokens, newest first.
 
     \b
     hivemind hub token list
     """
-    found = to_plain(
-        _as_admin(database, team, lambda mind: mind.tokens(), lambda hub: hub.request("GET", "/v1/tokens"))
+    tokens = to_plain(
+        _as_admin(database, team, lambda mind: mind.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
-        [one["id"], one["name"], one["role"] + (" (agent)" if one["is_agent"] else ""), format_date(one["expires_at"]),
-         format_minute(one["last_used_at"]) if one["last_used_at"] else "never", "revoked" if one["revoked_at"] else ""]
-        for one in found
+        [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else ""), format_date(t["expires_at"]),
+         format_minute(t["last_used_at"]) if t["last_used_at"] else "never", "revoked" if t["revoked_at"] else ""]
+        for t in tokens
     ]  # fmt: skip
-    tell_rows(found, ["id", "name", "role", "expires", "last used", ""], rows)
+    emit_rows(tokens, ["id", "name", "role", "expires", "last used", ""], rows)
 
 
-@token.command("revoke")
+@token_group.command("revoke")
 @click.argument("token", metavar="ID")
 @admin_options
-def revoke(token: str, database: str, team: str) -> None:
+def revoke_token(token: str, database: str, team: str) -> None:
     """Revoke a token at once, by its id or its member's name.
 
     \b
     hivemind hub token revoke alice
     """
-    there, by_http = lambda mind: mind.revoke(token), lambda hub: hub.request("DELETE", f"/v1/tokens/{token}")
-    gone = to_plain(_as_admin(database, team, there, by_http))
-    tell(gone, f"Revoked {gone['id']} of {gone['name']}.")
+    result = to_plain(
+        _as_admin(
+            database, team,
+            lambda mind: mind.tokens.revoke(token),
+            lambda hub: hub.request("DELETE", f"/v1/tokens/{token}"),
+        )
+    )  # fmt: skip
+    emit(result, f"Revoked {result['id']} of {result['name']}.")
 
 
-@token.command("rotate")
+@token_group.command("rotate")
 @click.argument("token", metavar="ID")
 @days_option
 @admin_options
-def rotate(token: str, days: int, database: str, team: str) -> None:
+def rotate_token(token: str, days: int, database: str, team: str) -> None:
     """Replace a token with a new one and revoke the old one.
 
     \b
     hivemind hub token rotate alice
     """
-    made = _as_admin(
+    new_token = _as_admin(
         database, team,
-        lambda mind: mind.rotate(token, days),
+        lambda mind: mind.tokens.rotate(token, days),
         lambda hub: hub.request("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
-    tell({"token": made}, f"The new token, shown only now:\n\n    {made}\n")
+    emit({"token": new_token}, f"The new token, shown only now:\n\n    {new_token}\n")
 
 
-def _as_admin(database: str, team: str, there: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
-    """By the database's own address where it is given, else over HTTP as whoever is logged in here."""
+def _as_admin(database: str, team: str, in_database: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
+    """Do something in the database where its address is given, else over HTTP with the token that is logged in."""
     if database:
-        host = _hosting().Host.open(database)
+        host = _import_team_host().Host.open(database)
         try:
             with host.mind(host.owner_of(team)) as mind:
-                return there(mind)
+                return in_database(mind)
         finally:
             host.close()
     with open_mind() as mind:
         hub = mind.team.hub
     if hub is None:
-        raise InvalidInput("give the hub's --database, or log in to it as an admin")
+        raise InvalidInput("no hub; give its --database, or join it as an admin: hivemind team login URL")
     return by_http(hub)
 
 
-def _given(database: str) -> str:
+def _require_database(database: str) -> str:
     if not database:
-        raise InvalidInput("say where the hub keeps its memories: --database postgresql://…")
+        raise InvalidInput("the hub's database is missing; give --database postgresql://…")
     return database
 
 
-def _hosting() -> Any:
-    return _imported("hivemind.app.hosting")
+def _import_team_host() -> Any:
+    return _import("hivemind.app.team_host")
 
 
-def _imported(module: str) -> Any:
-    """What only a hub needs, which an installation may lack."""
+def _import(module: str) -> Any:
+    """Import a module that needs the packages of the extra ``hub``."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("hivemind"):
             raise
-        warn(f"{error.name} is missing")
-        raise Unavailable("a hub needs more packages; install them with: pip install 'hivemind-memory[hub]'") from None
+        raise Unavailable(
+            f"a hub needs more packages ({error.name} is missing); install them: pip install 'hivemind-memory[hub]'"
+        ) from None

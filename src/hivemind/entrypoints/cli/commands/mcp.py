@@ -1,21 +1,21 @@
-"""``hivemind mcp``."""
+"""``hivemind mcp``; apart, because a client gives up if the server takes long to start."""
 
 import os
 
 import click
 
 from hivemind.entrypoints import mcp
-from hivemind.entrypoints.cli.manners import store_name
+from hivemind.entrypoints.cli.framework import store_name
 
-chapter = click.Group()
+commands = click.Group()
 
 
-@chapter.command("mcp")
-@click.option("--home", metavar="DIR", help="Where the memory lies, as HIVEMIND_HOME would say.")
+@commands.command("mcp")
+@click.option("--home", metavar="DIR", help="The home directory, as in HIVEMIND_HOME.")
 def command(home: str | None) -> None:
-    """Serve agents over the Model Context Protocol, on standard input and output.
+    """Serve agents over the Model Context Protocol (MCP).
 
-    Agents start this themselves once 'hivemind install' has connected them.
+    It speaks on standard input and output. Agents start this themselves once 'hivemind install' has connected them.
     """
     if home:
         os.environ["HIVEMIND_HOME"] = home

@@ -1,62 +1,65 @@
-"""Graph: the repository's files and symbols with the memories on them, opened up from one place."""
+"""Graph: the repository's files and symbols with their memories, opened from one file or folder."""
 
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.reports import CodeSurroundings, LinkedMemory
-from hivemind.model.text import first_line, neutralise
+from hivemind.text.clean import first_line, neutralise
 
 
-def page(visit: Visit) -> Response:
-    """A place and what lies around it, as a list; the script draws the same and opens more of it."""
-    at = visit.asked.get("at", "").strip("/")
-    near = visit.mind.code.near(at)
-    folders = [(name, "/".join(at.split("/")[: place + 1])) for place, name in enumerate(at.split("/"))] if at else []
-    return visit.page("graph.html", near=near, folders=folders, tied=_by_place(near))
+def page(request: PageRequest) -> Response:
+    """Show a file or folder and its surroundings as a list; the script draws the same."""
+    path = request.query.get("at", "").strip("/")
+    surroundings = request.mind.code.near(path)
+    names = path.split("/") if path else []
+    folders = [(name, "/".join(names[: position + 1])) for position, name in enumerate(names)]
+    return request.render("graph.html", near=surroundings, folders=folders, linked=_group_by_node(surroundings))
 
 
-def near(visit: Visit) -> Response:
-    """The same for the script."""
-    return JSONResponse(_plain(visit.mind.code.near(visit.asked.get("at", "").strip("/"))))
+def near(request: PageRequest) -> Response:
+    """Return the surroundings of a file or folder for the script."""
+    return JSONResponse(_to_json(request.mind.code.near(request.query.get("at", "").strip("/"))))
 
 
-def _by_place(near: CodeSurroundings) -> dict[str, list[LinkedMemory]]:
-    """Memories by the child, symbol or file they lie on."""
-    found: dict[str, list[LinkedMemory]] = {}
-    for tie in near.ties:
-        found.setdefault(_place(near, tie), []).append(tie)
-    return found
+def _group_by_node(near: CodeSurroundings) -> dict[str, list[LinkedMemory]]:
+    memories: dict[str, list[LinkedMemory]] = {}
+    for link in near.ties:
+        memories.setdefault(_get_node(near, link), []).append(link)
+    return memories
 
 
-def _place(near: CodeSurroundings, tie: LinkedMemory) -> str:
+def _get_node(near: CodeSurroundings, link: LinkedMemory) -> str:
+    """Return the symbol, file or child folder at which a memory is drawn."""
     if near.is_file:
-        return f"{tie.path}::{tie.symbol}" if tie.symbol and tie.path == near.target else tie.path
+        return f"{link.path}::{link.symbol}" if link.symbol and link.path == near.target else link.path
     depth = near.target.count("/") + 1 if near.target else 0
-    return "/".join(tie.path.split("/")[: depth + 1])
+    return "/".join(link.path.split("/")[: depth + 1])
 
 
-def _plain(near: CodeSurroundings) -> dict[str, Any]:
+# JSON bypasses the templates, so control characters are removed here.
+def _to_json(near: CodeSurroundings) -> dict[str, Any]:
     return {
         "target": neutralise(near.target),
         "isFile": near.is_file,
         "children": [{"path": neutralise(path), "files": files} for path, files in near.children],
         "symbols": [
-            {"name": neutralise(one.qualified), "kind": one.kind, "parent": neutralise(one.parent)}
-            for one in near.symbols
+            {"name": neutralise(symbol.qualified), "kind": symbol.kind, "parent": neutralise(symbol.parent)}
+            for symbol in near.symbols
         ],
         "related": [
-            {"path": neutralise(one.path), "weight": round(one.weight, 3), "why": list(one.why)} for one in near.related
+            {"path": neutralise(file.path), "weight": round(file.weight, 3), "why": list(file.why)}
+            for file in near.related
         ],
         "memories": [
             {
-                "id": tie.memory.id,
-                "text": neutralise(first_line(tie.memory.text, 120)),
-                "kind": tie.memory.kind.value,
-                "on": neutralise(_place(near, tie)),
-                "stale": bool(tie.staleness and tie.staleness.must_verify),
+                "id": link.memory.id,
+                "text": neutralise(first_line(link.memory.text, 120)),
+                "kind": link.memory.kind.value,
+                "on": neutralise(_get_node(near, link)),
+                "stale": bool(link.staleness and link.staleness.must_verify),
             }
-            for tie in near.ties
+            for link in near.ties
         ],
     }

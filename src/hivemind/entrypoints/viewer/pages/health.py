@@ -1,30 +1,28 @@
-"""Health: whether all is well, and what to do where it is not."""
+"""Health: figures of the store, and the doctor's findings with what to do."""
 
 from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import PageRequest
 
 
-def page(visit: Visit) -> Response:
-    """How much there is; the script asks for the findings, because a full examination takes its time."""
-    mind = visit.mind
-    found = _examined(visit) if visit.asked.get("examine") else {}
-    return visit.page(
+def page(request: PageRequest) -> Response:
+    """Show the figures; the script loads the findings, because a full check takes a while."""
+    mind = request.mind
+    return request.render(
         "health.html",
         stats=mind.maintenance.stats(),
         model=mind.maintenance.model(),
         spent=mind.history.tokens_spent(),
-        **found,
+        **(_examine(request) if request.query.get("examine") else {}),
     )
 
 
-def findings(visit: Visit) -> Response:
-    """What the doctor found, as a part of the page."""
-    return visit.page("findings.html", **_examined(visit))
+def findings(request: PageRequest) -> Response:
+    """Return the doctor's findings as a part of the page."""
+    return request.render("findings.html", **_examine(request))
 
 
-def _examined(visit: Visit) -> dict[str, Any]:
-    """The store, and how each agent stands."""
-    return {"store": visit.mind.maintenance.doctor(), "agents": visit.machine.agents.health()}
+def _examine(request: PageRequest) -> dict[str, Any]:
+    return {"store": request.mind.maintenance.doctor(), "agents": request.machine.agents.health()}

@@ -1,16 +1,17 @@
-"""Log: who did what, whether the record holds, and undoing a whole batch of learning."""
+"""Log: who did what, whether the chain verifies, and rolling back a whole batch."""
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.pages.memory import SAID
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.pages.memory import CONFIRMATIONS
+from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.events import FACTS
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 
-PAGE, PREVIEWED = 60, 200
-SEEN = ("memories.recalled", "observation.made", "repository.seen")
+PAGE_ENTRIES, PREVIEW_CHANGES = 60, 200
+READ_FACTS = ("memories.recalled", "observation.made", "repository.seen")
+# The names are part of URLs.
 SORTS = {
-    "changes": tuple(name for name in FACTS if name not in SEEN),
+    "changes": tuple(name for name in FACTS if name not in READ_FACTS),
     "recalls": ("memories.recalled",),
     "observed": ("observation.made",),
     "refused": ("write.refused",),
@@ -18,49 +19,50 @@ SORTS = {
     "rollbacks": ("memory.rolled_back", "rollback.undone"),
     "all": (),
 }
-PARTS = ("session", "source", "agent", "batch", "since")
+SELECTION_FIELDS = ("session", "source", "agent", "batch", "since")
 
 
-def page(visit: Visit) -> Response:
-    """The audit, newest first; with ``verify``, whether the chain holds."""
-    sort = visit.asked.get("sort", "changes")
-    kept = {name: visit.asked.get(name, "").strip() for name in ("memory", "actor", "batch")}
+def page(request: PageRequest) -> Response:
+    """Show entries of the log, newest first; with ``verify``, also whether the chain verifies."""
+    sort = request.query.get("sort", "changes")
+    filters = {name: request.query.get(name, "").strip() for name in ("memory", "actor", "batch")}
     facts = (sort,) if sort in FACTS else SORTS.get(sort, ())
-    entries = visit.mind.history.log(
-        kept["memory"], facts=facts, actor=kept["actor"], batch=kept["batch"],
-        before=visit.number("before"), limit=PAGE, everywhere=visit.everywhere,
+    entries = request.mind.history.log(
+        filters["memory"], facts=facts, actor=filters["actor"], batch=filters["batch"],
+        before=request.query_number("before"), limit=PAGE_ENTRIES, everywhere=request.everywhere,
     )  # fmt: skip
-    across = {"everywhere": "1"} if visit.everywhere else {}
-    more = {"sort": sort, **kept, **across, "before": str(entries[-1].position)} if len(entries) == PAGE else {}
-    return visit.page(
+    is_full = len(entries) == PAGE_ENTRIES
+    across = {"everywhere": "1"} if request.everywhere else {}
+    return request.render(
         "log.html",
         entries=entries,
         sort=sort,
         sorts=[*SORTS],
-        kept=kept,
-        more=more,
-        broken=visit.mind.maintenance.audit() if visit.asked.get("verify") else None,
-        total=visit.mind.history.log_length(),
-        said=SAID.get(visit.asked.get("did", ""), ""),
+        filters=filters,
+        more={"sort": sort, **filters, **across, "before": str(entries[-1].position)} if is_full else {},
+        broken=request.mind.maintenance.audit() if request.query.get("verify") else None,
+        total=request.mind.history.log_length(),
+        confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
     )
 
 
-def preview(visit: Visit) -> Response:
-    """What a rollback would change; nothing is changed."""
-    chosen = {name: visit.asked.get(name, "").strip() for name in PARTS}
-    changes = visit.mind.review.rollback(Selection(**chosen), dry_run=True)[1] if any(chosen.values()) else None
-    shown = changes[:PREVIEWED] if changes else ()
-    return visit.page("rollback.html", chosen=chosen, changes=changes, shown=shown)
+def preview(request: PageRequest) -> Response:
+    """Show what a rollback would change, without changing it."""
+    fields = {name: request.query.get(name, "").strip() for name in SELECTION_FIELDS}
+    changes = request.mind.review.rollback(Selection(**fields), dry_run=True)[1] if any(fields.values()) else None
+    return request.render("rollback.html", fields=fields, changes=changes, preview=(changes or ())[:PREVIEW_CHANGES])
 
 
-def apply(visit: Visit) -> Response:
-    """Roll back, and say how to undo it."""
-    chosen = Selection(**{name: visit.form.get(name, "").strip() for name in PARTS})
-    name, changes = visit.mind.review.rollback(chosen, reason=visit.form.get("reason", "").strip())
-    return visit.go("/log", sort="rollbacks", did="rollback" if changes else "", rollback=name if changes else "")
+def apply(request: PageRequest) -> Response:
+    """Roll back, and offer to undo it."""
+    selection = Selection(**{name: request.form.get(name, "").strip() for name in SELECTION_FIELDS})
+    name, changes = request.mind.review.rollback(selection, reason=request.form.get("reason", "").strip())
+    return request.redirect(
+        "/log", sort="rollbacks", did="rollback" if changes else "", rollback=name if changes else ""
+    )
 
 
-def undo(visit: Visit) -> Response:
-    """Let what a rollback took away count again."""
-    visit.mind.review.undo_rollback(visit.form.get("rollback", ""))
-    return visit.go("/log", sort="rollbacks", did="undo")
+def undo(request: PageRequest) -> Response:
+    """Undo a rollback."""
+    request.mind.review.undo_rollback(request.form.get("rollback", ""))
+    return request.redirect("/log", sort="rollbacks", did="undo")

@@ -1,147 +1,158 @@
-"""Memory: what it says, what it rests on, what became of it, whom it reached, and what can be done about it."""
+"""Memory: its text, sources, code, history and recalls, and what can be done with it."""
 
 from collections.abc import Callable
 from typing import Any
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.looks import unified
-from hivemind.entrypoints.viewer.visit import Right, Visit
+from hivemind.entrypoints.viewer.request import PageRequest, Right
+from hivemind.entrypoints.viewer.templating import diff_lines
 from hivemind.errors import NotFound
 from hivemind.model.memory import Kind
-from hivemind.model.rollback import Selection
+from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, label_other_repository
-from hivemind.model.text import parse_tags
+from hivemind.text.clean import parse_tags
 
-Act = tuple[Right, Callable[[Visit, str], object]]
+Act = tuple[Right, Callable[[PageRequest, str], object]]
 
 
-def _revised(visit: Visit, memory: str) -> None:
-    """Only what differs, so that saving an untouched form changes nothing."""
-    known, form = visit.mind.show(memory, everywhere=visit.everywhere), visit.form
+def _edit(request: PageRequest, memory_id: str) -> None:
+    """Apply only what differs, so that saving an unchanged form records nothing."""
+    memory, form = request.mind.show(memory_id, everywhere=request.everywhere), request.form
+    # Browsers send line breaks as CRLF.
     text = form.get("text", "").replace("\r\n", "\n").strip()
-    kind = Kind.parse(form["kind"]) if form.get("kind", known.kind) != known.kind else None
-    wanted = parse_tags(form.get("tags", ""))
-    added, removed = set(wanted) - set(known.tags), set(known.tags) - set(wanted)
-    if (text and text != known.text) or kind:
-        visit.mind.edit(
-            memory, text if text != known.text else "", kind=kind, reason=form.get("reason", ""),
-            everywhere=visit.everywhere,
+    kind = Kind.parse(form["kind"]) if form.get("kind", memory.kind) != memory.kind else None
+    if (text and text != memory.text) or kind:
+        request.mind.edit(
+            memory_id, text if text != memory.text else "", kind=kind, reason=form.get("reason", ""),
+            everywhere=request.everywhere,
         )  # fmt: skip
-    if added or removed:
-        visit.mind.tag(memory, sorted(added), sorted(removed), everywhere=visit.everywhere)
+    old_tags, new_tags = set(memory.tags), set(parse_tags(form.get("tags", "")))
+    if old_tags != new_tags:
+        request.mind.tag(
+            memory_id, sorted(new_tags - old_tags), sorted(old_tags - new_tags), everywhere=request.everywhere
+        )
 
 
-def _promoted(visit: Visit, memory: str) -> None:
-    path, _, after = visit.mind.review.promote(memory, visit.form.get("file", ""))
+def _promote(request: PageRequest, memory_id: str) -> None:
+    path, _, after = request.mind.review.promote(memory_id, request.form.get("file", ""))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(after)
 
 
 ACTS: dict[str, Act] = {
-    "approve": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, **_given(visit))),
-    "prefer": (Right.REVIEW, lambda visit, memory: visit.mind.approve(memory, over=True, **_given(visit))),
-    "reject": (Right.REVIEW, lambda visit, memory: visit.mind.reject(memory, **_given(visit))),
-    "restore": (Right.REVIEW, lambda visit, memory: visit.mind.restore(memory, **_given(visit))),
-    "retract": (Right.WRITE, lambda visit, memory: visit.mind.forget(memory, **_given(visit))),
-    "verify": (Right.WRITE, lambda visit, memory: visit.mind.review.verify(memory, **_given(visit))),
+    "approve": (Right.REVIEW, lambda request, memory_id: request.mind.approve(memory_id, **_options(request))),
+    "prefer": (
+        Right.REVIEW,
+        lambda request, memory_id: request.mind.approve(memory_id, over=True, **_options(request)),
+    ),
+    "reject": (Right.REVIEW, lambda request, memory_id: request.mind.reject(memory_id, **_options(request))),
+    "restore": (Right.REVIEW, lambda request, memory_id: request.mind.restore(memory_id, **_options(request))),
+    "retract": (Right.WRITE, lambda request, memory_id: request.mind.forget(memory_id, **_options(request))),
+    "verify": (Right.WRITE, lambda request, memory_id: request.mind.review.verify(memory_id, **_options(request))),
     "dispute": (
         Right.WRITE,
-        lambda visit, memory: visit.mind.review.dispute(memory, visit.form.get("other", ""), **_given(visit)),
+        lambda request, memory_id: request.mind.review.dispute(
+            memory_id, request.form.get("other", ""), **_options(request)
+        ),
     ),
-    "revise": (Right.WRITE, _revised),
-    "promote": (Right.FILES, _promoted),
-    "publish": (Right.SHARE, lambda visit, memory: visit.machine.team.publish([memory])),
+    "revise": (Right.WRITE, _edit),
+    "promote": (Right.FILES, _promote),
+    "publish": (Right.SHARE, lambda request, memory_id: request.machine.team.publish([memory_id])),
 }
-SAID = {
-    "approve": "Approved.", "prefer": "Approved in place of what contradicts it.", "reject": "Rejected; it stays out.",
-    "restore": "It stands again.", "retract": "Taken back.", "verify": "Verified as it is now.",
-    "dispute": "Disputed.", "revise": "Saved.", "promote": "Written to the file.", "undo": "Undone.",
-    "publish": "The team has a copy once this machine has synced.",
+CONFIRMATIONS = {
+    "approve": "Approved.", "prefer": "Approved; the memories it contradicts are superseded.",
+    "reject": "Rejected; the same text will be refused.", "restore": "Restored.",
+    "retract": "Forgotten; Restore brings it back.",
+    "verify": "Marked as still correct.", "dispute": "Marked as disputed.", "revise": "Saved.",
+    "promote": "Written to the file.", "publish": "Published; the next sync sends it to the team.", "undo": "Undone.",
     "rollback": "Rolled back.",
 }  # fmt: skip
-FINAL = ("promote", "publish")
-"""What a rollback here would not bring back from where it went."""
+FINAL_ACTS = ("promote", "publish")
+"""A rollback cannot undo these: a file was written, or the team may have its copy."""
 
 
-def page(visit: Visit) -> Response:
-    """One memory."""
-    known = visit.mind.explain(visit.named("id"), everywhere=visit.everywhere)
-    memory = known.memory
-    versions = [
-        (step, before.after.text if before else "")
-        for before, step in zip((None, *known.history), known.history, strict=False)
-    ]
-    return visit.page(
+def page(request: PageRequest) -> Response:
+    """Show one memory."""
+    explanation = request.mind.explain(request.path_value("id"), everywhere=request.everywhere)
+    memory, history = explanation.memory, explanation.history
+    is_elsewhere = request.mind.checkout.is_elsewhere(memory.repo)
+    return request.render(
         "memory.html",
         memory=memory,
-        versions=versions,
-        receipts=known.receipts,
-        against=visit.mind.browse.get_all(memory.contradicts, everywhere=visit.everywhere),
-        elsewhere=label_other_repository(memory.repo) if visit.mind.checkout.is_elsewhere(memory.repo) else "",
-        behind=visit.mind.code.behind(memory) if Right.FILES in visit.visitor.may else (),
-        said=SAID.get(visit.asked.get("did", ""), ""),
+        versions=[
+            (step, previous.after.text if previous else "")
+            for previous, step in zip((None, *history), history, strict=False)
+        ],
+        receipts=explanation.receipts,
+        against=request.mind.browse.get_all(memory.contradicts, everywhere=request.everywhere),
+        elsewhere=label_other_repository(memory.repo) if is_elsewhere else "",
+        behind=request.mind.code.behind(memory) if Right.FILES in request.visitor.may else (),
+        confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
     )
 
 
-def perform(visit: Visit, memory: str, name: str) -> str:
-    """Do one of the acts as a batch of its own; return the batch, by which it can be undone."""
+def perform(request: PageRequest, memory_id: str, name: str) -> str:
+    """Perform an act as a batch of its own; return the batch if a rollback can undo it."""
     if name not in ACTS:
-        raise NotFound(f"there is no act {name!r}")
-    right, act = ACTS[name]
-    visit.must(right)
-    with visit.mind.review.batch("viewer") as batch:
-        act(visit, memory)
-    return "" if name in FINAL else batch
+        raise NotFound(f"no action {name!r} on a memory; go back and use a button")
+    right, run = ACTS[name]
+    request.require(right)
+    with request.mind.review.batch("viewer") as batch:
+        run(request, memory_id)
+    return "" if name in FINAL_ACTS else batch
 
 
-def act(visit: Visit) -> Response:
-    """Do what was asked, and show the memory again."""
-    memory, name = visit.named("id"), visit.named("act")
-    across = "1" if visit.everywhere else ""
-    return visit.go(f"/memory/{memory}", did=name, batch=perform(visit, memory, name), everywhere=across)
+def act(request: PageRequest) -> Response:
+    """Perform an act and show the memory again."""
+    memory_id, name = request.path_value("id"), request.path_value("act")
+    across = "1" if request.everywhere else ""
+    return request.redirect(
+        f"/memory/{memory_id}", did=name, batch=perform(request, memory_id, name), everywhere=across
+    )
 
 
-def erase(visit: Visit) -> Response:
-    """Destroy it; the answer is the receipt."""
-    given = _given(visit)
-    memory = visit.mind.show(visit.named("id"), everywhere=given["everywhere"])
-    receipt = visit.mind.erase(memory.id, **given)
-    # A hub's own copy is the team's: there is nowhere to carry it.
-    if memory.scope is Scope.TEAM and not visit.visitor.is_member:
-        receipt = visit.machine.team.carry(receipt)
-    return visit.page("erased.html", receipt=receipt)
+def erase(request: PageRequest) -> Response:
+    """Erase a memory and show the receipt."""
+    memory = request.mind.show(request.path_value("id"), everywhere=request.everywhere)
+    receipt = request.mind.erase(memory.id, **_options(request))
+    # A hub erases its own copy; a machine must also tell the hub.
+    if memory.scope is Scope.TEAM and not request.visitor.is_member:
+        receipt = request.machine.team.carry(receipt)
+    return request.render("erased.html", receipt=receipt)
 
 
-def undo(visit: Visit) -> Response:
-    """Undo one act and go back to where it was done."""
-    visit.mind.review.rollback(Selection(batch=visit.form.get("batch", "")), reason="undone in the viewer")
-    return visit.go(visit.form.get("back", "/"), did="undo")
+def undo(request: PageRequest) -> Response:
+    """Undo one act and go back to its page."""
+    request.mind.review.rollback(Selection(batch=request.form.get("batch", "")), reason="undone in the viewer")
+    return request.redirect(request.form.get("back", "/"), did="undo")
 
 
-def promotion(visit: Visit) -> Response:
-    """What an instruction file would say."""
-    memory, file = visit.named("id"), visit.asked.get("file") or "AGENTS.md"
-    _, before, after = visit.mind.review.promote(memory, file)
-    return visit.page("promote.html", memory=visit.mind.show(memory), file=file, lines=unified(before, after))
+def preview_promotion(request: PageRequest) -> Response:
+    """Show how a promotion would change an instruction file."""
+    memory_id, file = request.path_value("id"), request.query.get("file") or "AGENTS.md"
+    _, before, after = request.mind.review.promote(memory_id, file)
+    return request.render(
+        "promote.html", memory=request.mind.show(memory_id), file=file, lines=diff_lines(before, after)
+    )
 
 
-def publication(visit: Visit) -> Response:
-    """What the team would get to see, and what stays here."""
-    (planned,) = visit.machine.team.publish([visit.named("id")], dry_run=True)
-    return visit.page("publish.html", planned=planned)
+def preview_publication(request: PageRequest) -> Response:
+    """Show what the team would get, and what stays here."""
+    (publication,) = request.machine.team.publish([request.path_value("id")], dry_run=True)
+    return request.render("publish.html", publication=publication)
 
 
-def file(visit: Visit) -> Response:
-    """A file at a commit, with the lines a memory rests on."""
-    path, commit = visit.asked.get("path", ""), visit.asked.get("commit", "")
-    first, _, last = visit.asked.get("lines", "").partition("-")
+def show_file(request: PageRequest) -> Response:
+    """Show a file at a commit, with the lines of a source highlighted."""
+    path, commit = request.query.get("path", ""), request.query.get("commit", "")
+    first, _, last = request.query.get("lines", "").partition("-")
     begin = int(first) if first.isdecimal() else 0
     end = int(last) if last.isdecimal() else begin
-    lines = visit.mind.code.file_at(path, commit).splitlines()
-    return visit.page("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
+    lines = request.mind.code.file_at(path, commit).splitlines()
+    return request.render("file.html", file=path, commit=commit, lines=lines, begin=begin, end=end)
 
 
-def _given(visit: Visit) -> dict[str, Any]:
-    """What every act takes from its form."""
-    return {"reason": visit.form.get("reason", "").strip(), "everywhere": visit.everywhere}
+def _options(request: PageRequest) -> dict[str, Any]:
+    """Return what every act takes from its form."""
+    return {"reason": request.form.get("reason", "").strip(), "everywhere": request.everywhere}

@@ -1,42 +1,41 @@
-"""Erase by description: everything that names something, what of it goes, and the receipt."""
+"""Erase by name: list everything that mentions a name, exclude some of it, and erase the rest."""
 
 import hashlib
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Right, Visit
+from hivemind.entrypoints.viewer.request import PageRequest, Right
 from hivemind.errors import InvalidInput
 from hivemind.model.reports import Mentions
 
-SHOWN = 100
-"""Lines of each sort that can be left out one by one."""
+LISTED_PER_SORT = 100
+"""Mentions of each sort with a checkbox; the others are erased too."""
 KEEP = "keep-"
 
 
-def page(visit: Visit) -> Response:
-    """What names something; nothing is changed."""
-    visit.must(Right.ERASE)
-    about = visit.asked.get("about", "").strip()
-    mentions = visit.mind.erasures.find_mentions(about) if about else None
-    return visit.page(
-        "naming.html", about=about, mentions=mentions, shown=SHOWN, seen=_digest(mentions) if mentions else ""
-    )
+def page(request: PageRequest) -> Response:
+    """Show everything that mentions a name, without changing it."""
+    request.require(Right.ERASE)
+    name = request.query.get("about", "").strip()
+    mentions = request.mind.erasures.find_mentions(name) if name else None
+    digest = _digest(mentions) if mentions else ""
+    return request.render("naming.html", about=name, mentions=mentions, listed=LISTED_PER_SORT, digest=digest)
 
 
-def erase(visit: Visit) -> Response:
-    """Destroy what was on the list and is not left out; the answer is the receipt."""
-    visit.must(Right.ERASE)
-    about = visit.form.get("about", "").strip()
-    mentions = visit.mind.erasures.find_mentions(about)
-    if _digest(mentions) != visit.form.get("seen", ""):
-        raise InvalidInput("what names it has changed since you looked; look again before you erase")
-    left_out = [name.removeprefix(KEEP) for name in visit.form if name.startswith(KEEP)]
-    receipt = visit.mind.erasures.erase_mentions(
-        about, confirmed=mentions, left_out=left_out, reason=visit.form.get("reason", "").strip()
+def erase(request: PageRequest) -> Response:
+    """Erase the mentions that are not excluded, and show the receipt."""
+    request.require(Right.ERASE)
+    name = request.form.get("about", "").strip()
+    mentions = request.mind.erasures.find_mentions(name)
+    # Only what the person saw may be erased.
+    if _digest(mentions) != request.form.get("seen", ""):
+        raise InvalidInput("the list has changed since it was shown; go back, reload it and check it again")
+    exclusions = [field.removeprefix(KEEP) for field in request.form if field.startswith(KEEP)]
+    receipt = request.mind.erasures.erase_mentions(
+        name, mentions=mentions, left_out=exclusions, reason=request.form.get("reason", "").strip()
     )
-    return visit.page("erased.html", receipt=receipt)
+    return request.render("erased.html", receipt=receipt)
 
 
 def _digest(mentions: Mentions) -> str:
-    """Stands for a list, so that only what somebody has seen is erased."""
-    return hashlib.sha256("\n".join(one.id for one in mentions.found).encode()).hexdigest()
+    return hashlib.sha256("\n".join(mention.id for mention in mentions.found).encode()).hexdigest()

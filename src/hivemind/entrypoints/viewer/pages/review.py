@@ -1,38 +1,38 @@
-"""Review: what waits for a person, one at a time, by keyboard; each verdict can be undone."""
+"""Review: memories that need a decision, one at a time, by keyboard; each decision can be undone."""
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.pages.memory import SAID, perform
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.pages.memory import CONFIRMATIONS, perform
+from hivemind.entrypoints.viewer.request import PageRequest
 
-DECK = 100
-"""More than anybody reviews in a day; Today counts the same cards."""
+MAX_QUEUE = 100
+"""More than anybody reviews in a day; the first page counts the same queue."""
 
 
-def page(visit: Visit) -> Response:
-    """The card on top: the one asked for, or the first."""
-    deck = visit.mind.review.queue(limit=DECK)
-    wanted = visit.asked.get("at", "")
-    at = next((place for place, one in enumerate(deck) if wanted and one.memory.id.startswith(wanted)), 0)
-    card = deck[at] if deck else None
-    sources = card.memory.sources if card else ()
-    return visit.page(
+def page(request: PageRequest) -> Response:
+    """Show the memory given by ``at``, or the first of the queue."""
+    mind = request.mind
+    queue = mind.review.queue(limit=MAX_QUEUE)
+    prefix = request.query.get("at", "")
+    matches = (place for place, item in enumerate(queue) if prefix and item.memory.id.startswith(prefix))
+    position = next(matches, 0)
+    item = queue[position] if queue else None
+    sources = item.memory.sources if item else ()
+    return request.render(
         "review.html",
-        deck=deck,
-        at=at,
-        card=card,
-        evidence=[(one, visit.mind.sessions.observation(one.event) if one.event else None) for one in sources],
-        # Whether looking at it again is what is asked for.
-        is_doubt=bool(card and card.reason.asks_for_verification),
-        behind=visit.mind.code.behind(card.memory) if card else (),
-        next=deck[at + 1].memory.id if at + 1 < len(deck) else "",
-        previous=deck[at - 1].memory.id if at > 0 else "",
-        said=SAID.get(visit.asked.get("did", ""), ""),
+        queue=queue,
+        position=position,
+        item=item,
+        evidence=[(source, mind.sessions.observation(source.event) if source.event else None) for source in sources],
+        behind=mind.code.behind(item.memory) if item else (),
+        next=queue[position + 1].memory.id if position + 1 < len(queue) else "",
+        previous=queue[position - 1].memory.id if position > 0 else "",
+        confirmation=CONFIRMATIONS.get(request.query.get("did", ""), ""),
     )
 
 
-def decide(visit: Visit) -> Response:
-    """A verdict, then the next card."""
-    memory, name = visit.named("id"), visit.form.get("act", "")
-    batch = perform(visit, memory, name)
-    return visit.go("/review", at=visit.form.get("next", ""), did=name, batch=batch, was=memory)
+def decide(request: PageRequest) -> Response:
+    """Record a decision and go to the next memory."""
+    memory_id, name = request.path_value("id"), request.form.get("act", "")
+    batch = perform(request, memory_id, name)
+    return request.redirect("/review", at=request.form.get("next", ""), did=name, batch=batch, was=memory_id)

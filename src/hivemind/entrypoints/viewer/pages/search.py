@@ -1,4 +1,4 @@
-"""Search: as one types, with every hit's reasons; without a question, a list to leaf through."""
+"""Search: results while typing, with the reasons of the ranking; without a query, a list of memories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,47 +6,48 @@ from typing import Any
 from starlette.responses import Response
 
 from hivemind.app.browse import STANDING
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.memory import Kind, Status
 from hivemind.model.recall import Hit
 from hivemind.model.scope import Scope
 
-PAGE = 25
+PAGE_MEMORIES = 25
 FILTERS = ("scope", "kind", "status", "agent", "tag", "since", "until", "as_of", "everywhere", "repo")
 
 
-def page(visit: Visit) -> Response:
-    """What fits the question and the filters; for a question as it is typed, only the results."""
-    asked = {name: visit.asked.get(name, "").strip() for name in ("q", "before", *FILTERS)}
-    chosen = _filters(asked)
+def page(request: PageRequest) -> Response:
+    """Show the memories that match; with ``part``, only the results, for the script."""
+    values = {name: request.query.get(name, "").strip() for name in ("q", "before", *FILTERS)}
+    options = _parse_filters(values)
     hits: Sequence[Hit] = ()
-    if asked["q"]:
-        hits = visit.mind.browse.search(asked["q"], **chosen, as_of=asked["as_of"], limit=PAGE).hits
+    if values["q"]:
+        hits = request.mind.browse.search(values["q"], **options, as_of=values["as_of"], limit=PAGE_MEMORIES).hits
     else:
-        found = visit.mind.list(**chosen, limit=PAGE, before=asked["before"])
-        hits = [Hit(memory=one, passage=one.text, score=0, signals=()) for one in found]
-    more = hits[-1].memory.id if not asked["q"] and len(hits) == PAGE else ""
-    kept = {name: value for name, value in asked.items() if value and name != "before"}
-    return visit.page(
-        "results.html" if visit.asked.get("part") else "search.html",
-        filters=asked,
-        narrowed=any(asked[name] for name in FILTERS),
+        memories = request.mind.list(**options, limit=PAGE_MEMORIES, before=values["before"])
+        hits = [Hit(memory=memory, passage=memory.text, score=0, signals=()) for memory in memories]
+    # Search results have no next page: what is not among the best is not worth listing.
+    has_more = not values["q"] and len(hits) == PAGE_MEMORIES
+    return request.render(
+        "results.html" if request.query.get("part") else "search.html",
+        filters=values,
+        has_filters=any(values[name] for name in FILTERS),
         hits=hits,
-        more={**kept, "before": more} if more else {},
-        caveat=visit.mind.browse.search_caveat() if asked["q"] else "",
+        more={name: value for name, value in values.items() if value} | {"before": hits[-1].memory.id}
+        if has_more
+        else {},
+        caveat=request.mind.browse.search_caveat() if values["q"] else "",
     )
 
 
-def _filters(asked: dict[str, str]) -> dict[str, Any]:
-    """What a person chose, as the verbs take it."""
-    status = asked["status"]
+def _parse_filters(values: dict[str, str]) -> dict[str, Any]:
+    status = values["status"]
     return {
-        "scope": Scope.parse(asked["scope"]) if asked["scope"] else None,
-        "kinds": [Kind.parse(asked["kind"])] if asked["kind"] else (),
+        "scope": Scope.parse(values["scope"]) if values["scope"] else None,
+        "kinds": [Kind.parse(values["kind"])] if values["kind"] else (),
         "statuses": (() if status == "any" else (Status(status),) if status in [*Status] else STANDING),
-        "tags": asked["tag"].split(","),
-        "agent": asked["agent"],
-        "since": asked["since"],
-        "until": asked["until"],
-        "everywhere": bool(asked["everywhere"]),
+        "tags": values["tag"].split(","),
+        "agent": values["agent"],
+        "since": values["since"],
+        "until": values["until"],
+        "everywhere": bool(values["everywhere"]),
     }

@@ -1,71 +1,77 @@
-"""Sessions: what agents did, and how to watch it again."""
+"""Sessions: what agents did, as a list and as a replay."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import groupby
 
 from starlette.responses import Response
 
-from hivemind.entrypoints.viewer.visit import Visit
+from hivemind.entrypoints.viewer.request import PageRequest
 from hivemind.model.memory import Memory
 from hivemind.model.recall import Receipt
 from hivemind.model.scope import label_other_repository
 from hivemind.model.session import Observation
 
-PAGE, STEPS = 30, 400
+PAGE_SESSIONS, PAGE_STEPS = 30, 400
+
+Recalled = tuple[Receipt, int]
+"""The first line of a recall's receipt, and how many memories it showed."""
 
 
-def page(visit: Visit) -> Response:
-    """Sessions, the one last heard of first."""
-    agent, everywhere = visit.asked.get("agent", ""), visit.everywhere
-    found = visit.mind.sessions.list(
-        limit=PAGE, agent=agent, before=visit.asked.get("before", ""), everywhere=everywhere
+def page(request: PageRequest) -> Response:
+    """Show sessions, the latest first."""
+    agent, everywhere = request.query.get("agent", ""), request.everywhere
+    sessions = request.mind.sessions.list(
+        limit=PAGE_SESSIONS, agent=agent, before=request.query.get("before", ""), everywhere=everywhere
     )
-    kept = {"agent": agent, "everywhere": "1" if everywhere else ""}
-    more = {**kept, "before": found[-1].id} if len(found) == PAGE else {}
-    return visit.page("sessions.html", sessions=found, agent=agent, everywhere=everywhere, more=more)
+    filters = {"agent": agent, "everywhere": "1" if everywhere else ""}
+    more = {**filters, "before": sessions[-1].id} if len(sessions) == PAGE_SESSIONS else {}
+    return request.render("sessions.html", sessions=sessions, agent=agent, everywhere=everywhere, more=more)
 
 
-def replay(visit: Visit) -> Response:
-    """A session step by step, with what was recalled before each step and what was learned from it."""
-    session, trace = visit.mind.sessions.show(visit.named("id"), everywhere=visit.everywhere)
-    first = visit.number("from")
-    steps = trace[first : first + STEPS]
-    learned = visit.mind.sessions.memories(session.id, everywhere=visit.everywhere)
-    shown = visit.mind.history.receipts(session.id, everywhere=visit.everywhere)
-    return visit.page(
+def replay(request: PageRequest) -> Response:
+    """Show a session step by step, with the recalls before each step and the memories learned from it."""
+    mind, everywhere = request.mind, request.everywhere
+    session, trace = mind.sessions.show(request.path_value("id"), everywhere=everywhere)
+    first = request.query_number("from")
+    end = first + PAGE_STEPS
+    memories = mind.sessions.memories(session.id, everywhere=everywhere)
+    recalls = _group_receipts(mind.history.receipts(session.id, everywhere=everywhere))
+    # The first page also shows recalls before the first step, and the last page those after the last step.
+    begin_at = trace[first].at if 0 < first < len(trace) else ""
+    end_at = trace[end].at if end < len(trace) else ""
+    return request.render(
         "replay.html",
         session=session,
-        state=visit.mind.sessions.state(session.id, everywhere=visit.everywhere),
-        steps=_told(steps, shown, learned, whole=(first == 0, first + STEPS >= len(trace))),
-        learned=learned,
-        elsewhere=label_other_repository(session.repo) if visit.mind.checkout.is_elsewhere(session.repo) else "",
-        first=first,
+        state=mind.sessions.state(session.id, everywhere=everywhere),
+        steps=_annotate_steps(trace[first:end], recalls, memories, begin_at, end_at),
+        learned=memories,
+        elsewhere=label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
         total=len(trace),
-        more=first + STEPS if first + STEPS < len(trace) else 0,
+        more=end if end < len(trace) else 0,
     )
 
 
-def _told(
-    steps: tuple[Observation, ...],
-    receipts: tuple[Receipt, ...],
-    learned: tuple[Memory, ...],
-    *,
-    whole: tuple[bool, bool],
-) -> list[tuple[Observation, list[tuple[Receipt, int]], list[Memory]]]:
-    """Each step with the recalls that came before it and the memories that rest on it."""
+def _group_receipts(receipts: Sequence[Receipt]) -> list[Recalled]:
+    lines = sorted(receipts, key=lambda line: (line.at, line.id))
+    return [(next(group), 1 + len([*group])) for _, group in groupby(lines, key=lambda line: line.id)]
+
+
+def _annotate_steps(
+    steps: Sequence[Observation], recalls: Sequence[Recalled], memories: Sequence[Memory], begin_at: str, end_at: str
+) -> list[tuple[Observation, list[Recalled], list[Memory]]]:
+    """Return each step with the recalls until the next step and the memories that have it as a source."""
     by_event: dict[str, list[Memory]] = defaultdict(list)
-    for memory in learned:
-        for source in memory.sources:
-            if memory not in by_event[source.event]:
-                by_event[source.event].append(memory)
-    ordered = sorted(receipts, key=lambda one: (one.at, one.id))
-    recalls = [(next(lines), 1 + len([*lines])) for _, lines in groupby(ordered, key=lambda one: one.id)]
-    told = []
-    is_first, is_last = whole
-    begun = steps[0].at if steps and not is_first else ""
-    for place, step in enumerate(steps):
-        until = steps[place + 1].at if place + 1 < len(steps) else "" if is_last else step.at
-        here = [one for one in recalls if begun <= one[0].at and (not until or one[0].at < until)]
-        told.append((step, here, by_event.get(step.source_id, [])))
-        begun = until
-    return told
+    for memory in memories:
+        for event in dict.fromkeys(source.event for source in memory.sources):
+            by_event[event].append(memory)
+    # A step's recalls lie between its own time and the next step's; an empty time is open.
+    times = [begin_at, *(step.at for step in steps[1:]), end_at]
+    return [
+        (
+            step,
+            [recall for recall in recalls if begin <= recall[0].at and (not end or recall[0].at < end)],
+            by_event.get(step.source_id, []),
+        )
+        for step, begin, end in zip(steps, times, times[1:], strict=False)
+    ]

@@ -1,4 +1,5 @@
-// The graph: starts from one place, opens what is clicked. A grid of cells keeps the forces quick for thousands.
+// The graph: starts at node file or folder and opens what is clicked. A grid of cells keeps the forces fast for
+// thousands of nodes.
 const canvas = document.querySelector("[data-graph]");
 const pen = canvas.getContext("2d");
 const CELL = 90;
@@ -8,96 +9,96 @@ const nodes = new Map();
 const edges = new Map();
 let view = { x: 0, y: 0, scale: 1 };
 let heat = 0;
-let over = null;
-let held = null;
+let hovered = null;
+let dragged = null;
 let moved = false;
-let touched = false;
+let hasMoved = false;
 let placed = 0;
 let colours = {};
-const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-function look() {
+function readColours() {
   const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(name).trim();
+  const property = (name) => style.getPropertyValue(name).trim();
   colours = {
-    folder: named("--text-dim"), file: named("--text"), symbol: named("--line-strong"), memory: named("--accent-line"),
-    stale: named("--bad"), line: named("--line"), text: named("--text"), paper: named("--paper"), together: named("--accent-line"),
+    folder: property("--text-dim"), file: property("--text"), symbol: property("--line-strong"), memory: property("--accent-line"),
+    stale: property("--bad"), line: property("--line"), text: property("--text"), paper: property("--paper"),
   };
 }
 
-function node(id, kind, label, near) {
-  let one = nodes.get(id);
-  if (!one) {
-    // A sunflower: however many come at once, none starts on top of another.
+function addNode(id, kind, label, near) {
+  let node = nodes.get(id);
+  if (!node) {
+    // A sunflower spiral, so that no two nodes start at the same place.
     const turn = ++placed * 2.39996;
     const reach = 34 + 15 * Math.sqrt(placed);
-    one = { id, kind, label, x: (near?.x ?? 0) + reach * Math.cos(turn), y: (near?.y ?? 0) + reach * Math.sin(turn), vx: 0, vy: 0, stale: false, open: false, weight: 0 };
-    nodes.set(id, one);
+    node = { id, kind, label, x: (near?.x ?? 0) + reach * Math.cos(turn), y: (near?.y ?? 0) + reach * Math.sin(turn), vx: 0, vy: 0, stale: false, open: false, weight: 0 };
+    nodes.set(id, node);
   }
-  return one;
+  return node;
 }
 
-function edge(a, b, kind, why = "") {
+function edge(a, b, kind) {
   const key = a.id < b.id ? `${a.id}\n${b.id}` : `${b.id}\n${a.id}`;
   if (a === b || edges.has(key)) return;
-  edges.set(key, { a, b, kind, why });
+  edges.set(key, { a, b, kind });
   a.weight += 1;
   b.weight += 1;
 }
 
 const tail = (path) => path.split("/").at(-1);
 
-function take(told) {
+function add(answer) {
   placed = 0;
-  const root = node(told.target || "/", told.isFile ? "file" : "folder", told.target ? tail(told.target) : document.querySelector("h1 a").textContent);
+  const root = addNode(answer.target || "/", answer.isFile ? "file" : "folder", answer.target ? tail(answer.target) : document.querySelector("h1 a").textContent);
   root.open = true;
   if (nodes.size === 1) Object.assign(root, { x: 0, y: 0, still: true });
-  for (const one of told.children) edge(root, node(one.path, one.files ? "folder" : "file", tail(one.path), root), "in");
-  for (const one of told.symbols) {
-    const parent = nodes.get(`${told.target}::${one.parent}`) ?? root;
-    edge(parent, node(`${told.target}::${one.name}`, "symbol", one.name.split(".").at(-1), parent), "in");
+  for (const node of answer.children) edge(root, addNode(node.path, node.files ? "folder" : "file", tail(node.path), root), "in");
+  for (const node of answer.symbols) {
+    const parent = nodes.get(`${answer.target}::${node.parent}`) ?? root;
+    edge(parent, addNode(`${answer.target}::${node.name}`, "symbol", node.name.split(".").at(-1), parent), "in");
   }
-  for (const one of told.related) edge(root, node(one.path, "file", tail(one.path), root), one.why[0] === "changed together in commits" ? "together" : "near", one.why.join(", "));
-  for (const one of told.memories) {
-    const place = nodes.get(one.on) ?? root;
-    const memory = node(one.id, "memory", one.text, place);
-    memory.stale ||= one.stale;
+  for (const node of answer.related) edge(root, addNode(node.path, "file", tail(node.path), root), "near");
+  for (const node of answer.memories) {
+    const place = nodes.get(node.on) ?? root;
+    const memory = addNode(node.id, "memory", node.text, place);
+    memory.stale ||= node.stale;
     edge(place, memory, "about");
   }
   heat = 1;
-  if (calm) for (let turn = 0; turn < 150; turn++) settle();
+  if (reducedMotion) for (let turn = 0; turn < 150; turn++) settle();
   draw();
 }
 
 async function open(id) {
   const hint = document.querySelector("[data-hint]");
   const answer = await fetch(`/graph/near?${new URLSearchParams({ at: id === "/" ? "" : id })}`, { credentials: "same-origin" });
-  if (!answer.ok) return (hint.textContent = "That place cannot be opened.");
-  take(await answer.json());
-  hint.textContent = `${nodes.size.toLocaleString()} things; click to open, drag to move, scroll to zoom.`;
+  if (!answer.ok) return (hint.textContent = "This cannot be opened.");
+  add(await answer.json());
+  hint.textContent = `${nodes.size.toLocaleString()} ${nodes.size === 1 ? "node" : "nodes"}; click to open, drag to move, scroll to zoom.`;
 }
 
-function part(one, other) {
-  const dx = one.x - other.x || Math.random() - 0.5;
-  const dy = one.y - other.y || Math.random() - 0.5;
+function part(node, other) {
+  const dx = node.x - other.x || Math.random() - 0.5;
+  const dy = node.y - other.y || Math.random() - 0.5;
   const far = dx * dx + dy * dy;
   if (far > CELL * CELL) return;
   const push = (45 * heat) / (far + 60);
-  one.vx += dx * push;
-  one.vy += dy * push;
+  node.vx += dx * push;
+  node.vy += dy * push;
   other.vx -= dx * push;
   other.vy -= dy * push;
 }
 
 function settle() {
   const cells = new Map();
-  for (const one of nodes.values()) {
-    one.cell = Math.floor(one.x / CELL) * ROW + Math.floor(one.y / CELL);
-    const inside = cells.get(one.cell);
-    if (inside) inside.push(one);
-    else cells.set(one.cell, [one]);
-    one.vx -= one.x * 0.0008 * heat;
-    one.vy -= one.y * 0.0008 * heat;
+  for (const node of nodes.values()) {
+    node.cell = Math.floor(node.x / CELL) * ROW + Math.floor(node.y / CELL);
+    const inside = cells.get(node.cell);
+    if (inside) inside.push(node);
+    else cells.set(node.cell, [node]);
+    node.vx -= node.x * 0.0008 * heat;
+    node.vy -= node.y * 0.0008 * heat;
   }
   // Each pair of neighbouring cells once: the cell itself, and the four that come after it.
   for (const [key, inside] of cells)
@@ -117,13 +118,13 @@ function settle() {
     b.vx -= dx * pull * share * 2;
     b.vy -= dy * pull * share * 2;
   }
-  for (const one of nodes.values()) {
-    if (one !== held && !one.still) {
-      one.x += Math.max(-30, Math.min(30, one.vx));
-      one.y += Math.max(-30, Math.min(30, one.vy));
+  for (const node of nodes.values()) {
+    if (node !== dragged && !node.still) {
+      node.x += Math.max(-30, Math.min(30, node.vx));
+      node.y += Math.max(-30, Math.min(30, node.vy));
     }
-    one.vx *= 0.72;
-    one.vy *= 0.72;
+    node.vx *= 0.72;
+    node.vy *= 0.72;
   }
   heat *= 0.985;
 }
@@ -147,50 +148,48 @@ function draw() {
     canvas.width = Math.round(width * dense);
     canvas.height = Math.round(height * dense);
   }
-  if (!touched) fit(width, height);
+  if (!hasMoved) fit(width, height);
   pen.setTransform(dense, 0, 0, dense, 0, 0);
   pen.clearRect(0, 0, width, height);
   pen.translate(width / 2 + view.x, height / 2 + view.y);
   pen.scale(view.scale, view.scale);
   const many = nodes.size > 250;
-  for (const kind of ["in", "near", "about", "together"]) {
+  for (const kind of ["in", "near", "about"]) {
     pen.beginPath();
-    for (const one of edges.values()) {
-      if (one.kind !== kind) continue;
-      pen.moveTo(one.a.x, one.a.y);
-      pen.lineTo(one.b.x, one.b.y);
+    for (const node of edges.values()) {
+      if (node.kind !== kind) continue;
+      pen.moveTo(node.a.x, node.a.y);
+      pen.lineTo(node.b.x, node.b.y);
     }
-    pen.strokeStyle = kind === "together" ? colours.together : colours.line;
-    pen.globalAlpha = kind === "together" ? 0.55 : 1;
-    pen.lineWidth = kind === "together" ? 1.6 : 1;
+    pen.strokeStyle = colours.line;
+    pen.lineWidth = 1;
     pen.setLineDash(kind === "near" ? [4, 4] : []);
     pen.stroke();
   }
-  pen.globalAlpha = 1;
   pen.setLineDash([]);
-  for (const one of nodes.values()) {
-    const size = (SIZE[one.kind] + (one.kind === "memory" ? 0 : Math.min(5, Math.sqrt(one.weight)))) * (many ? 0.7 : 1);
-    pen.fillStyle = one.stale ? colours.stale : colours[one.kind];
-    if (one.stale) {
+  for (const node of nodes.values()) {
+    const size = (SIZE[node.kind] + (node.kind === "memory" ? 0 : Math.min(5, Math.sqrt(node.weight)))) * (many ? 0.7 : 1);
+    pen.fillStyle = node.stale ? colours.stale : colours[node.kind];
+    if (node.stale) {
       pen.globalAlpha = 0.25;
       pen.beginPath();
-      pen.arc(one.x, one.y, size * 2.4, 0, 7);
+      pen.arc(node.x, node.y, size * 2.4, 0, 7);
       pen.fill();
       pen.globalAlpha = 1;
     }
-    if (size * view.scale < 4 && one !== over && one.kind !== "memory") {
+    if (size * view.scale < 4 && node !== hovered && node.kind !== "memory") {
       // Too small for its shape to show, and a square is drawn ten times as fast.
-      pen.fillRect(one.x - size * 0.85, one.y - size * 0.85, size * 1.7, size * 1.7);
+      pen.fillRect(node.x - size * 0.85, node.y - size * 0.85, size * 1.7, size * 1.7);
       continue;
     }
     pen.beginPath();
-    if (one.kind === "memory") {
-      for (let i = 0; i < 6; i++) pen.lineTo(one.x + size * 1.25 * Math.cos((Math.PI / 3) * i), one.y + size * 1.25 * Math.sin((Math.PI / 3) * i));
+    if (node.kind === "memory") {
+      for (let i = 0; i < 6; i++) pen.lineTo(node.x + size * 1.25 * Math.cos((Math.PI / 3) * i), node.y + size * 1.25 * Math.sin((Math.PI / 3) * i));
       pen.closePath();
-    } else if (one.kind === "folder") pen.roundRect(one.x - size, one.y - size * 0.8, 2 * size, 1.6 * size, 4);
-    else pen.arc(one.x, one.y, size, 0, 7);
+    } else if (node.kind === "folder") pen.roundRect(node.x - size, node.y - size * 0.8, 2 * size, 1.6 * size, 4);
+    else pen.arc(node.x, node.y, size, 0, 7);
     pen.fill();
-    if (one === over) {
+    if (node === hovered) {
       pen.strokeStyle = colours.text;
       pen.lineWidth = 2;
       pen.stroke();
@@ -198,21 +197,21 @@ function draw() {
   }
   pen.textAlign = "center";
   pen.font = `${12.5 / Math.max(0.3, view.scale)}px system-ui, sans-serif`;
-  for (const one of nodes.values()) {
-    const named = one === over || one.open || (one.kind !== "memory" && (!many || view.scale > 1.4) && (one.kind !== "symbol" || view.scale > 0.9));
-    if (named) label(one);
+  for (const node of nodes.values()) {
+    const isLabelled = node === hovered || node.open || (node.kind !== "memory" && (!many || view.scale > 1.4) && (node.kind !== "symbol" || view.scale > 0.9));
+    if (isLabelled) label(node);
   }
 }
 
-function label(one) {
-  const text = one.label.length > 46 && one !== over ? `${one.label.slice(0, 45)}…` : one.label.slice(0, 110);
-  const y = one.y + SIZE[one.kind] + 5 + 14 / Math.max(0.3, view.scale);
+function label(node) {
+  const text = node.label.length > 46 && node !== hovered ? `${node.label.slice(0, 45)}…` : node.label.slice(0, 110);
+  const y = node.y + SIZE[node.kind] + 5 + 14 / Math.max(0.3, view.scale);
   pen.strokeStyle = colours.paper;
   pen.lineWidth = 4;
   pen.lineJoin = "round";
-  pen.strokeText(text, one.x, y);
+  pen.strokeText(text, node.x, y);
   pen.fillStyle = colours.text;
-  pen.fillText(text, one.x, y);
+  pen.fillText(text, node.x, y);
 }
 
 function frame() {
@@ -229,58 +228,58 @@ function at(event) {
   const y = (event.clientY - box.top - box.height / 2 - view.y) / view.scale;
   let best = null;
   let near = 16 / view.scale;
-  for (const one of nodes.values()) {
-    const far = Math.hypot(one.x - x, one.y - y) - SIZE[one.kind];
-    if (far < near) [best, near] = [one, far];
+  for (const node of nodes.values()) {
+    const far = Math.hypot(node.x - x, node.y - y) - SIZE[node.kind];
+    if (far < near) [best, near] = [node, far];
   }
-  return { x, y, one: best };
+  return { x, y, node: best };
 }
 
 canvas.addEventListener("pointerdown", (event) => {
   canvas.setPointerCapture(event.pointerId);
-  held = at(event).one ?? view;
+  dragged = at(event).node ?? view;
   moved = false;
 });
 canvas.addEventListener("pointermove", (event) => {
-  const { x, y, one } = at(event);
-  if (held && (event.movementX || event.movementY)) {
-    touched = true;
+  const { x, y, node } = at(event);
+  if (dragged && (event.movementX || event.movementY)) {
+    hasMoved = true;
     moved ||= Math.abs(event.movementX) + Math.abs(event.movementY) > 1;
-    if (held === view) {
+    if (dragged === view) {
       view.x += event.movementX;
       view.y += event.movementY;
-    } else Object.assign(held, { x, y });
-    heat = Math.max(heat, held === view ? 0 : 0.15);
+    } else Object.assign(dragged, { x, y });
+    heat = Math.max(heat, dragged === view ? 0 : 0.15);
     return draw();
   }
-  if (one !== over) {
-    over = one;
-    canvas.classList.toggle("pointing", Boolean(over));
+  if (node !== hovered) {
+    hovered = node;
+    canvas.classList.toggle("pointing", Boolean(hovered));
     draw();
   }
 });
 canvas.addEventListener("pointerup", () => {
-  const one = held;
-  held = null;
-  if (moved || !one?.id) return;
-  if (one.kind === "memory") location.assign(`/memory/${one.id}`);
-  else if (one.kind === "symbol") location.assign(`/graph?${new URLSearchParams({ at: one.id.split("::")[0] })}`);
-  else if (one.open) location.assign(`/graph?${new URLSearchParams({ at: one.id === "/" ? "" : one.id })}`);
-  else open(one.id);
+  const node = dragged;
+  dragged = null;
+  if (moved || !node?.id) return;
+  if (node.kind === "memory") location.assign(`/memory/${node.id}`);
+  else if (node.kind === "symbol") location.assign(`/graph?${new URLSearchParams({ at: node.id.split("::")[0] })}`);
+  else if (node.open) location.assign(`/graph?${new URLSearchParams({ at: node.id === "/" ? "" : node.id })}`);
+  else open(node.id);
 });
 canvas.addEventListener("wheel", (event) => {
   event.preventDefault();
-  touched = true;
+  hasMoved = true;
   view.scale = Math.max(0.1, Math.min(4, view.scale * Math.exp(-event.deltaY * 0.0015)));
   draw();
 }, { passive: false });
-addEventListener("theme", () => (look(), draw()));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (look(), draw()));
+addEventListener("theme", () => (readColours(), draw()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readColours(), draw()));
 new ResizeObserver(draw).observe(canvas);
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-expand]");
   if (button) open(button.dataset.expand);
 });
-look();
+readColours();
 open(canvas.dataset.at || "/");
 frame();

@@ -1,8 +1,8 @@
-// Parts of a page that take their time.
+// Loads parts of a page that take long to compute.
 export async function part(address, signal) {
   const answer = await fetch(address, { signal, credentials: "same-origin" });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (!answer.ok) return [page.querySelector("main p.text") ?? document.createTextNode("That did not work; reload the page.")];
+  if (!answer.ok) return [page.querySelector("main p.text") ?? document.createTextNode("Loading failed; reload the page.")];
   return [...page.body.childNodes].map((node) => document.adoptNode(node));
 }
 

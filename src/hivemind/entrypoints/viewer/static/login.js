@@ -1,2 +1,2 @@
-// A browser that only looks ahead runs no script, so it does not use the link up.
+// Browsers that fetch links ahead run no script, so they do not use up the link.
 document.querySelector("[data-login]")?.requestSubmit();

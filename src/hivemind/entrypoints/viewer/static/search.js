@@ -1,27 +1,27 @@
-// Results as one types; the address follows, so that every search is a link.
+// Shows results while typing; the URL follows, so that every search can be linked.
 import { part } from "/static/load.js";
 
 const form = document.querySelector("[data-live]");
 const results = document.querySelector("#results");
-const PATIENCE_MS = 140;
-let waiting = 0;
-let asking = null;
+const DEBOUNCE_MS = 140;
+let timer = 0;
+let request = null;
 
-function asked() {
+function filledFields() {
   const values = new URLSearchParams(new FormData(form));
   for (const [name, value] of [...values]) if (!value) values.delete(name);
   return values;
 }
 
 async function show() {
-  asking?.abort();
-  asking = new AbortController();
-  const values = asked();
+  request?.abort();
+  request = new AbortController();
+  const values = filledFields();
   history.replaceState(null, "", values.size ? `/search?${values}` : "/search");
   values.set("part", "1");
   results.setAttribute("aria-busy", "true");
   try {
-    results.replaceChildren(...(await part(`/search?${values}`, asking.signal)));
+    results.replaceChildren(...(await part(`/search?${values}`, request.signal)));
     results.setAttribute("aria-busy", "false");
   } catch (error) {
     if (error.name !== "AbortError") throw error;
@@ -29,12 +29,12 @@ async function show() {
 }
 
 form.addEventListener("input", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(show, PATIENCE_MS);
+  clearTimeout(timer);
+  timer = setTimeout(show, DEBOUNCE_MS);
 });
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  clearTimeout(waiting);
+  clearTimeout(timer);
   show();
 });
 const box = form.querySelector("[data-find]");

@@ -1,4 +1,4 @@
-// Before the first paint, so that nothing flashes.
+// Runs before the first paint, so that the page does not flash in the other theme.
 const chosen = localStorage.getItem("theme");
 if (chosen) document.documentElement.dataset.theme = chosen;
 addEventListener("click", (event) => {

@@ -1,0 +1,332 @@
+"""The entries that we add to an agent's configuration files, and can remove again byte for byte.
+
+A piece has no side effects: it takes the text of a file and returns the new text. ``plan_changes`` applies pieces to
+the current files.
+"""
+
+import json
+import re
+import shlex
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hivemind.agents import jsonc
+from hivemind.agents.file_changes import FileChange
+from hivemind.errors import InvalidInput
+
+SERVER = "hivemind"
+"""The name of our MCP server in every agent's configuration."""
+MARK = "Written by `hivemind install`"
+"""Marks the scripts that we wrote, so that uninstalling recognises them."""
+TITLE_OF_RULE = "## Memory (hivemind)"
+RULE = (
+    f"{TITLE_OF_RULE}\n"
+    "This project has a memory across sessions and agents, served by the MCP server `hivemind`.\n"
+    "Before you start on a task, call its `context` tool: conventions, decisions, known fixes.\n"
+    "When you learn something that will matter next time, or are corrected, call `remember`."
+)
+"""Instructions for the model, for agents whose hooks cannot give it context."""
+
+FileReader = Callable[[Path], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallTarget:
+    """Where to connect an agent: for the user, or in one project."""
+
+    home: Path
+    project: Path | None = None
+
+    @property
+    def root(self) -> Path:
+        """The directory below which everything is written."""
+        return self.project or self.home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """The command lines of our programs."""
+
+    hook: tuple[str, ...] = ("hivemind-hook",)
+    server: tuple[str, ...] = ("hivemind", "mcp")
+
+    def command(self, agent: str, event: str) -> str:
+        """Return the hook's command line for a shell."""
+        return shlex.join((*self.hook, agent, event))
+
+    def server_entry(self, **extra: Any) -> dict[str, Any]:
+        """Return the MCP server's entry in the format of most agents."""
+        return {"command": self.server[0], "args": list(self.server[1:]), **extra}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece(ABC):
+    """One entry of ours in one file."""
+
+    path: Path
+    what: str = "server"
+    """What it is: server, hooks, instructions or trust."""
+
+    @abstractmethod
+    def add_to(self, text: str) -> str:
+        """Return the file's text with this piece; the same text if it has it already."""
+
+    @abstractmethod
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without this piece; empty if nothing else is left."""
+
+    @abstractmethod
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has this piece."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEntry(Piece):
+    """Our MCP server in a JSON file that may list other servers."""
+
+    value: dict[str, Any]
+    under: str = "mcpServers"
+
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our server."""
+        return jsonc.put(text, (self.under, SERVER), self.value)
+
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our server."""
+        return jsonc.remove(text, (self.under, SERVER)) if self.is_in(text) else text
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has a server of our name."""
+        return jsonc.get(text, (self.under, SERVER)) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks(Piece):
+    """Our hooks in a JSON file that may have hooks of others: ``hooks.EVENT`` is a list."""
+
+    agent: str
+    entries: dict[str, dict[str, Any]]
+    """The entry to append for each event. An old one is recognised by our command in it, whatever its path."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Members that a new file needs beside its hooks."""
+    what: str = "hooks"
+
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our hook for each event; hooks of others stay where they are."""
+        text = text if text.strip() else self._new_file_text
+        for event, entry in self.entries.items():
+            index = self._index(text, event)
+            keys: list[str | int] = ["hooks", event]
+            # Appended last, because Codex remembers trust in a hook by its index.
+            text = jsonc.append(text, keys, entry) if index is None else jsonc.put(text, [*keys, index], entry)
+        return text
+
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our hooks."""
+        for event in reversed(self.entries):
+            index = self._index(text, event)
+            if index is not None:
+                text = jsonc.remove(text, ["hooks", event, index])
+        return "" if text == self._new_file_text else text
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has our hook for each event."""
+        return not self.missing(text)
+
+    def missing(self, text: str) -> tuple[str, ...]:
+        """Return the events that have no hook of ours."""
+        return tuple(event for event in self.entries if self._index(text, event) is None)
+
+    @property
+    def _new_file_text(self) -> str:
+        return json.dumps(dict(self.extra), indent=2) + "\n" if self.extra else ""
+
+    def _index(self, text: str, event: str) -> int | None:
+        entries = jsonc.get(text, ["hooks", event])
+        if not isinstance(entries, list):
+            return None
+        # Whatever the path before it: an update can move our program.
+        own_command = re.compile(rf'{SERVER}.* {self.agent} {re.escape(event)}"')
+        return next(
+            (i for i, entry in enumerate(entries) if own_command.search(json.dumps(entry, ensure_ascii=False))), None
+        )
+
+
+def build_claude_hooks(
+    path: Path,
+    agent: str,
+    launch: Launch,
+    events: str,
+    *,
+    units_per_second: int = 1,
+    end_timeout_seconds: int = 5,
+    **group: Any,
+) -> Hooks:
+    """Return hooks that run our command at these events, in the format of Claude Code, which many agents share."""
+    entries = {}
+    for event in events.split():
+        timeout = {"SessionStart": 15, "SessionEnd": end_timeout_seconds}.get(event, 10) * units_per_second
+        command = {"type": "command", "command": launch.command(agent, event), "timeout": timeout}
+        entries[event] = {**group, "hooks": [command]}
+    return Hooks(path=path, agent=agent, entries=entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile(Piece):
+    """A file that only we write: a hook script, a plugin or a rule."""
+
+    text: str
+    mark: str = TITLE_OF_RULE
+    """A part of the text by which the file is recognised as ours."""
+    what: str = "instructions"
+
+    def add_to(self, text: str) -> str:
+        """Return our text; refuse to replace a file of the user's with the same name."""
+        if text and not self.is_in(text):
+            raise InvalidInput("a file of yours has this name and was not changed; rename it and try again")
+        return self.text
+
+    def remove_from(self, text: str) -> str:
+        """Return an empty text if the file is ours."""
+        return "" if self.is_in(text) else text
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file is ours."""
+        return self.mark in text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines(Piece):
+    """Lines of ours at the end of a text or TOML file, up to the next blank line or table."""
+
+    text: str
+
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our lines, at the end unless they are already elsewhere."""
+        if self.is_in(text):
+            start, end = self._span(text)
+            result = text[:start] + self.text + text[end:]
+        elif text:
+            # If the file ended with a line break, a blank line goes before ours and a line break after it:
+            # remove_from can then restore the exact end.
+            result = text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
+        else:
+            result = self.text + "\n"
+        try:
+            tomllib.loads(result if self.path.suffix == ".toml" else "")
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"adding our table would make it invalid TOML ({error}); add it by hand") from None
+        return result
+
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our lines and the line break before them."""
+        if not self.is_in(text):
+            return text
+        start, end = self._span(text)
+        last = text[end:].strip("\n") == ""
+        if start == 0:
+            return text[end:].lstrip("\n")
+        return text[: start - 1] + ("" if last else text[end + 1 :])
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has our first line."""
+        return f"\n{self._mark}\n" in f"\n{text}\n"
+
+    @property
+    def _mark(self) -> str:
+        return self.text.split("\n", 1)[0]
+
+    def _span(self, text: str) -> tuple[int, int]:
+        start = f"\n{text}\n".index(f"\n{self._mark}\n")
+        end = re.compile(r"\n(?=\n|\[)").search(text, start)
+        return start, (end.start() if end else len(text.rstrip("\n")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlItem(Piece):
+    """Our item in a top-level list of a YAML file.
+
+    It goes first in the list, so that the rest of the file need not be parsed.
+    """
+
+    key: str
+    fields: Mapping[str, Any]
+    new_file_text: str
+    """What a new file needs beside the list."""
+
+    def add_to(self, text: str) -> str:
+        """Return the file's text with our item."""
+        text = self.remove_from(text) or self.new_file_text
+        head = re.compile(rf"(?m)^{self.key}:([^\n#]*)(?:#.*)?\n").search(text)
+        if head is None:
+            # A file without a final line break gets none after our item either, so that remove_from can restore it.
+            ends = text.endswith("\n") or not text
+            return f"{text}{'' if ends else chr(10)}{self.key}:\n{self._item('  ')}{chr(10) if ends else ''}"
+        if head[1].strip():
+            raise InvalidInput(f"{self.key} is written on one line; add our server by hand")
+        following = re.compile(r"(?:\s*#.*\n|\s*\n)*([ ]*)- ").match(text, head.end())
+        item = self._item(following[1] if following else "  ")
+        return f"{text[: head.end()]}{item}\n{text[head.end() :]}"
+
+    def remove_from(self, text: str) -> str:
+        """Return the file's text without our item, and without the list if we added it."""
+        item_match = self._ours.search(text)
+        if item_match is None:
+            return text
+        before, after = text[: item_match.start()], text[item_match.end() :]
+        head = f"{self.key}:\n"
+        if after or not before.endswith(head):
+            return before + after
+        before = before.removesuffix(head)
+        before = before if text.endswith("\n") else before.removesuffix("\n")
+        return "" if before == self.new_file_text else before
+
+    def is_in(self, text: str) -> bool:
+        """Return whether the file has an item of our name."""
+        return bool(self._ours.search(text))
+
+    @property
+    def _ours(self) -> re.Pattern[str]:
+        return re.compile(rf"(?m)^([ ]*)- name: {SERVER}(?:\n\1[ ]+.*)*\n?")
+
+    def _item(self, indent: str) -> str:
+        lines = [f"{name}: {value if name == 'name' else json.dumps(value)}" for name, value in self.fields.items()]
+        return f"{indent}- " + f"\n{indent}  ".join(lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallPlan:
+    """The changes that connect or disconnect an agent, and notes for the user."""
+
+    changes: tuple[FileChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def plan_changes(
+    pieces: Sequence[Piece], target: InstallTarget, read: FileReader, *, remove: bool = False
+) -> InstallPlan:
+    """Plan the changes that add or remove these pieces; files left empty are deleted."""
+    before: dict[Path, str | None] = {}
+    after: dict[Path, str] = {}
+    what: dict[Path, list[str]] = {}
+    notes: list[str] = []
+    # Pieces are removed in reverse order, so that each finds the text as it left it.
+    for piece in reversed(pieces) if remove else pieces:
+        before.setdefault(piece.path, read(piece.path))
+        text = after.setdefault(piece.path, before[piece.path] or "")
+        try:
+            after[piece.path] = piece.remove_from(text) if remove else piece.add_to(text)
+        except InvalidInput as problem:
+            notes.append(f"{piece.path}: {problem}")
+        if after[piece.path] != text:
+            what.setdefault(piece.path, []).append(piece.what)
+    changes = (
+        FileChange(path=path, before=before[path], after=text or None, root=target.root, what=tuple(what[path]))
+        for path, text in after.items()
+        if text != (before[path] or "")
+    )
+    return InstallPlan(changes=tuple(changes), notes=tuple(notes))

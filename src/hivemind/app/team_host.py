@@ -1,0 +1,207 @@
+"""The hub as one service between its routes and its database: it authenticates and opens a team's memory or sync.
+
+Only the embedding model is kept in the process, so any number of hubs can serve one database.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+
+from hivemind.app.context import Clock, Context, LazyEmbedder, utc_now
+from hivemind.app.history import History
+from hivemind.app.memories import Memories
+from hivemind.app.mind import Mind
+from hivemind.codebase.repository import normalise_remote
+from hivemind.errors import InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
+from hivemind.formats.timestamps import format_timestamp
+from hivemind.hub import access
+from hivemind.hub.exchange import Exchange
+from hivemind.hub.oidc import Issuer
+from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.model.memory import Channel, Writer
+from hivemind.model.scope import Repository, Scope
+from hivemind.model.team import AdmittedMember, Device, Refusal, Role, TeamMember
+from hivemind.settings import Settings
+from hivemind.store import sync_state
+from hivemind.store.database import Database
+
+PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
+"""Requests per minute; many people may share an address, and nobody mistypes a token that often."""
+EMBEDDED_PER_PUSH = 256
+"""Passages to embed after a push; a larger push is finished by the next ones, so that a request ends soon."""
+FIRST_TEAM = "team"
+
+
+class TeamMind(Mind):
+    """A team's memory on the hub, as one of its members may use it."""
+
+    def __init__(self, context: Context, store: HubStore) -> None:
+        super().__init__(context)
+        self._store = store
+
+    @cached_property
+    def history(self) -> History:
+        """The log; private entries are shown to their owner only."""
+        return History(self._context, own_only=True)
+
+    @cached_property
+    def _memories(self) -> Memories:
+        return Memories(self._context, scope=Scope.TEAM)
+
+    def devices(self) -> list[Device]:
+        """Return the team's devices, when each last synced, and what it has not read."""
+        return sync_state.list_devices(self._store.db)
+
+    def members(self) -> list[TeamMember]:
+        """Return everybody who has a valid token, people first."""
+        # Every member may see who is in the team; the tokens themselves are for admins.
+        tokens = access.Tokens(self._store.db, self._context.clock).list()
+        valid = (token for token in tokens if token.is_good(self._context.now))
+        members = {TeamMember(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
+        return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
+
+    def refusals(self, limit: int = 100) -> list[Refusal]:
+        """Return refused requests, newest first; for admins."""
+        self._require_admin()
+        return access.list_refusals(self._store.db, limit)
+
+    @property
+    def tokens(self) -> access.Tokens:
+        """The team's tokens; for admins."""
+        self._require_admin()
+        return access.Tokens(self._store.db, self._context.clock)
+
+    def _require_admin(self) -> None:
+        if not (self._store.member and self._store.member.is_admin):
+            raise Refused("only an admin of the team may do that; ask one")
+
+
+class Host:
+    """A running hub and its teams."""
+
+    def __init__(self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now) -> None:
+        self._hub = hub
+        self._settings = settings
+        self._embedder = LazyEmbedder(settings.model)
+        self._issuer = issuer
+        self._clock = clock
+
+    @classmethod
+    def open(cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS) -> "Host":
+        """Migrate the database and open it; with an issuer, tokens of that identity provider are accepted too."""
+        provider = Issuer(url=issuer, audience=audience) if issuer else None
+        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), provider)
+
+    def first_token(self) -> str:
+        """Create the first team and return its admin's token; empty if there are teams already."""
+        with self._hub.connect_without_team() as db:
+            is_new = not access.has_teams(db)
+        try:
+            return self.found_team(FIRST_TEAM) if is_new else ""
+        except InvalidInput:
+            # Another hub that started at the same moment has created it.
+            return ""
+
+    def found_team(self, name: str) -> str:
+        """Create a team and return its admin's token, which cannot be read again."""
+        with self._hub.open_team(self._hub.create_team(name)) as store:
+            return access.Tokens(store.db, self._clock).issue(name="admin", role=Role.ADMIN)
+
+    def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
+        """Return the member of a token; refusals and requests above the rate limit are recorded and raised."""
+        return self._admit(lambda db: self._authenticate(db, secret), address, what)
+
+    def begin_visit(self, secret: str, address: str) -> str:
+        """Sign a browser in with a person's token and return the secret for its cookie."""
+        who = self.admit(secret, address, "to log in")
+        if who.member.is_agent:
+            self.note_refusal(who, "to log in", "an agent")
+            raise Refused("an agent's token cannot sign in to these pages; agents use /mcp")
+        with self._store(who) as store:
+            return access.begin_visit(store.db, self._clock(), who)
+
+    def admit_visit(self, secret: str, address: str, what: str) -> AdmittedMember:
+        """Return the member a browser is signed in as; refusals are recorded and raised like those of a token."""
+        return self._admit(lambda db: access.authenticate_visit(db, self._clock(), secret), address, what)
+
+    def end_visit(self, who: AdmittedMember, secret: str) -> None:
+        """Sign a browser out."""
+        with self._store(who) as store:
+            access.end_visit(store.db, secret)
+
+    def _admit(
+        self, authenticate: Callable[[Database], AdmittedMember | None], address: str, what: str
+    ) -> AdmittedMember:
+        now = self._clock()
+        with self._hub.connect_without_team() as db:
+            # No team is set yet: the lookup goes by hashes, and row-level security hides everything else.
+            who = authenticate(db)
+            # Wrong tokens have a limit of their own, so that guessing from an address does not lock out its members.
+            limits = [(f"address {address}", PER_ADDRESS)]
+            limits += [(f"token {who.token}", PER_TOKEN)] if who else [(f"wrong {address}", WRONG_PER_ADDRESS)]
+            team, name = (who.team, who.member.person) if who else ("", address)
+            if any(access.count_request(db, now, client) > limit for client, limit in limits):
+                access.record_refusal(db, now, team=team, who=name, what=what, why="too many requests")
+                raise RateLimited("too many requests in this minute; wait for the next")
+            if who is None:
+                access.record_refusal(db, now, team="", who=address, what=what, why="no valid token")
+                raise Unauthenticated("this token is not valid; ask an admin of your team for one")
+        return who
+
+    def note_refusal(self, who: AdmittedMember, what: str, why: str) -> None:
+        """Record a refused request."""
+        with self._hub.connect_without_team() as db:
+            access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
+
+    @contextmanager
+    def mind(self, who: AdmittedMember, repo: str = "", session: str = "") -> Iterator[TeamMind]:
+        """Open the team's memory for a member, seen from a repository."""
+        # Trust follows from the channel, so an agent's token must not write as a person.
+        channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
+        writer = Writer(actor=who.member.person, channel=channel, session_id=session)
+        # The hub's own settings name whoever runs it, not the member.
+        settings = replace(self._settings, person=who.member.person)
+        with self._store(who) as store:
+            repository = Repository(id=_parse_repository(repo), root="")
+            yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
+
+    @contextmanager
+    def exchange(self, who: AdmittedMember) -> Iterator[Exchange]:
+        """Open the hub's side of a sync for a member."""
+        with self._store(who) as store:
+            yield Exchange(store=store, member=who.member, now=format_timestamp(self._clock()))
+
+    def embed_passages(self, who: AdmittedMember) -> int:
+        """Embed some of the passages that were just pushed and return how many."""
+        if not self._embedder.meaning:
+            return 0
+        with self._store(who) as store:
+            return self._embedder.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
+
+    def owner_of(self, team: str) -> AdmittedMember:
+        """Return an admin of a team, for whoever can reach the database itself."""
+        with self._hub.connect_without_team() as db:
+            team_id = access.find_team(db, team)
+        if team_id is None:
+            raise NotFound(f"no team {team!r} on this hub; 'hivemind hub team create' creates one")
+        return AdmittedMember(team=team_id, member=TeamMember(person="owner", role=Role.ADMIN))
+
+    def close(self) -> None:
+        """Close every connection to the database."""
+        self._hub.close()
+
+    def _authenticate(self, db: Database, secret: str) -> AdmittedMember | None:
+        if self._issuer and not secret.startswith(access.TOKEN_PREFIX):
+            return self._issuer.authenticate(secret, lambda name: access.find_team(db, name))
+        return access.authenticate(db, self._clock(), secret)
+
+    def _store(self, who: AdmittedMember) -> HubStore:
+        return self._hub.open_team(who.team, who.member)
+
+
+def _parse_repository(text: str) -> str:
+    """Return the id of a repository that is given by its id or by the URL it is cloned from."""
+    if not text or text.startswith(("remote:", "commit:")):
+        return text
+    return f"remote:{normalise_remote(text if ':' in text else f'https://{text}')}"

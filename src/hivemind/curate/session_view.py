@@ -1,0 +1,117 @@
+"""A session as detectors read it: its steps in order, and helpers to search and cite them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hivemind.model.memory import Channel, Source
+from hivemind.model.session import Observation, ObservationKind
+from hivemind.text.commands import extract_command, is_inspection
+
+LONGEST_QUOTE = 300
+ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
+BEFORE_DRIVE = re.compile(r"\A.*(?=\b[A-Za-z]:/)")
+"""On other systems a Windows path looks relative and was appended to the working directory."""
+STOPPED_CALL = re.compile(
+    r"The user doesn't want to proceed|\[Request interrupted|This command requires approval|Permission to use"
+    r"|was blocked|rejected by (?:the )?user|Cancelled:|tool_use_error",
+    re.IGNORECASE,
+)
+"""A person or the agent stopped the call; that says nothing about the command."""
+FAILURE = re.compile(
+    r"^(?:FAIL\b|--- FAIL|✗|E  +\w|error(?:\[\w+\])?:|Error:(?! \(none\))|ERROR\b|npm ERR!|panic:"
+    r"|Traceback \(most recent|make: \*\*\*)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|: error TS\d+|\(fail\)",
+    re.MULTILINE,
+)
+"""What failing builds and tests print; needed where a pipe such as `| tail` hid their exit code."""
+NO_FAILURES = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRun:
+    """A command that changes or checks something, and how it ended."""
+
+    index: int
+    """Position of its step in the session."""
+    command: str
+    """The command without its directory changes, variables and filters."""
+    has_failed: bool
+    step: Observation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionView:
+    """The steps of one session, in order."""
+
+    steps: Sequence[Observation]
+    root: str = ""
+    """Top of the working tree; paths below it are made relative to it."""
+
+    @cached_property
+    def runs(self) -> tuple[SessionRun, ...]:
+        """The commands of the session, without those that only look."""
+        return tuple(self._find_runs())
+
+    def _find_runs(self) -> Iterator[SessionRun]:
+        for index, step in enumerate(self.steps):
+            command = extract_command(step.command) if step.command else ""
+            if command and not is_inspection(command) and not STOPPED_CALL.search(step.output[:200]):
+                prints_failure = FAILURE.search(step.output) and not NO_FAILURES.search(step.output)
+                yield SessionRun(
+                    index=index, command=command, has_failed=step.failed or bool(prints_failure), step=step
+                )
+
+    def list_edits(self, begin: int = 0, end: int | None = None) -> list[Observation]:
+        """List the successful edits among these steps."""
+        return [step for step in self.steps[begin:end] if step.diff and step.file and not step.failed]
+
+    def find_first_reply(self, begin: int, end: int) -> str:
+        """Return the agent's first reply of some length among these steps; empty if there is none."""
+        replies = (step.text for step in self.steps[begin:end] if step.seen is ObservationKind.REPLY)
+        # Shorter replies only announce the next step.
+        return next((text for text in replies if len(text) > 40), "")
+
+    def find_only_reply(self, index: int) -> str:
+        """Return the agent's reply in the turn of a step, if it is the only one in that turn."""
+        prompts = [position for position, step in enumerate(self.steps) if step.seen is ObservationKind.PROMPT]
+        begin = max((position for position in prompts if position <= index), default=0)
+        end = min((position for position in prompts if position > index), default=len(self.steps))
+        replies = [step.text for step in self.steps[begin:end] if step.seen is ObservationKind.REPLY]
+        return replies[0] if len(replies) == 1 else ""
+
+    def make_relative(self, file: str) -> str:
+        """Return a path relative to the repository; empty if it lies outside."""
+        path = BEFORE_DRIVE.sub("", file.replace("\\", "/"))
+        for folder in filter(None, (self.root, self.steps[0].directory if self.steps else "")):
+            prefix = folder.replace("\\", "/").rstrip("/") + "/"
+            if path.startswith(prefix):
+                return path[len(prefix) :]
+        return "" if ABSOLUTE_PATH.search(path) or ".." in path.split("/") else path
+
+    def list_files(self, steps: Iterable[Observation]) -> list[str]:
+        """List the repository's files that these steps are about, each once."""
+        return [file for file in dict.fromkeys(self.make_relative(step.file) for step in steps) if file]
+
+
+def make_source(step: Observation, quote: str = "") -> Source:
+    """Make an observation the source of a proposal."""
+    return Source(
+        channel=Channel.DERIVED,
+        actor=step.agent,
+        model=step.model,
+        session_id=step.session_id,
+        event=step.source_id,
+        quote=quote[:LONGEST_QUOTE],
+    )
+
+
+SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9`*\"(-])|\n+")
+BULLET = re.compile(r"\A(?:[-*•]|\d+[.)])\s+")
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split prose into sentences, without code blocks."""
+    prose = re.sub(r"```.*?(?:```|\Z)", "\n", text, flags=re.DOTALL)
+    parts = (BULLET.sub("", part.strip()) for part in SENTENCE.split(prose))
+    return [part for part in parts if part]

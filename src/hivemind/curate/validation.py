@@ -1,0 +1,178 @@
+"""Checks claims and turns them into the facts that are recorded."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from hivemind.errors import InvalidInput
+from hivemind.formats.timestamps import parse_date, parse_deadline
+from hivemind.model.claim import Claim
+from hivemind.model.events import MemoryRemembered
+from hivemind.model.ids import MemoryId, new_memory_id
+from hivemind.model.memory import Channel, Kind, Source, Writer
+from hivemind.model.metadata import validate_metadata
+from hivemind.model.scope import Scope
+from hivemind.text.clean import parse_tags, validate_label, validate_text
+
+
+def make_fact(
+    claim: Claim, *, writer: Writer, owner: str, now: datetime, commit: str, replaces: list[MemoryId]
+) -> MemoryRemembered:
+    """Make the fact that a claim is recorded as, or raise InvalidInput with what is wrong."""
+    return MemoryRemembered(
+        memory_id=new_memory_id(),
+        kind=claim.kind,
+        text=validate_text(claim.text),
+        owner=owner,
+        tags=parse_tags(claim.tags),
+        sources=(_make_speaker_source(claim, writer), *(_make_file_source(text, commit) for text in claim.sources)),
+        links=tuple(check_link(text) for text in claim.links),
+        subject=validate_label(claim.subject, "the subject") if claim.subject else "",
+        confidence=check_confidence(claim.confidence),
+        valid_from=parse_date(claim.valid_from) if claim.valid_from else "",
+        valid_to=parse_date(claim.valid_to) if claim.valid_to else "",
+        expires_at=parse_deadline(claim.expires, now) if claim.expires else "",
+        verify_by=parse_deadline(claim.verify_by, now) if claim.verify_by else "",
+        supersedes=tuple(replaces),
+        trace=claim.trace,
+        proposed=claim.propose,
+        metadata=validate_metadata(claim.metadata),
+    )
+
+
+KINDS = {kind.value: kind for kind in Kind} | {"architecture": Kind.DECISION}
+"""Kinds by a part of another program's word for them: ``error_fix`` is a fix."""
+MEMORY_TYPE = "memory_type"
+"""The metadata key that keeps the other program's word unchanged."""
+ALIASES = {"content": "text", "type": MEMORY_TYPE, "repository": "repo"}
+
+
+def parse_claim(item: object, place: int, root: str = "") -> Claim:
+    """Make a claim from a program's dictionary; errors name the item's position and the key."""
+    if not isinstance(item, Mapping):
+        raise InvalidInput(f"items[{place}] is {item!r}; give a dictionary or a Claim")
+    fields: dict[str, Any] = {}
+    for key, value in item.items():
+        name = ALIASES.get(key, key)
+        if name not in READERS or name in fields:
+            problem = "is given twice" if name in fields else f"is not a key; use {', '.join((*ALIASES, *READERS))}"
+            raise InvalidInput(f"items[{place}][{key!r}] {problem}")
+        if value is None:
+            continue
+        try:
+            fields[name] = READERS[name](value)
+        except InvalidInput as error:
+            raise InvalidInput(f"items[{place}][{key!r}]: {error}") from None
+    if "text" not in fields:
+        raise InvalidInput(f"items[{place}] has no 'content'; add the text of the memory")
+    # An absolute path would mean nothing on another machine.
+    file, memory_type = _make_relative(fields.pop("file_path", ""), root), fields.pop(MEMORY_TYPE, "")
+    timestamp, metadata = fields.pop("timestamp", ""), dict(fields.pop("metadata", {}))
+    return Claim(
+        **fields,
+        kind=guess_kind(memory_type),
+        valid_from=timestamp,
+        sources=[file] if file else (),
+        links=[file] if _is_link(file) else (),
+        metadata=metadata | ({MEMORY_TYPE: memory_type} if memory_type else {}),
+    )
+
+
+def guess_kind(memory_type: str) -> Kind:
+    """Return the kind that fits another program's word best; a fact if none does."""
+    parts = re.split(r"[\W_]+", memory_type.lower())
+    return next((KINDS[part] for part in reversed(parts) if part in KINDS), Kind.FACT)
+
+
+def _check_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{value!r} is not text")
+    return value
+
+
+def _check_label(value: object) -> str:
+    return validate_label(_check_text(value), "the value")
+
+
+def _check_path(value: object) -> str:
+    return _check_label(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def _check_tags(value: object) -> tuple[str, ...]:
+    return parse_tags(value if isinstance(value, str) else [_check_text(tag) for tag in _check_list(value)])
+
+
+def _check_list(value: object) -> Iterable[object]:
+    if not isinstance(value, Iterable):
+        raise InvalidInput(f"{value!r} is not a list")
+    return value
+
+
+def _parse_time(value: object) -> str:
+    """Parse a date or time given as text, as a Python date, or as seconds since 1970."""
+    match value:
+        case bool():
+            # A bool is an int in Python; without this case True would be one second after 1970.
+            raise InvalidInput(f"{value!r} is not a time")
+        case date():
+            return parse_date(value.isoformat())
+        case int() | float():
+            try:
+                return parse_date(datetime.fromtimestamp(value, UTC).isoformat())
+            except (ValueError, OverflowError, OSError):
+                raise InvalidInput(f"{value!r} is not a time in seconds since 1970") from None
+        case _:
+            return parse_date(_check_text(value))
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "text": lambda value: validate_text(_check_text(value), "the value"),
+    MEMORY_TYPE: _check_label,
+    "repo": _check_label,
+    "file_path": _check_path,
+    "session_id": _check_label,
+    "timestamp": _parse_time,
+    "tags": _check_tags,
+    "scope": lambda value: Scope.parse(_check_text(value)),
+    "metadata": validate_metadata,
+}
+"""The keys of a dictionary that becomes a claim, and the function that checks each value."""
+
+
+def _make_relative(file: str, root: str) -> str:
+    """Make a path relative to the repository; one outside stays unchanged."""
+    is_inside = bool(root) and Path(file).is_absolute() and Path(file).is_relative_to(root)
+    return Path(file).relative_to(root).as_posix() if is_inside else file
+
+
+def _is_link(file: str) -> bool:
+    """Whether a path can be a link: it lies in the repository and names no lines."""
+    return bool(file) and not Path(file).is_absolute() and ".." not in file.split("/") and ":" not in file
+
+
+def check_link(text: str) -> str:
+    """Return a link into the repository's code, or raise InvalidInput if it points elsewhere."""
+    name = validate_label(text, "a link")
+    if name.startswith("/") or ".." in name.split("::")[0].split("/"):
+        raise InvalidInput(f"{name!r} does not point into the repository; write it like 'auth/service.py::login'")
+    return name
+
+
+def check_confidence(value: float) -> float:
+    """Return a confidence, or raise InvalidInput if it is not between 0 and 1."""
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"{value} is not a confidence; give a number from 0 to 1")
+    return value
+
+
+def _make_speaker_source(claim: Claim, writer: Writer) -> Source:
+    session = claim.session_id or writer.session_id
+    return Source(channel=writer.channel, actor=writer.actor, model=writer.model, session_id=session)
+
+
+def _make_file_source(text: str, commit: str) -> Source:
+    file, _, lines = validate_label(text, "the source").partition(":")
+    return Source(channel=Channel.FILE, file=file, lines=lines, commit=commit)

@@ -1,0 +1,161 @@
+"""``hivemind code``: memories and the code they are about."""
+
+import signal
+import sys
+from threading import Event
+
+import click
+
+from hivemind.entrypoints.cli.arguments import limit_option, open_mind, own_memory_argument
+from hivemind.entrypoints.cli.framework import CommandGroup
+from hivemind.entrypoints.cli.output import (
+    describe_choices,
+    emit,
+    emit_rows,
+    fence_for_agent,
+    note,
+    print_heading,
+    print_recall,
+    print_table,
+    progress,
+    summarise,
+)
+from hivemind.model.ids import shorten_id
+from hivemind.model.reports import RelatedContext
+from hivemind.text.clean import first_line, plural
+
+commands = click.Group()
+
+
+@commands.group("code", cls=CommandGroup)
+def code() -> None:
+    """Link memories to code, find stale ones, search by file or symbol."""
+
+
+@code.command("link")
+@own_memory_argument
+@click.argument("links", nargs=-1, required=True, metavar="CODE...")
+@click.option("--instead", is_flag=True, help="Replace its current links.")
+def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
+    """Link a memory to code, so that it is flagged when the code changes.
+
+    CODE is a path, PATH::SYMBOL, PATH:LINES, or a name as the language writes it, such as module.function.
+
+    \b
+    hivemind code link 3f9a2c1e auth/service.py::authenticate_user
+    hivemind code link 3f9a2c1e auth.service.authenticate_user
+    hivemind code link 3f9a2c1e auth/service.py:40-62 --instead
+    """
+    with open_mind() as mind:
+        updated = mind.code.link(memory, links, instead=instead)
+    emit(updated, f"Linked {summarise(updated)}\n  {', '.join(updated.about)}")
+
+
+@code.command("stale")
+@click.option("--since", default="", metavar="REF", help="Only what became stale after this commit.")
+def list_stale(since: str) -> None:
+    """List memories whose code changed, and how.
+
+    The exit code is 1 if there are any.
+
+    \b
+    hivemind code stale --since origin/main
+    """
+    with open_mind() as mind, progress("Reading the code"):
+        stale_memories = mind.code.stale(since=since)
+    rows = [
+        [shorten_id(stale.memory.id), staleness.anchor.label, staleness.text, first_line(stale.memory.text, 60)]
+        for stale in stale_memories
+        for staleness in stale.became
+    ]
+    columns = ["id", "about", "change", "text"]
+    emit_rows(stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.")
+    sys.exit(1 if stale_memories else 0)
+
+
+@code.command("related")
+@click.argument("target")
+@limit_option(10, "Maximum number of memories.")
+@click.option("--why", is_flag=True, help="Explain the ranking.")
+def find_related(target: str, limit: int, why: bool) -> None:
+    """Find memories, files and callers related to code or to a task.
+
+    TARGET is a file, a folder, a module, a symbol, or the task in words.
+
+    \b
+    hivemind code related auth
+    hivemind code related auth/service.py
+    hivemind code related auth.service.authenticate_user
+    hivemind code related "add a second factor to the login"
+    """
+    with open_mind() as mind, progress("Reading the code") as advance:
+        context = mind.code.find_related(target, limit=limit, progress=advance)
+    emit(context, lambda: _print_related(context, why=why), is_fenced=True)
+
+
+def _print_related(context: RelatedContext, *, why: bool) -> None:
+    print_recall(context.recall, why=why)
+    with fence_for_agent():
+        _print_callers(context)
+
+
+def _print_callers(context: RelatedContext) -> None:
+    callers = context.callers
+    if callers and (callers.symbols or callers.unresolved):
+        print_heading("Callers")
+        print_table(["caller", "line"], [[symbol.label, str(symbol.line)] for symbol in callers.symbols])
+        if callers.unresolved:
+            click.echo(f"and {plural(callers.unresolved, 'use')} of the name without an import of the file")
+
+
+@code.command("symbols")
+@click.argument("path")
+def list_symbols(path: str) -> None:
+    """List the symbols of a file that memories can be updated to.
+
+    \b
+    hivemind code symbols src/auth/service.py
+    """
+    with open_mind() as mind:
+        symbols = mind.code.symbols(path)
+    rows = [
+        [f"{symbol.line}-{symbol.end_line}", symbol.kind, symbol.qualified or symbol.path, symbol.signature]
+        for symbol in symbols
+    ]
+    emit_rows(symbols, ["lines", "kind", "symbol", "signature"], rows)
+
+
+@code.command("index")
+def index() -> None:
+    """Index the working tree, so that names and moved code are found.
+
+    A small tree is indexed when that is needed. The index is a cache and can be deleted at any time.
+    """
+    with open_mind() as mind, progress("Reading the code") as advance:
+        report = mind.code.index(advance)
+    total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
+    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.")
+
+
+@code.command("watch")
+def watch() -> None:
+    """Keep the index up to date while files change, until interrupted.
+
+    This is optional; it makes answers about code come a little sooner.
+
+    \b
+    hivemind code watch &
+    """
+    stop = Event()
+    signals: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    with open_mind() as mind:
+        note(f"Watching {mind.repository.root}. Stop with Ctrl-C.")
+        mind.code.watch(stop, lambda changed: note(f"{plural(changed, 'file')} changed") if changed else None)
+    sys.exit(128 + signals[0])  # as shells number it

@@ -1,0 +1,272 @@
+"""``hivemind log``, ``explain`` and ``sql``: what happened, and what is behind a memory."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
+
+import click
+
+from hivemind.app import Hivemind, connect
+from hivemind.entrypoints.cli.arguments import (
+    complete_memory_id,
+    everywhere_option,
+    limit_option,
+    memory_argument,
+    open_mind,
+)
+from hivemind.entrypoints.cli.framework import store_name
+from hivemind.entrypoints.cli.output import (
+    describe_choices,
+    emit,
+    emit_rows,
+    note,
+    print_diff,
+    print_heading,
+    print_history,
+    print_memory,
+    print_table,
+    print_text,
+    summarise,
+    warn,
+    wrap,
+)
+from hivemind.errors import InvalidInput
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_minute
+from hivemind.model.code import SymbolChange
+from hivemind.model.events import FACTS
+from hivemind.model.ids import MemoryId, shorten_id
+from hivemind.model.recall import Receipt
+from hivemind.model.reports import AnchoredCode, Explanation
+from hivemind.model.scope import label_other_repository
+from hivemind.text.clean import first_line, neutralise, plural
+
+commands = click.Group()
+READS = ("memories.recalled", "observation.made", "repository.seen")
+CHANGES = [name for name in FACTS if name not in READS]
+
+
+@commands.command("explain")
+@memory_argument
+def explain(memory: str, everywhere: bool) -> None:
+    """Explain a memory: sources, versions, changed code, who saw it.
+
+    \b
+    hivemind explain 3f9a2c1e
+    """
+    with open_mind() as mind:
+        explanation = mind.explain(memory, everywhere=everywhere)
+        code = mind.code.behind(explanation.memory)
+        is_elsewhere = mind.checkout.is_elsewhere(explanation.memory.repo)
+    value = {**to_plain(explanation), "code": code}
+    emit(value, lambda: _print_explanation(explanation, code, is_elsewhere=is_elsewhere))
+
+
+def _print_explanation(explanation: Explanation, code: Sequence[AnchoredCode], *, is_elsewhere: bool) -> None:
+    print_memory(explanation.memory, is_elsewhere=is_elsewhere)
+    if code:
+        print_heading("Code")
+    for anchor in code:
+        _print_code_change(anchor)
+    if any(anchor.staleness.must_verify for anchor in code):
+        note(describe_choices(shorten_id(explanation.memory.id)))
+    print_heading("History")
+    print_history(explanation.history)
+    print_heading("Shown to")
+    rows = [
+        [format_minute(receipt.at), receipt.actor, receipt.query or "unasked", str(receipt.rank), str(receipt.tokens)]
+        for receipt in explanation.receipts
+    ]
+    print_table(["when", "who", "question", "place", "tokens"], rows)
+    if not rows:
+        note("Nobody yet.")
+
+
+def _print_code_change(code: AnchoredCode) -> None:
+    advice = ". Verify before acting." if code.staleness.must_verify else ""
+    label = "" if code.staleness.change is SymbolChange.GONE else f"{code.staleness.anchor.label}: "
+    text = wrap(neutralise(f"{label}{code.staleness.text}{advice}"))
+    click.echo(click.style(text, fg="yellow") if advice else text)
+    if code.then != code.now:
+        print_diff(code.then, code.now, f"when it was stored ({code.staleness.anchor.commit[:8]})", "now")
+
+
+@commands.command("log")
+@click.argument("memories", metavar="[ID]...", nargs=-1, shell_complete=complete_memory_id)
+@click.option("--diff", is_flag=True, help="What changed from version to version; of two memories, the difference.")
+@click.option("--subject", default="", help="Every value a subject has had, such as deploy-target or REQ-12.")
+@click.option("--audit", is_flag=True, help="Only changes: who changed what.")
+@click.option("--verify", is_flag=True, help="Check the chain of the log; the exit code is 1 if it was tampered with.")
+@click.option("--receipts", is_flag=True, help="Which memories were shown to whom, and why.")
+@click.option("--session", default="", help="With --receipts: only of this session.")
+@limit_option(30, "Maximum number of log entries or receipts.")
+@click.option("--before", type=int, default=0, metavar="ENTRY", help="Continue from an earlier page.")
+@everywhere_option
+def log(
+    memories: tuple[str, ...], diff: bool, subject: str, audit: bool, verify: bool, receipts: bool, session: str,
+    limit: int, before: int, everywhere: bool,
+) -> None:  # fmt: skip
+    """Show what happened: here, to a memory, or to a subject.
+
+    \b
+    hivemind log                           all entries, newest first
+    hivemind log 3f9a2c1e                  the versions of a memory
+    hivemind log 3f9a2c1e --diff           what changed from version to version
+    hivemind log 3f9a2c1e 5b2e91aa --diff  the difference of two memories
+    hivemind log --subject REQ-12          every value of a subject
+    hivemind log --audit                   who changed what
+    hivemind log --verify                  whether the log was tampered with
+    hivemind log --receipts                what was shown to whom
+    """
+    is_one_mode = sum([diff, bool(subject), audit, verify, receipts]) <= 1
+    _require(is_one_mode, "--diff, --subject, --audit, --verify and --receipts exclude each other; choose one")
+    _require(receipts or not session, "--session goes with --receipts")
+    _require(not (memories and (subject or verify)), "--subject and --verify are not about an id; leave it out")
+    _require(len(memories) in (1, 2) or not diff, "with --diff, name one memory or two")
+    _require(len(memories) <= 1 or not (audit or receipts), "with --audit and --receipts, name one memory at most")
+    with open_mind() as mind:
+        if verify:
+            _verify_chain(mind)
+        elif receipts:
+            _list_receipts(mind, "".join(memories), session, limit, everywhere=everywhere)
+        elif diff:
+            _show_diff(mind, memories, everywhere=everywhere)
+        elif subject:
+            ids = [memory.id for memory in mind.history.of_subject(subject)]
+            _show_versions(mind, ids, subject, everywhere=everywhere)
+        elif memories and not audit:
+            _show_versions(mind, memories, everywhere=everywhere)
+        else:
+            _list_entries(mind, "".join(memories), limit, before, is_audit=audit, everywhere=everywhere)
+
+
+def _require(is_met: bool, message: str) -> None:
+    if not is_met:
+        raise InvalidInput(message)
+
+
+def _show_versions(mind: Hivemind, memories: Sequence[str], subject: str = "", *, everywhere: bool) -> None:
+    histories = [mind.history.steps(memory, everywhere=everywhere) for memory in memories]
+    places = [mind.checkout.is_elsewhere(steps[-1].after.repo) for steps in histories]
+
+    def show() -> None:
+        for steps, is_elsewhere in zip(histories, places, strict=True):
+            if subject or is_elsewhere or len(histories) > 1:
+                print_heading(summarise(steps[-1].after, is_elsewhere=is_elsewhere))
+            print_history(steps)
+        if not histories:
+            note(f"Nothing is known about {subject}.")
+
+    emit(histories if subject or len(histories) > 1 else histories[0], show)
+
+
+def _show_diff(mind: Hivemind, memories: Sequence[str], *, everywhere: bool) -> None:
+    if len(memories) == 1:
+        steps = mind.history.steps(memories[0], everywhere=everywhere)
+        texts = [text for text, _ in groupby(step.after.text for step in steps)]
+        names = [f"version {number}" for number in range(1, len(texts) + 1)]
+    else:
+        texts = [mind.show(memory, everywhere=everywhere).text for memory in memories]
+        names = list(memories)
+    changes = [
+        {"from": old, "to": new, "before": before, "after": after}
+        for (old, before), (new, after) in pairwise(zip(names, texts, strict=True))
+        if before != after
+    ]
+
+    def show() -> None:
+        for change in changes:
+            print_diff(change["before"], change["after"], change["from"], change["to"])
+        if not changes:
+            note("No difference.")
+
+    emit(changes, show)
+
+
+def _list_entries(mind: Hivemind, memory: str, limit: int, before: int, *, is_audit: bool, everywhere: bool) -> None:
+    """List entries of the log, each with the text of the memory that it is about."""
+    facts = CHANGES if is_audit else ()
+    page = mind.history.log(memory, limit=limit, before=before, facts=facts, everywhere=everywhere)
+    texts = mind.history.log_texts(page, everywhere=everywhere)
+    entries = [
+        {
+            **to_plain(entry),
+            "text": text,
+            "from": label_other_repository(entry.repo) if mind.checkout.is_elsewhere(entry.repo) else "",
+        }
+        for entry, text in zip(page, texts, strict=True)
+    ]
+    rows = [
+        [str(e["position"]), format_minute(e["at"]), f"{e['actor']} ({e['channel']})", e["fact"],
+         shorten_id(e["about"]), first_line(e["text"], 140), e["from"]]
+        for e in entries
+    ]  # fmt: skip
+    flags = ["--audit" if is_audit else "", "--everywhere" if everywhere else ""]
+    command = " ".join(filter(None, ["hivemind log", memory, *flags]))
+    more = f"more: {command} --before {page[-1].position}" if len(page) == limit else ""
+    columns = ["entry", "when", "who", "what", "about", "text", "from"]
+    emit_rows(
+        entries, columns, rows, after=more, if_empty="Nothing happened yet.", on_screen=lambda: _print_entries(rows)
+    )
+
+
+def _print_entries(rows: Iterable[Sequence[str]]) -> None:
+    """Print two lines for each entry; one line would not fit a terminal."""
+    for position, when, who, what, *about in rows:
+        print_text(f"{position:>5}  {when}  {what}  by {who}")
+        if any(about):
+            click.echo(wrap(neutralise("  ".join(filter(None, about))), " " * 7, " " * 17))
+
+
+def _verify_chain(mind: Hivemind) -> None:
+    breaks, total = mind.maintenance.audit(), plural(mind.history.log_length(), "entry")
+    for place in breaks:
+        warn(f"device {place.device[:8]}, entry {place.device_seq}: {place.why}")
+    warning = f"{len(breaks):,} of {total} changed since they were written. Restore a backup: hivemind backup list"
+    emit(breaks, warning if breaks else f"The chain of {total} verifies.")
+    sys.exit(1 if breaks else 0)
+
+
+def _list_receipts(mind: Hivemind, memory: str, session: str, limit: int, *, everywhere: bool) -> None:
+    receipts = (
+        mind.explain(memory, everywhere=everywhere).receipts[:limit]
+        if memory
+        else mind.history.receipts(session, limit=limit, everywhere=everywhere)
+    )
+    memories = mind.browse.get_all({receipt.memory_id for receipt in receipts}, everywhere=everywhere)
+    texts = {memory.id: first_line(memory.text, 60) for memory in memories}
+    rows = [
+        [format_minute(r.at), r.actor, shorten_id(r.memory_id), str(r.rank), f"{r.tokens}", r.query, r.why]
+        for r in receipts
+    ]
+    columns = ["when", "who", "memory", "place", "tokens", "question", "why"]
+    emit_rows(
+        receipts, columns, rows, if_empty="Nothing was shown yet.", on_screen=lambda: _print_receipts(receipts, texts)
+    )
+
+
+def _print_receipts(receipts: Sequence[Receipt], texts: Mapping[MemoryId, str]) -> None:
+    """Print receipts under the questions that they answered."""
+    for (at, who, question), group in groupby(receipts, key=lambda r: (format_minute(r.at), r.actor, r.query)):
+        print_heading(f"{at}  {who}  {question or 'unasked'}")
+        rows = [
+            [str(r.rank), shorten_id(r.memory_id), f"{r.tokens}", texts.get(r.memory_id, "(erased)"), r.why]
+            for r in group
+        ]
+        print_table(["place", "memory", "tokens", "text", "why"], rows)
+
+
+@commands.command("sql")
+@click.argument("statement")
+def sql(statement: str) -> None:
+    """Query memories with SQL, read-only.
+
+    Views: agent_memory, traces, sessions, tool_outputs, receipts. Nothing can be changed this way.
+
+    \b
+    hivemind sql "SELECT kind, count(*) FROM agent_memory GROUP BY kind"
+    """
+    with connect(store_name()) as connection:
+        result = connection.execute(statement)
+    rows = [["" if cell is None else str(cell) for cell in row] for row in result]
+    emit_rows(result.dictionaries(), result.columns, rows)

@@ -1,0 +1,295 @@
+"""``hivemind status``, ``doctor``, ``backup``, ``repair`` and ``quarantine``: the state of the store."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from hivemind.app import quarantine, recovery
+from hivemind.entrypoints.cli.arguments import confirm, open_mind, yes_option
+from hivemind.entrypoints.cli.framework import CommandGroup, store_name
+from hivemind.entrypoints.cli.output import (
+    emit,
+    emit_rows,
+    indent,
+    print_field,
+    print_heading,
+    print_text,
+    progress,
+    warn,
+)
+from hivemind.errors import InvalidInput
+from hivemind.formats.timestamps import format_minute
+from hivemind.model.ids import shorten_id
+from hivemind.model.recall import Spent
+from hivemind.model.reports import Stats, StatusReport
+from hivemind.text.clean import first_line, neutralise, plural
+
+commands = click.Group()
+TOKEN_COUNTS = {
+    **{name: name for name in ("briefs", "prompts", "recalls")},
+    "told_before": "again", "not_looked_up": "spared", "unasked_tokens": "unasked", "asked_tokens": "asked",
+}  # fmt: skip
+"""The counts that fit 80 columns, and their titles; JSON has the rest."""
+
+
+@commands.command("status")
+@click.option("--counts", is_flag=True, help="Count memories, sessions and log entries in the whole store instead.")
+@click.option("--tokens", is_flag=True, help="Show the tokens that memory cost each session instead.")
+def status(counts: bool, tokens: bool) -> None:
+    """Show memories, agents and pending reviews, and what to do next.
+
+    \b
+    hivemind
+    hivemind status --json
+    hivemind status --counts
+    hivemind status --tokens
+    """
+    if counts and tokens:
+        raise InvalidInput("--counts and --tokens exclude each other; choose one")
+    with open_mind() as mind, progress("Reading the store"):
+        if counts:
+            _emit_counts(mind.maintenance.stats())
+        elif tokens:
+            _emit_tokens(mind.history.tokens_spent())
+        else:
+            report = mind.maintenance.status()
+            emit(report, lambda: _print_status(report))
+
+
+def _print_status(report: StatusReport) -> None:
+    counts = " · ".join(f"{count:,} {status}" for status, count in report.memories)
+    elsewhere = f"{report.elsewhere:,} in other repositories" if report.elsewhere else ""
+    print_field("store", f"{report.store}  {report.bytes / 1e6:.1f} MB")
+    print_field("repository", report.repository)
+    print_field("memories", " · ".join(filter(None, [counts or "none here yet", elsewhere])))
+    print_field("agents", ", ".join(report.connected) or "none connected")
+    if last := report.last_session:
+        print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
+    print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
+    print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
+    if report.quarantined:
+        print_field("quarantine", f"{plural(report.quarantined, 'item')} that could not be read")
+    print_heading("Next")
+    for step in report.next:
+        print_text(f"  {step.command:<30}{step.why}")
+
+
+def _emit_counts(stats: Stats) -> None:
+    rows = [[scope, kind, status, f"{count:,}"] for scope, kind, status, count in stats.memories]
+    total = sum(count for *_, count in stats.memories)
+    summary = (
+        f"{plural(total, 'memory')} · {plural(stats.sessions, 'session')}"
+        f" with {plural(stats.observations, 'observation')} · {plural(stats.events, 'log entry')}"
+        f" · {stats.bytes / 1e6:.1f} MB"
+    )
+    emit_rows(stats, ["scope", "kind", "status", "memories"], rows, after=summary, if_empty=summary)
+
+
+def _emit_tokens(sessions: Sequence[Spent]) -> None:
+    rows = [
+        [session.actor, shorten_id(session.session_id), *(f"{getattr(session, count):,}" for count in TOKEN_COUNTS)]
+        for session in sessions
+    ]
+    columns = ["who", "session", *TOKEN_COUNTS.values()]
+    total = sum(session.unasked_tokens + session.asked_tokens for session in sessions)
+    again = sum(session.told_before for session in sessions)
+    reused = sum(session.not_looked_up for session in sessions)
+    after = (
+        f"{plural(total, 'token')} in {plural(len(rows), 'session')} · {again:,} times something an earlier session had"
+        f" found (again), {reused:,} of them given unasked and not looked up in memory again (spared)"
+    )
+    emit_rows(sessions, columns, rows, after=after, if_empty="Nothing was shown yet.")
+
+
+@commands.command("doctor")
+@click.option("--quick", is_flag=True, help="Skip the slow comparison of all tables with the log.")
+def doctor(quick: bool) -> None:
+    """Check the installation and the store; say how to fix problems.
+
+    The exit code is 1 if something is wrong.
+    """
+    with progress("Checking"):
+        findings = recovery.doctor(store_name(), quick=quick)
+    rows = [["ok" if f.is_well else "WRONG", f.what, f.detail, f.remedy] for f in findings]
+    emit_rows(findings, ["", "check", "result", "what to do"], rows)
+    sys.exit(0 if all(finding.is_well for finding in findings) else 1)
+
+
+class BackupGroup(CommandGroup):
+    """Takes the file to write in the place of a command; without either, writes a copy beside the store."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, with ``create`` where no command is given."""
+        first = next((word for word in args if not word.startswith("-")), "")
+        if first not in self.commands and not {"-h", "--help"} & set(args):
+            args = ["create", *args]
+        return super().parse_args(ctx, args)
+
+
+@commands.group("backup", cls=BackupGroup)
+def backup() -> None:
+    """Back up the store while it is in use, and restore a backup.
+
+    \b
+    hivemind backup                        a copy beside the store
+    hivemind backup /mnt/usb/memory.db     a copy elsewhere
+    hivemind backup list
+    hivemind backup restore FILE
+    """
+
+
+@backup.command("create")
+@click.argument("file", required=False, default="")
+def create_backup(file: str) -> None:
+    """Write a backup and check it.
+
+    \b
+    hivemind backup create /mnt/usb/memory.db
+    """
+    with open_mind() as mind, progress("Copying"):
+        copy = mind.maintenance.backup(file)
+    emit(copy, f"Backed up {plural(copy.entries, 'log entry')} to {copy.file}")
+
+
+@backup.command("list")
+def list_backups() -> None:
+    """List the backups beside the store."""
+    with open_mind() as mind:
+        backups = mind.maintenance.backups()
+    rows = [
+        [Path(copy.file).name, plural(copy.entries, "log entry") if copy.entries else "unreadable"] for copy in backups
+    ]
+    emit_rows(backups, ["file", "content"], rows, if_empty="No backups yet. Make one: hivemind backup")
+
+
+@backup.command("restore")
+@click.argument("file")
+@yes_option
+def restore_backup(file: str, yes: bool) -> None:
+    """Restore a backup, by its path or its name in the list.
+
+    What was erased or rejected since stays out. The current store is kept as a backup, so that this can be undone.
+
+    \b
+    hivemind backup restore /mnt/usb/memory.db
+    """
+    confirm(f"Replace the store with {file}?", yes=yes)
+    with progress("Restoring"):
+        result = recovery.restore_backup(file, store_name())
+    exclusions = f"; {result.kept_out:,} newer erasures and rejections kept" if result.kept_out else ""
+    before = f"\nThe store as it was before: {result.before}" if result.before else ""
+    emit(result, f"Restored {plural(result.entries, 'log entry')}{exclusions}.{before}")
+    if result.warning:
+        warn(result.warning)
+
+
+@commands.command("repair")
+@click.option("--rebuild", is_flag=True, help="Rebuild all tables from the log, even if they are in order.")
+def repair(rebuild: bool) -> None:
+    """Repair a damaged store from what can still be read.
+
+    Tables are rebuilt from the log. If the log itself is damaged, every entry that verifies is saved, the damaged file
+    is kept, and what was lost is reported and recorded. The exit code is 1 if something was lost.
+    """
+    if rebuild:
+        with open_mind() as mind, progress("Rebuilding") as advance:
+            mind.maintenance.rebuild(advance)
+        emit({"rebuilt": True}, "Rebuilt all tables from the log.")
+        return
+    with progress("Repairing"):
+        result = recovery.repair(store_name())
+    if not result.before:
+        emit(result, f"{plural(result.entries, 'entry')} in the log, none lost; the tables match the log.")
+        return
+    emit(result, f"Saved {plural(result.entries, 'entry')}. The damaged file is kept: {result.before}")
+    if result.lost or result.without_content:
+        losses = f"{plural(result.lost, 'entry')}, and the content of {result.without_content:,} others"
+        warn(f"Lost: {losses}. An older backup may have them: hivemind backup list")
+        sys.exit(1)
+
+
+@commands.group("quarantine", cls=CommandGroup, invoke_without_command=True)
+@click.pass_context
+def quarantine_group(ctx: click.Context) -> None:
+    """Inspect, retry or discard unreadable input. Without a command, list it.
+
+    Items come from hooks, transcripts and imports. No agent is ever shown them.
+
+    \b
+    hivemind quarantine
+    hivemind quarantine show 3f9a
+    hivemind quarantine retry
+    hivemind quarantine discard --all
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_items)
+
+
+ids_argument = click.argument("ids", metavar="[ID]...", nargs=-1)
+
+
+@quarantine_group.command("list")
+def list_items() -> None:
+    """List the items: since when, from where, and why they are unreadable."""
+    items = quarantine.items()
+    value = [{name: getattr(item, name) for name in ("id", "at", "door", "where", "reason")} for item in items]
+    rows = [[item.id, format_minute(item.at), item.door, item.where, item.reason] for item in items]
+    emit_rows(
+        value, ["id", "since", "from", "where", "why"], rows,
+        if_empty="Empty: all input could be read.", after="Look at one: hivemind quarantine show ID",
+    )  # fmt: skip
+
+
+@quarantine_group.command("show")
+@click.argument("id")
+def show_item(id: str) -> None:
+    """Print an item, without secrets and without control characters.
+
+    \b
+    hivemind quarantine show 3f9a
+    """
+    item = quarantine.show(id)
+    emit(replace(item, content=neutralise(item.content)), lambda: _print_item(item))
+
+
+def _print_item(item: quarantine.Item) -> None:
+    print_field("id", item.id)
+    print_field("since", format_minute(item.at))
+    print_field("from", f"{item.door}: {item.where}")
+    print_field("why", item.reason)
+    print_heading("Content" + (", the beginning" if item.is_cut else ""))
+    print_text(indent(item.content))
+
+
+@quarantine_group.command("discard")
+@ids_argument
+@click.option("--all", "everything", is_flag=True, help="All items.")
+def discard_items(ids: tuple[str, ...], everything: bool) -> None:
+    """Delete items.
+
+    \b
+    hivemind quarantine discard 3f9a
+    hivemind quarantine discard --all
+    """
+    count = quarantine.discard(ids, everything=everything)
+    emit({"discarded": count}, f"Discarded {plural(count, 'item')}.")
+
+
+@quarantine_group.command("retry")
+@ids_argument
+def retry_items(ids: tuple[str, ...]) -> None:
+    """Read items from hooks again, for example after an upgrade; what still cannot be read stays.
+
+    \b
+    hivemind quarantine retry
+    hivemind quarantine retry 3f9a
+    """
+    pending = {item.id for item in quarantine.retry(ids)}
+    # Opening the store reads what waits in the spool; what fails again returns to the quarantine.
+    with open_mind():
+        unreadable = pending & {item.id for item in quarantine.items()}
+    result = {"read": len(pending) - len(unreadable), "still_unreadable": len(unreadable)}
+    emit(result, f"Read {plural(result['read'], 'item')}; {len(unreadable):,} still cannot be read.")

@@ -1,0 +1,197 @@
+"""``hivemind remember``, ``recall``, ``list``, ``show`` and ``edit``."""
+
+from typing import Any
+
+import click
+
+from hivemind.entrypoints.cli.arguments import (
+    complete_memory_id,
+    enum_option,
+    filters,
+    limit_option,
+    memory_argument,
+    metadata_option,
+    open_mind,
+    scope_option,
+    tags_option,
+    tags_option_with,
+    text_or_standard_input,
+    when_options,
+)
+from hivemind.entrypoints.cli.output import (
+    emit,
+    emit_rows,
+    note,
+    print_memory,
+    print_recall,
+    summarise,
+    warn,
+    warn_about_memory,
+)
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date
+from hivemind.model.ids import shorten_id
+from hivemind.model.memory import Kind, Memory, Status
+from hivemind.model.recall import Detail
+from hivemind.text.clean import first_line
+
+commands = click.Group()
+
+
+@commands.command("remember")
+@click.argument("text", required=False)
+@scope_option
+@enum_option("--kind", among=Kind, default=Kind.FACT.value, help="Kind of memory.")
+@tags_option
+@click.option("--subject", default="", help="What it is the current value of, such as deploy-target or REQ-12.")
+@click.option("--replaces", multiple=True, metavar="ID", shell_complete=complete_memory_id, help="Memory it replaces.")
+@when_options
+@click.option(
+    "--link", "links", multiple=True, metavar="CODE", help="Code it is about: a path, PATH::SYMBOL or module.name."
+)
+@click.option("--source", "sources", multiple=True, metavar="FILE[:LINES]", help="Where it is written.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="From 0 to 1.")
+@metadata_option("--meta", "Metadata: text, a number, true or false; in quotes always text.")
+@click.option("--propose", is_flag=True, help="Store it as a proposal for review.")
+def remember(text: str | None, **options: Any) -> None:
+    """Store a memory.
+
+    TEXT is taken from standard input when it is left out.
+
+    \b
+    hivemind remember "Tests need a running Redis" --tags testing
+    hivemind remember "Deploy target is Coolify" --subject deploy-target --kind decision
+    hivemind remember "Class for managing user authentication." --meta language=Python --meta purpose=security
+    git log -1 --format=%B | hivemind remember --kind decision
+    """
+    with open_mind() as mind:
+        memory = mind.remember(text_or_standard_input(text), **options)
+        conflicts = mind.review.possible_conflicts(memory)
+        emit(to_plain(memory) | {"may_conflict": [other.id for other in conflicts]}, f"Remembered {summarise(memory)}")
+        for other in mind.browse.get_all(memory.contradicts):
+            warn_about_memory(f"contradicts {summarise(other)}", first_line(other.text), "Settle it: hivemind review")
+        for other in conflicts:
+            remedy = _describe_dispute(memory, other)
+            warn_about_memory(f"may conflict with {summarise(other)}", first_line(other.text), remedy)
+        for problem in mind.checkout.link_problems(memory):
+            warn(problem)
+        if sharing := mind.browse.sharing_note(memory):
+            note(sharing)
+
+
+def _describe_dispute(memory: Memory, other: Memory) -> str:
+    """What to do about two memories that may disagree."""
+    ids = f"{shorten_id(memory.id)} {shorten_id(other.id)}"
+    return f"Only one is true? hivemind review dispute {ids}, then hivemind review"
+
+
+@commands.command("recall")
+@click.argument("question", required=False)
+@filters
+@limit_option(None, "Maximum number of memories.")
+@click.option("--budget", "max_tokens", type=int, metavar="TOKENS", help="Maximum number of tokens.")
+@click.option("--as-of", default="", metavar="DATE", help="Show what was believed on this date.")
+@click.option("--true-at", default="", metavar="DATE", help="Show what was true on this date, as known today.")
+@enum_option("--detail", among=Detail, default="standard", help="The first line, what answers, or all of each memory.")
+@click.option("--why", is_flag=True, help="Explain the ranking.")
+def recall(question: str | None, why: bool, **options: Any) -> None:
+    """Search memories.
+
+    \b
+    hivemind recall "how do we run the tests?"
+    hivemind recall "redirect loop" --everywhere --kind fix
+    hivemind recall "deploy target" --as-of 2026-03-31
+    hivemind recall "user login" --where language=Python
+    """
+    with open_mind() as mind:
+        result = mind.recall(text_or_standard_input(question, "the question"), **options)
+        caveat = mind.browse.search_caveat()
+    if caveat:
+        note(caveat)
+    emit(result, lambda: print_recall(result, why=why), is_fenced=True)
+
+
+@commands.command("list")
+@filters
+@enum_option("--status", "statuses", multiple=True, among=Status, help="Only with this status.")
+@limit_option(20, "Memories on a page.")
+@click.option(
+    "--before",
+    default="",
+    metavar="ID",
+    shell_complete=complete_memory_id,
+    help="Continue after this memory of an earlier page.",
+)
+def list_memories(**options: Any) -> None:
+    """List memories, newest first.
+
+    \b
+    hivemind list --kind decision --tags deploy
+    hivemind list --status proposed --everywhere
+    """
+    with open_mind() as mind:
+        page = mind.list(**options)
+    rows = [
+        [
+            shorten_id(memory.id),
+            format_date(memory.revised_at),
+            memory.scope.value,
+            memory.kind.value,
+            ("" if memory.status is Status.ACTIVE else f"({memory.status}) ") + first_line(memory.text, 90),
+        ]
+        for memory in page
+    ]
+    more = f"more: hivemind list --before {shorten_id(page[-1].id)}" if len(page) == options["limit"] else ""
+    if_empty = "" if options["before"] else 'No memories here yet. Store one: hivemind remember "…"'
+    emit_rows(page, ["id", "date", "scope", "kind", "text"], rows, after=more, if_empty=if_empty)
+
+
+@commands.command("show")
+@memory_argument
+def show(memory: str, everywhere: bool) -> None:
+    """Show a memory with all its fields.
+
+    \b
+    hivemind show 3f9a2c1e
+    """
+    with open_mind() as mind:
+        result = mind.show(memory, everywhere=everywhere)
+        is_elsewhere = mind.checkout.is_elsewhere(result.repo)
+    emit(result, lambda: print_memory(result, is_elsewhere=is_elsewhere))
+
+
+@commands.command("edit")
+@memory_argument
+@click.argument("text", required=False, default="")
+@enum_option("--kind", among=Kind, help="Kind of memory.")
+@click.option("--subject", default="", help="What it is the current value of.")
+@when_options
+@click.option("--confidence", type=float, help="From 0 to 1.")
+@click.option("--reason", default="", help="Why it changed.")
+@tags_option_with("Tags to add.")
+@tags_option_with("Tags to remove.", "--remove-tags")
+@metadata_option("--meta", "Metadata to set.")
+@click.option("--unset-meta", "unset", multiple=True, metavar="KEY", help="Metadata to remove.")
+def edit(
+    memory: str, tags: list[str], remove_tags: list[str], metadata: dict[str, Any], unset: tuple[str, ...],
+    everywhere: bool, **fields: Any,
+) -> None:  # fmt: skip
+    """Edit a memory: text, kind, tags, dates or metadata; earlier versions stay in its history.
+
+    \b
+    hivemind edit 3f9a2c1e "Deploys run from release branches"
+    hivemind edit 3f9a2c1e --expires 6w
+    hivemind edit 3f9a2c1e --tags deploy,release --remove-tags draft
+    hivemind edit 3f9a2c1e --meta language=Go --unset-meta purpose
+    """
+    metadata |= dict.fromkeys(unset)
+    has_tags = any(tags + remove_tags)
+    changes = {name: value for name, value in fields.items() if value not in ("", None)}
+    with open_mind() as mind:
+        # Tags are a fact of their own in the log. Without any change, 'edit' says what could be changed.
+        if metadata or changes.keys() - {"reason"} or not has_tags:
+            result = mind.edit(memory, metadata=metadata, everywhere=everywhere, **changes)
+        if has_tags:
+            result = mind.tag(memory, [*filter(None, tags)], [*filter(None, remove_tags)], everywhere=everywhere)
+        is_elsewhere = mind.checkout.is_elsewhere(result.repo)
+    emit(result, f"Edited {summarise(result, is_elsewhere=is_elsewhere)} (version {result.version})")

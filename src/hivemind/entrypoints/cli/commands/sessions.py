@@ -1,0 +1,269 @@
+"""What agents did: ``hivemind session``, ``trace``, ``learn``; and what they are given: ``brief``."""
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from itertools import zip_longest
+from typing import Any
+
+import click
+
+from hivemind.entrypoints.cli.arguments import (
+    combine,
+    dry_run_option,
+    everywhere_option,
+    limit_option,
+    open_mind,
+    scope_option,
+    tags_option,
+)
+from hivemind.entrypoints.cli.framework import CommandGroup, wants
+from hivemind.entrypoints.cli.output import (
+    as_json,
+    emit,
+    emit_rows,
+    fence_for_agent,
+    note,
+    on_terminal,
+    page_output,
+    print_heading,
+    print_patch,
+    print_recall,
+    print_text,
+    progress,
+    quote,
+    summarise,
+)
+from hivemind.formats.timestamps import format_minute, parse_timestamp
+from hivemind.model.scope import label_other_repository
+from hivemind.model.session import Observation, ObservationKind, Session, SessionState
+from hivemind.text.clean import first_line, plural
+from hivemind.text.fence import format_field
+
+commands = click.Group()
+LONGEST_PAUSE_SECONDS = 3.0
+"""A replay does not wait through somebody's lunch break."""
+session_argument = combine(click.argument("session", default=""), everywhere_option)
+
+
+@commands.command("brief")
+@click.option("--prompt", default="", metavar="TEXT", help="Print what would be given for this prompt instead.")
+def brief(prompt: str) -> None:
+    """Print what an agent is given at the start of a session here.
+
+    \b
+    hivemind brief
+    hivemind brief --prompt "add a second factor to the login"
+    """
+    with open_mind() as mind:
+        recall = mind.on_prompt(prompt) if prompt else mind.brief()
+    why = "no memory fits this prompt" if prompt else "nothing is remembered here yet"
+    emit(recall, lambda: print_text(recall.text) if recall.text else note(f"Empty: {why}."), is_fenced=True)
+
+
+@commands.command("learn")
+@session_argument
+def learn(session: str, everywhere: bool) -> None:
+    """Learn from a session, or all since last time; proposals wait for review."""
+    with open_mind() as mind, progress("Learning") as advance:
+        report = mind.sessions.learn(session, everywhere=everywhere, progress=advance)
+    proposals = f"{plural(report.proposed, 'new proposal')}, {report.known:,} already known"
+    summary = f"Read {plural(report.sessions, 'session')}: {proposals}."
+    emit(report, summary if report.sessions else "No session has ended since the last time.")
+    for detector, count in report.by_detector:
+        note(f"{count:,} from {detector}")
+    if report.refused:
+        note(f"{report.refused:,} left out, because they were rejected or erased here.")
+
+
+@commands.group("session", cls=CommandGroup, invoke_without_command=True)
+@click.pass_context
+def session_group(ctx: click.Context) -> None:
+    """List, show, replay or resume sessions of agents. Without a command, list them.
+
+    \b
+    hivemind session
+    hivemind session replay --speed 10
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_sessions)
+
+
+@session_group.command("list")
+@click.option("--agent", default="", help="Only of this agent.")
+@limit_option(20, "Maximum number of sessions.")
+@everywhere_option
+def list_sessions(agent: str, limit: int, everywhere: bool) -> None:
+    """List the sessions of agents here, newest first.
+
+    \b
+    hivemind session list --agent claude-code
+    """
+    with open_mind() as mind:
+        sessions = mind.sessions.list(limit=limit, agent=agent, everywhere=everywhere)
+        rows = [
+            [
+                session.id,
+                session.agent,
+                format_minute(session.last_seen_at),
+                f"{session.observations:,}",
+                first_line(session.task, 70),
+                label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
+            ]
+            for session in sessions
+        ]
+    if_empty = "No sessions here yet. Import past ones with 'hivemind import transcripts'."
+    emit_rows(sessions, ["session", "agent", "last seen", "steps", "task", "from"], rows, if_empty=if_empty)
+
+
+@session_group.command("show")
+@session_argument
+def show_session(session: str, everywhere: bool) -> None:
+    """Show a session: its task, the files it edited, its last outputs. Without an id, the last one here."""
+    with open_mind() as mind:
+        state = mind.sessions.state(session, everywhere=everywhere)
+        is_elsewhere = mind.checkout.is_elsewhere(state.session.repo)
+    emit(state, lambda: _print_state(state, is_elsewhere=is_elsewhere))
+
+
+def _format_title(session: Session, *, is_elsewhere: bool) -> str:
+    when = f"{format_minute(session.started_at)} to {format_minute(session.last_seen_at)}"
+    place = label_other_repository(session.repo) if is_elsewhere else ""
+    return "  ".join(filter(None, map(format_field, [session.id, session.agent, when, place])))
+
+
+def _print_state(state: SessionState, *, is_elsewhere: bool) -> None:
+    session = state.session
+    print_text(f"{_format_title(session, is_elsewhere=is_elsewhere)}  {plural(session.observations, 'step')}")
+    print_text(format_field(session.directory))
+    edits = [f"{edit.file}  +{edit.added} -{edit.removed}  {edit.why}" for edit in state.edited]
+    outputs = [f"{'failed' if output.failed else 'ok':<7}{first_line(output.command, 100)}" for output in state.outputs]
+    for title, lines in {"Task": [state.task], "Edited": edits, "Last commands": outputs}.items():
+        if lines:
+            print_heading(title)
+            for line in lines:
+                click.echo(quote(line, ""))
+
+
+@session_group.command("replay")
+@session_argument
+@click.option("--speed", type=float, default=0, metavar="N", help="Pause as then, N times as fast; 0 does not pause.")
+@click.option("--step", is_flag=True, help="Wait for a key after each step.")
+def replay(session: str, speed: float, step: bool, everywhere: bool) -> None:
+    """Replay a session: prompts, calls, edits and results in their order. With --json, a line for each.
+
+    \b
+    hivemind session replay --speed 10
+    """
+    with open_mind() as mind:
+        summary, observations = mind.sessions.show(session, everywhere=everywhere)
+        title = _format_title(summary, is_elsewhere=mind.checkout.is_elsewhere(summary.repo))
+    if wants("json"):
+        for observation in observations:
+            click.echo(as_json(observation, terse=True))
+        return
+    with nullcontext() if step or speed else page_output(), fence_for_agent():
+        print_text(title)
+        _print_steps(observations, speed, step=step)
+
+
+def _print_steps(observations: Sequence[Observation], speed: float, *, step: bool) -> None:
+    for observation, after in zip_longest(observations, observations[1:]):
+        _print_step(observation)
+        if step and on_terminal():
+            click.pause("")
+        elif speed and after:
+            seconds = (parse_timestamp(after.at) - parse_timestamp(observation.at)).total_seconds()
+            time.sleep(min(max(seconds, 0) / speed, LONGEST_PAUSE_SECONDS))
+
+
+def _print_step(observation: Observation) -> None:
+    marks = ["(subagent)" if observation.subagent else "", "failed" if observation.failed else ""]
+    title = format_field(" ".join(filter(None, [observation.seen, observation.tool, *marks])))
+    is_prompt = observation.seen is ObservationKind.PROMPT
+    click.echo(click.style(f"{observation.at[11:19]}  {title}", bold=is_prompt, dim=not observation.text))
+    action = f"$ {observation.command}" if observation.command else observation.file
+    for part in filter(None, [observation.text, action or first_line(observation.input, 160)]):
+        click.echo(quote(part))
+    if observation.diff:
+        print_patch(observation.diff.splitlines(), indent="    ")
+    elif observation.output:
+        colour = "red" if observation.failed else None
+        click.echo(click.style(quote(_shorten_output(observation.output)), fg=colour))
+
+
+def _shorten_output(output: str) -> str:
+    """The first and the last lines of an output."""
+    lines = output.splitlines()
+    return output if len(lines) <= 12 else "\n".join([*lines[:4], f"… {len(lines) - 10} lines …", *lines[-6:]])
+
+
+@session_group.command("resume")
+@session_argument
+def resume(session: str, everywhere: bool) -> None:
+    """Print a summary from which another agent can continue. Without an id, of the last session here.
+
+    \b
+    hivemind session resume | codex exec -
+    """
+    with open_mind() as mind:
+        handover = mind.sessions.handover(session, everywhere=everywhere)
+    emit(handover, lambda: print_text(handover.text), is_fenced=True)
+
+
+@session_group.command("prune")
+@dry_run_option
+def prune(dry_run: bool) -> None:
+    """Delete old observations; what memories rest on stays.
+
+    The settings keep_days and keep_megabytes say how much is kept.
+
+    \b
+    hivemind session prune --dry-run
+    """
+    with open_mind() as mind:
+        report = mind.sessions.prune(dry_run=dry_run)
+    amount = f"{plural(report.observations, 'observation')}, {report.bytes / 1e6:.1f} MB"
+    emit(report, f"{'Would delete' if dry_run else 'Deleted'} {amount}.")
+
+
+@commands.group("trace", cls=CommandGroup)
+def trace() -> None:
+    """Store and search traces of past work."""
+
+
+@trace.command("store")
+@click.option("--agent", required=True, help="Who did it.")
+@click.option("--action", required=True, help="What was done, in a few words.")
+@click.option("--reasoning", default="", help="Why, and what was found out.")
+@click.option("--result", default="", help="How it ended: success, failure …")
+@tags_option
+@scope_option
+@click.option("--link", "links", multiple=True, metavar="CODE", help="Code it is about.")
+def store_trace(**fields: Any) -> None:
+    """Store what was done, why, and how it ended.
+
+    \b
+    hivemind trace store --agent codex --action "moved the cache to Redis" --result success
+    """
+    with open_mind() as mind:
+        memory = mind.store_trace(**fields)
+        emit(memory, f"Stored {summarise(memory)}")
+        if sharing := mind.browse.sharing_note(memory):
+            note(sharing)
+
+
+@trace.command("search")
+@click.argument("question")
+@limit_option(None, "Maximum number of traces.")
+@everywhere_option
+@click.option("--why", is_flag=True, help="Explain the ranking.")
+def search_traces(question: str, limit: int | None, everywhere: bool, why: bool) -> None:
+    """Search traces of past work.
+
+    \b
+    hivemind trace search "redirect loop" --everywhere
+    """
+    with open_mind() as mind:
+        recall = mind.search_traces(question, limit=limit, everywhere=everywhere)
+    emit(recall, lambda: print_recall(recall, why=why), is_fenced=True)

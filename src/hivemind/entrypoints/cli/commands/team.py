@@ -1,0 +1,138 @@
+"""``hivemind team`` and ``sync``: a team's memory, from the side of a member."""
+
+import click
+
+from hivemind.entrypoints.cli.arguments import complete_memory_id, dry_run_option, open_mind
+from hivemind.entrypoints.cli.framework import CommandGroup
+from hivemind.entrypoints.cli.output import (
+    emit,
+    indent,
+    note,
+    print_field,
+    print_heading,
+    print_table,
+    print_text,
+    progress,
+    quote,
+    warn,
+)
+from hivemind.formats.codec import to_plain
+from hivemind.formats.timestamps import format_date, format_minute
+from hivemind.model.ids import shorten_id
+from hivemind.model.team import SyncResult
+from hivemind.text.clean import plural
+
+commands = click.Group()
+
+
+@commands.group("team", cls=CommandGroup, invoke_without_command=True)
+@click.pass_context
+def team(ctx: click.Context) -> None:
+    """Join, leave or share with a team. Without a command, show its status.
+
+    \b
+    hivemind team
+    hivemind team login https://hub.example
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show_status)
+
+
+@team.command("login")
+@click.argument("url")
+@click.option("--token", prompt=True, hide_input=True, envvar="HIVEMIND_TOKEN", help="The token an admin gave you.")
+@click.option("--insecure", is_flag=True, help="Allow a hub on another machine without TLS.")
+def login(url: str, token: str, insecure: bool) -> None:
+    """Join a team; only memories of scope team are shared with its hub.
+
+    From then on they are exchanged when a session starts or ends, and by 'hivemind sync'.
+
+    \b
+    hivemind team login https://hub.example --token hm_…
+    """
+    with open_mind() as mind, progress("Reading the team's memories") as advance:
+        result = mind.team.login(url, token, insecure=insecure, progress=advance)
+        member = mind.team.status().membership
+    assert member is not None
+    emit(result, f"You are {member.person}, {member.role} of the team. {_count_entries(result)}.")
+
+
+@team.command("logout")
+def logout() -> None:
+    """Leave the team; its memories are removed from this machine, yours stay."""
+    with open_mind() as mind:
+        mind.team.logout()
+    emit({"team": None}, "Left the team. Its memories are removed from this machine.")
+
+
+@commands.command("sync")
+def sync() -> None:
+    """Synchronise with the team's hub; also runs automatically when a session starts or ends."""
+    with open_mind() as mind, progress("Exchanging with the hub") as advance:
+        result = mind.team.sync(progress=advance)
+    emit(result, f"{_count_entries(result)}, {plural(result.erased, 'memory')} erased here.")
+    for entry, why in result.refused:
+        warn(f"the hub refused {entry[:8]}: {why}")
+
+
+def _count_entries(result: SyncResult) -> str:
+    return f"{plural(result.pulled, 'entry')} received, {result.pushed:,} sent"
+
+
+@team.command("publish")
+@click.argument("memories", nargs=-1, required=True, metavar="ID…", shell_complete=complete_memory_id)
+@dry_run_option
+def publish(memories: tuple[str, ...], dry_run: bool) -> None:
+    """Share copies of project memories with the team.
+
+    \b
+    hivemind team publish 3f9a2c1e --dry-run
+    hivemind team publish 3f9a2c1e
+    """
+    with open_mind() as mind:
+        publications = mind.team.publish(memories, dry_run=dry_run)
+
+    def show() -> None:
+        for publication in publications:
+            memory = publication.memory
+            outcome = "would be shared" if dry_run else f"is shared with the team, as {shorten_id(publication.copy)}"
+            print_text(f"{shorten_id(memory.id)} {outcome}:")
+            click.echo(quote(publication.text))
+            if memory.metadata:
+                print_text(indent(f"metadata: {memory.metadata.summary}"))
+            for source in publication.sources:
+                print_text(indent(f"source: {source.channel} {source.actor} {source.file}".rstrip()))
+            for what in publication.withheld:
+                note(f"    not shared: {what}")
+
+    emit(publications, show)
+
+
+@team.command("status")
+def show_status() -> None:
+    """Show devices, their last synchronisation, and pending erasures."""
+    with open_mind() as mind:
+        status, hub = mind.team.status(), mind.team.hub
+        devices = hub.request("GET", "/v1/devices") if hub else []
+
+    def show() -> None:
+        member = status.membership
+        if member is None or hub is None:
+            print_text("This store belongs to no team. Join one: hivemind team login URL")
+            return
+        print_field("hub", hub.url)
+        print_field("you are", f"{member.person}, {member.role}")
+        print_field("last sync", format_minute(member.synchronised_at) if member.synchronised_at else "never")
+        print_field("unsent", plural(status.waiting, "entry"))
+        print_field("lease ends", format_date(status.lease_ends_at))
+        print_heading("Devices")
+        rows = [
+            [d["person"], d["id"][:8], format_minute(d["last_seen_at"]), f"{d['behind']:,}", f"{d['erasures']:,}"]
+            for d in devices
+        ]
+        print_table(["person", "device", "last seen", "entries unread", "erasures not confirmed"], rows)
+
+    value = to_plain(status)
+    if value["membership"]:
+        del value["membership"]["key"]  # a secret
+    emit({**value, "hub": hub.url if hub else "", "devices": devices}, show)

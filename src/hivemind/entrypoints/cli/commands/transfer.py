@@ -1,0 +1,203 @@
+"""``hivemind import`` and ``export``: what comes in from elsewhere, and what goes out as files."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from hivemind.app.files import FileSyncReport
+from hivemind.entrypoints.cli.arguments import dry_run_option, everywhere_option, open_mind
+from hivemind.entrypoints.cli.framework import CommandGroup, wants
+from hivemind.entrypoints.cli.output import emit, emit_rows, note, progress, warn
+from hivemind.errors import HivemindError
+from hivemind.formats.untrusted import read_text_lines
+from hivemind.model.reports import BackfillReport
+from hivemind.text.clean import first_line, plural
+
+commands = click.Group()
+MAX_LINES_SHOWN = 10
+since_option = click.option(
+    "--since", default="", metavar="WHEN", help="Only what happened after: a date, or a span such as 6w."
+)
+
+
+class ImportGroup(CommandGroup):
+    """Takes an existing file, or ``-`` for standard input, in the place of a command."""
+
+    noun = "command or file"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as click does, with ``memories`` before the name of a file."""
+        word = next((arg for arg in args if arg == "-" or not arg.startswith("-")), "")
+        if word and word not in self.commands and (word == "-" or Path(word).exists()):
+            args = ["memories", *args]
+        return super().parse_args(ctx, args)
+
+
+@commands.group("import", cls=ImportGroup, invoke_without_command=True)
+@click.pass_context
+def import_group(ctx: click.Context) -> None:
+    """Import transcripts, commits, rules files or exported memories. Without a command, list what there is to import.
+
+    \b
+    hivemind import                        what could be imported; changes nothing
+    hivemind import transcripts            past sessions of all agents on this machine
+    hivemind import git                    this repository's commits
+    hivemind import rules                  AGENTS.md, CLAUDE.md and the like
+    hivemind import memories.jsonl         what 'hivemind export' wrote
+    """
+    if ctx.invoked_subcommand is None:
+        _preview()
+
+
+def _preview() -> None:
+    """List what each source would bring."""
+    with open_mind() as mind, progress("Reading") as advance:
+        reports: dict[str, BackfillReport | FileSyncReport] = {
+            "transcripts": mind.sessions.import_transcripts(dry_run=True, progress=advance),
+            "rules": mind.files.sync_instructions(dry_run=True),
+        }
+        # Outside a git repository there are no commits to offer.
+        with suppress(HivemindError):
+            reports["git"] = mind.sessions.import_git(dry_run=True)
+    rows = [[f"hivemind import {source}", _summarise(report)] for source, report in reports.items()]
+    rows.append(["hivemind import FILE", "memories that 'hivemind export' wrote; - reads standard input"])
+    emit_rows(reports, ["command", "imports"], rows, after="Nothing was imported yet; run one of these commands.")
+
+
+def _summarise(report: BackfillReport | FileSyncReport) -> str:
+    """What an import brought or would bring."""
+    if isinstance(report, FileSyncReport):
+        return f"{plural(report.said, 'point')} in rules files: {report.new:,} new, {report.gone:,} gone"
+    if report.commits:
+        return f"{plural(report.commits, 'commit')}: {plural(report.learned, 'new proposal')}"
+    if not report.transcripts:
+        return "nothing: none were found"
+    return (
+        f"{plural(report.transcripts, 'transcript')}: {plural(report.sessions, 'session')} with"
+        f" {plural(report.observations, 'observation')}, {report.new:,} new"
+    )
+
+
+@import_group.command("transcripts")
+@click.argument("agents", metavar="[AGENT]...", nargs=-1)
+@since_option
+@click.option("--project", is_flag=True, help="Only sessions in this repository.")
+@dry_run_option
+def import_transcripts(agents: tuple[str, ...], since: str, project: bool, dry_run: bool) -> None:
+    """Import past transcripts of the agents named, or of all agents.
+
+    What they teach arrives as proposals.
+
+    \b
+    hivemind import transcripts --dry-run
+    hivemind import transcripts claude-code codex --since 6w
+    """
+    with open_mind() as mind, progress("Reading") as advance:
+        report = mind.sessions.import_transcripts(agents, since=since, here=project, dry_run=dry_run, progress=advance)
+    _report(report, dry_run=dry_run)
+
+
+@import_group.command("git")
+@since_option
+@dry_run_option
+def import_git(since: str, dry_run: bool) -> None:
+    """Import this repository's commits; what they teach arrives as proposals.
+
+    \b
+    hivemind import git --since 6w
+    """
+    with open_mind() as mind, progress("Reading"):
+        report = mind.sessions.import_git(since=since, dry_run=dry_run)
+    _report(report, dry_run=dry_run)
+
+
+def _report(report: BackfillReport, *, dry_run: bool) -> None:
+    # What transcripts teach is known only once they are read.
+    proposals = f"; {plural(report.learned, 'new proposal')}" if report.transcripts and not dry_run else ""
+    emit(report, f"{'Would import' if dry_run else 'Imported'} {_summarise(report)}{proposals}.")
+    for reason, count in report.skipped:
+        note(f"{count:,} skipped: {reason}")
+    if report.quarantined:
+        note(f"{plural(report.quarantined, 'line')} could not be read. Inspect: hivemind quarantine")
+    if report.learned and not dry_run:
+        note("Review the proposals: hivemind review")
+        note(f"Undo: hivemind rollback --batch {report.batch}")
+
+
+@import_group.command("rules")
+@dry_run_option
+def import_rules(dry_run: bool) -> None:
+    """Import rules files, such as AGENTS.md and CLAUDE.md.
+
+    Also GEMINI.md, QWEN.md, the rules of Cursor, Claude Code, Windsurf, Cline and Continue, and Copilot's instructions.
+    Each point becomes a convention with file and line as its source. What a file no longer says is retracted.
+    """
+    with open_mind() as mind:
+        report = mind.files.sync_instructions(dry_run=dry_run)
+    emit(report, f"{_summarise(report)}.")
+    if not wants("json"):
+        for point in report.kept_out:
+            text = f": {first_line(point.text, 60)}" if point.text else ""
+            note(f"{point.file}:{point.lines} was {point.why} earlier and stays out{text}")
+
+
+@import_group.command("memories")
+@click.argument("file", type=click.File("rb"))
+@click.option("--approve", is_flag=True, help="Trust the file; without this, memories arrive as proposals.")
+def import_memories(file: BinaryIO, approve: bool) -> None:
+    """Import memories that 'hivemind export' wrote; - reads standard input.
+
+    A line that cannot be read is reported and kept in the quarantine; the others are imported, and the exit code is 1.
+
+    \b
+    hivemind import memories.jsonl
+    hivemind import memories --approve - < memories.jsonl
+    """
+    with open_mind() as mind, progress("Importing"):
+        report = mind.files.import_lines(read_text_lines(file), approve=approve, name=getattr(file, "name", ""))
+    emit(report, f"Imported {plural(report.new, 'memory')}; {report.known:,} already known.")
+    for line in report.unreadable[:MAX_LINES_SHOWN]:
+        warn(line)
+    if report.unreadable:
+        rest_count = len(report.unreadable) - MAX_LINES_SHOWN
+        more = f", {rest_count:,} more than shown" if rest_count > 0 else ""
+        warn(f"{plural(len(report.unreadable), 'line')} could not be read{more}. Inspect: hivemind quarantine")
+    if report.refused:
+        note(f"{report.refused:,} left out, because they were rejected or erased here.")
+    if report.new and not approve:
+        note("Review the proposals: hivemind review")
+        note(f"Undo: hivemind rollback --batch {report.batch}")
+    sys.exit(1 if report.unreadable else 0)
+
+
+@commands.command("export")
+@click.argument("file", type=click.File("wb"), default="-")
+@click.option("--markdown", type=click.Path(file_okay=False, path_type=Path), help="A folder for one file a memory.")
+@click.option("--session", default="", help="Only what was learned in this session.")
+@click.option("--owner", default="", help="Only what belongs to this person.")
+@everywhere_option
+def export(file: BinaryIO, markdown: Path | None, **filters: Any) -> None:
+    """Export memories as lines of JSON or a folder of Markdown files.
+
+    \b
+    hivemind export memories.jsonl
+    hivemind export --markdown docs/memory
+    """
+    with open_mind() as mind:
+        if markdown:
+            place = str(markdown)
+            count = sum(_write_page(markdown / name, content) for name, content in mind.files.export_pages(**filters))
+        else:
+            place = getattr(file, "name", "-")
+            lines = mind.files.export_lines(**filters)
+            count = sum(bool(file.write(line.encode() + b"\n")) for line in lines)
+    if place not in ("-", "<stdout>"):
+        note(f"Wrote {plural(count, 'memory')} to {place}.")
+
+
+def _write_page(file: Path, content: str) -> bool:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return bool(file.write_text(content))

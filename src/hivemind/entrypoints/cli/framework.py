@@ -1,0 +1,195 @@
+"""What all commands share: the common options, suggestions, one-line errors and exit codes."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from hivemind.entrypoints.cli.suggestions import describe_unknown_command
+from hivemind.errors import HivemindError, InvalidInput, NotFound, Refused, StoreError, Unavailable, did_you_mean
+from hivemind.text.clean import neutralise
+
+EXIT_CODES: dict[type[HivemindError], int] = {
+    InvalidInput: 2,
+    NotFound: 3,
+    Refused: 4,
+    StoreError: 5,
+    Unavailable: 6,
+}
+CHECK_FAILED, UNEXPECTED_ERROR, INTERRUPTED, PIPE_CLOSED = 1, 70, 130, 141
+OTHER_CODES = {
+    0: "Done.",
+    CHECK_FAILED: "No: a check failed, something is stale, or you declined.",
+    UNEXPECTED_ERROR: "Unexpected error; the message says where the details are.",
+    INTERRUPTED: "Interrupted by Ctrl-C.",
+    PIPE_CLOSED: "The reader of our output closed the pipe.",
+}
+"""Exit codes beside those of the errors; 130 and 141 as shells number signals, 70 as sysexits.h numbers a bug."""
+SUMMARY_END = re.compile(r"[.;](?:\s|$)")
+"""Where the summary of a command ends, which a list of commands shows."""
+
+
+class CommandError(click.ClickException):
+    """An error as a person sees it: one line, and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code  # type: ignore[misc]  # click reads it from whatever it catches
+
+    def show(self, file: Any = None) -> None:
+        """Print it."""
+        click.echo(f"hivemind: {neutralise(self.message)}", err=True)
+
+
+class SuggestingChoice(click.Choice[str]):
+    """A choice that suggests the value with a similar spelling."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """The error message, with a suggestion."""
+        return super().get_invalid_choice_message(value, ctx) + did_you_mean(str(value), self.choices)
+
+
+class UnknownCommand(click.UsageError):
+    """There is no such command; the message says what to type instead."""
+
+
+class CommandGroup(click.Group):
+    """Commands under one name, which suggest a command for a word that is none."""
+
+    noun = "command"
+    """What may stand in the place of a command, for the error message."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command as click does; an unknown one gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise UnknownCommand(describe_unknown_command(self, ctx, args[0], self.noun), ctx) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their summaries."""
+        self.write_section(ctx, formatter, "Commands", self.list_commands(ctx))
+
+    def write_section(
+        self, ctx: click.Context, formatter: click.HelpFormatter, title: str, names: Sequence[str]
+    ) -> None:
+        """Write some of the commands under a title; all sections align with the longest name of the group."""
+        width = max(map(len, self.list_commands(ctx)))
+        commands = {name: self.get_command(ctx, name) for name in names}
+        with formatter.section(title):
+            formatter.write_dl(
+                [
+                    (f"{name:<{width}}", SUMMARY_END.split(command.help or "")[0])
+                    for name, command in commands.items()
+                    if command
+                ]
+            )
+
+
+def wants(name: str) -> bool:
+    """Whether --json, --quiet or --debug was given, before the command or after it."""
+    ctx = click.get_current_context(silent=True)
+    return bool(ctx and ctx.meta.get(name))
+
+
+def store_name() -> str | None:
+    """The value of ``--store``."""
+    name: str | None = click.get_current_context().find_root().obj
+    return name
+
+
+def _set_common_option(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and param.name == "no_color":
+        ctx.color = False
+    elif value and param.name:
+        ctx.meta[param.name] = True
+
+
+def _option(*names: str, meaning: str, hidden: bool = False) -> click.Option:
+    return click.Option(
+        names, is_flag=True, is_eager=True, expose_value=False, callback=_set_common_option, help=meaning, hidden=hidden
+    )
+
+
+def common_options(*, hidden: bool) -> list[click.Parameter]:
+    """The options that every command takes, before its name and after it; after it, the rarer ones are not listed."""
+    return [
+        _option("--json", meaning="Print JSON."),
+        _option("-q", "--quiet", meaning="Print only results: no confirmations, notes or progress."),
+        _option("--no-color", meaning="Print without colours, as NO_COLOR does.", hidden=hidden),
+        _option("--debug", meaning="Show the whole trace of an error.", hidden=hidden),
+    ]
+
+
+def with_common_options(command: click.Command, path: str) -> click.Command:
+    """The command and its subcommands with the common options; one without an example gets its bare name as one."""
+    is_runnable = not isinstance(command, click.Group) or command.invoke_without_command
+    if is_runnable and "\b" not in (command.help or ""):
+        command.help = f"{command.help}\n\n\b\n{path}"
+    for param in command.params:
+        if isinstance(param.type, click.Choice):
+            param.type = SuggestingChoice(param.type.choices)
+    command.params += common_options(hidden=True)
+    for name, subcommand in getattr(command, "commands", {}).items():
+        with_common_options(subcommand, f"{path} {name}")
+    return command
+
+
+def read_colour_wish() -> bool | None:
+    """Whether the environment asks for colours or for none; None leaves it to the kind of output."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return True if os.environ.get("FORCE_COLOR") else None
+
+
+def report_errors(ctx: click.Context, work: Callable[[], Any]) -> Any:
+    """Do some work; an error becomes one line and an exit code."""
+    try:
+        try:
+            return work()
+        finally:
+            # A closed pipe is noticed here; when Python ends, it would print a message of its own.
+            sys.stdout.flush()
+    except HivemindError as error:
+        raise CommandError(_describe(error), exit_code(error)) from error
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        ctx.exit(PIPE_CLOSED)
+    except click.Abort as error:
+        raise CommandError("stopped; nothing more was done", CHECK_FAILED) from error
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else ctx.command_path
+        hint = "" if isinstance(error, UnknownCommand) else f" See '{where} --help'."
+        raise CommandError(f"{error.format_message()}{hint}", exit_code(InvalidInput())) from error
+    except (click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:  # a person gets a line, not a stack trace
+        raise CommandError(_describe_unexpected(ctx, error), UNEXPECTED_ERROR) from error
+
+
+def _describe(error: HivemindError) -> str:
+    """The text of an error; memories quoted in it are fenced for an agent."""
+    # Imported here: whatever raised it has loaded the app already, and printing help should not (100 ms).
+    from hivemind.app.callers import agent_calls
+    from hivemind.text.fence import format_error_for_agent
+
+    return format_error_for_agent(error) if agent_calls() else str(error)
+
+
+def exit_code(error: HivemindError) -> int:
+    """The exit code for an error, by its class."""
+    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+
+
+def _describe_unexpected(ctx: click.Context, error: Exception) -> str:
+    # Imported here for the same reason as in _describe.
+    from hivemind.app import crash_report
+
+    if ctx.meta.get("debug"):
+        click.echo(neutralise(crash_report.details(error)), err=True)
+    elif file := crash_report.save(error):
+        return f"unexpected error ({type(error).__name__}). The details are in {file}"
+    return f"unexpected error ({type(error).__name__}: {error}). --debug shows the details"

@@ -1,1 +1,0 @@
-"""Does memory help an agent? Five tasks in a real repository, with and without, graded by running the result."""

@@ -1,0 +1,1 @@
+"""How values are written down: timestamps, plain JSON, and JSON that may be hostile."""

@@ -1,0 +1,95 @@
+"""Staleness: check hits against the code they are about; stale ones are labelled and moved down, never dropped."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from hivemind.model.code import Anchor, Staleness, SymbolChange
+from hivemind.model.memory import Memory
+from hivemind.model.recall import Hit, Query, Signal
+
+Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
+"""Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
+
+SCORE_FACTORS = {
+    SymbolChange.MEMBERS: 0.98,
+    SymbolChange.BODY_MINOR: 0.95,
+    SymbolChange.BODY_MAJOR: 0.7,
+    SymbolChange.SIGNATURE: 0.6,
+    SymbolChange.GONE: 0.4,
+}
+"""A hit's score is multiplied by this; a rename or move alone costs nothing."""
+
+VERIFY_SUFFIX = ": verify before acting"
+UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
+"""Too small, or for a whole file too common, to take a reader's attention."""
+
+
+def judge_staleness(hits: Iterable[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    """Yield each hit with the staleness of its code, judged in pages of ``query.limit``."""
+    # One page is usually all that is shown, and judging reads the working tree.
+    remaining_hits = iter(hits)
+    while page := list(islice(remaining_hits, query.limit)):
+        yield from _judge_page(page, query, judge)
+
+
+def label_stale(hits: Iterable[Hit], query: Query, judge: Judge) -> list[Hit]:
+    """Return the same hits in the same order, with a label on those that must be verified against the code."""
+    originals = list(hits)
+    judgements = judge_staleness(originals, query, judge)
+    return [new if new.is_in_doubt else old for old, new in zip(originals, judgements, strict=True)]
+
+
+def sort_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Sort answers before hits that are only close, best first; needed after staleness changed scores."""
+    return tuple(sorted(hits, key=lambda hit: (not hit.is_sure, -hit.score)))
+
+
+def _find_worst(changes: Iterable[Staleness]) -> Staleness:
+    return min(changes, key=lambda staleness: (_factor(staleness), staleness.change in UNLABELLED_CHANGES))
+
+
+def _describe(staleness: Staleness) -> str:
+    """Describe in one line what changed about a symbol, and name it."""
+    # The text about a symbol that is gone names the symbol itself.
+    is_gone = staleness.change is SymbolChange.GONE
+    text = staleness.text if is_gone else f"{staleness.anchor.label}: {staleness.text}"
+    return " ".join(text.split())
+
+
+def _judge_page(hits: Sequence[Hit], query: Query, judge: Judge) -> Iterator[Hit]:
+    anchors_by_hit = [hit.memory.anchors if _can_judge(hit.memory, query) else () for hit in hits]
+    all_anchors = [anchor for anchors in anchors_by_hit for anchor in anchors]
+    # One call for the whole page, so that a file with several anchors is read once.
+    judgements = iter(judge(all_anchors) if all_anchors else ())
+    for hit, anchors in zip(hits, anchors_by_hit, strict=True):
+        changes = list(islice(judgements, len(anchors)))
+        yield _apply(hit, _find_worst(changes)) if changes else hit
+
+
+def _can_judge(memory: Memory, query: Query) -> bool:
+    """Whether today's working tree says anything about the memory: not for other repositories or a past ``as_of``."""
+    return memory.repo in query.sight.repos and not query.as_of
+
+
+def _apply(hit: Hit, staleness: Staleness) -> Hit:
+    factor = _factor(staleness)
+    labels = _label(staleness)
+    return replace(
+        hit,
+        # A factor below one would raise a negative score.
+        score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
+        signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
+        labels=(*hit.labels, *labels),
+        is_in_doubt=hit.is_in_doubt or staleness.must_verify,
+    )
+
+
+def _factor(staleness: Staleness) -> float:
+    return SCORE_FACTORS.get(staleness.edit, 1.0)
+
+
+def _label(staleness: Staleness) -> tuple[str, ...]:
+    if staleness.must_verify:
+        return (_describe(staleness) + VERIFY_SUFFIX,)
+    return () if staleness.change in UNLABELLED_CHANGES else (_describe(staleness),)

@@ -1,0 +1,177 @@
+"""Integrity checks of the store."""
+
+import hashlib
+import re
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import apsw
+
+from hivemind.errors import StoreError
+from hivemind.store import FILE, Store, log, projector, reserve
+from hivemind.store.database import Database
+from hivemind.store.projections import memories, vectors
+from hivemind.store.sqlite import Sqlite
+from hivemind.text.clean import plural
+
+DERIVED_TABLES = {
+    "memories": f"SELECT {memories.COLUMNS} FROM memories ORDER BY id",
+    "passages": "SELECT m.id, p.ordinal, p.since, p.until, w.text FROM passages p JOIN memories m ON m.key = p.memory"
+    " JOIN words w ON w.rowid = p.key ORDER BY 1, 2, 3",
+    "observations": "SELECT * FROM observations ORDER BY id",
+    "sessions": "SELECT * FROM sessions ORDER BY id",
+    "receipts": "SELECT * FROM receipts ORDER BY id, rank",
+    "tombstones": "SELECT * FROM tombstones ORDER BY value, memory_id",
+    "erased_texts": "SELECT * FROM erased_texts ORDER BY memory_id, place",
+    "repositories": "SELECT * FROM repositories ORDER BY repo, root",
+}
+"""The content of each derived table, without row keys, which a rebuild may assign differently."""
+
+STRAY_BIT = re.compile(rb"(?<=\0{16})[\x01\x02\x04\x08\x10\x20\x40\x80](?=\0{16})")
+"""A byte with a single bit set between zero bytes; deleting never leaves such a pattern."""
+INTERIOR_PAGE_TYPES = (2, 5)
+"""Flags of interior b-tree pages, whose header is four bytes longer; see https://sqlite.org/fileformat2.html."""
+REPAIR_COMMANDS = "hivemind repair, or hivemind backup restore"
+DAMAGE_ERRORS = (ValueError, TypeError, KeyError, struct.error, zlib.error)
+"""Errors from reading a damaged row, which may hold anything, even invalid text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of one check."""
+
+    what: str
+    is_well: bool
+    detail: str
+    remedy: str = ""
+
+
+def examine(store: Store, *, quick: bool = False) -> Iterator[Finding]:
+    """Check disk, file, log and derived tables; ``quick`` skips comparing the tables with a rebuild."""
+    db = store.db
+    # On a hub there is no file to check.
+    if isinstance(db, Sqlite) and store.directory:
+        yield Finding(what="store", is_well=True, detail=str(store.directory))
+        disk_remedy = "free some space; erasing still works"
+        is_full = reserve.is_disk_full(store.directory)
+        yield _check("disk", lambda: ["the disk is full"] * is_full, "enough free space", disk_remedy)
+        file = store.directory / FILE
+        yield _check(
+            "file", lambda: find_damage(db) or find_stray_bits(store, file), "every page is readable", REPAIR_COMMANDS
+        )
+    yield _check(
+        "log",
+        partial(_find_chain_breaks, db),
+        f"{plural(log.last_position(db), 'entry')}, the chain verifies",
+        REPAIR_COMMANDS,
+    )
+    if isinstance(db, Sqlite) and store.directory:
+        yield _check("word index", partial(_find_index_damage, db), "matches the memories", "hivemind repair")
+        yield _check("vectors", partial(_find_vector_damage, db), "checksums ok", "hivemind repair")
+        # It copies the whole store and derives it again, which takes as long as a rebuild.
+        if not quick:
+            compare_tables = partial(_find_table_damage, db, store.directory)
+            yield _check("tables", compare_tables, "match the log", "hivemind repair")
+
+
+def find_damage(db: Sqlite) -> list[str]:
+    """Problems that SQLite's integrity check finds in its file."""
+    rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)")]
+    return [] if rows == ["ok"] else rows
+
+
+def find_stray_bits(store: Store, file: Path) -> list[str]:
+    """Problems where a bit is set in unused space, which only faulty disks or memory do."""
+    # Pages are read from the file itself, so the write-ahead log must be empty and stay so.
+    if not store.checkpoint():
+        return []
+    with store.db.transaction():
+        if file.with_name(f"{FILE}-wal").stat().st_size:
+            return []
+        size = store.db.value("PRAGMA page_size")
+        pages = store.db.execute("SELECT pageno, pagetype, payload FROM dbstat")
+        with file.open("rb") as raw:
+            damaged_pages = [
+                number for number, kind, payload in pages if _has_stray_bit(raw, number, size, kind, payload)
+            ]
+    return [f"a bit was flipped in the free space of page {number}" for number in damaged_pages]
+
+
+def _check(what: str, find_problems: Callable[[], list[str]], ok_detail: str, remedy: str) -> Finding:
+    try:
+        problems = find_problems()
+    except (StoreError, *DAMAGE_ERRORS) as error:
+        problems = [str(error)]
+    detail = "; ".join(problems[:3]) if problems else ok_detail
+    return Finding(what=what, is_well=not problems, detail=detail, remedy=remedy if problems else "")
+
+
+def _find_chain_breaks(db: Database) -> list[str]:
+    return [f"{place.why} (device {place.device[:8]}, entry {place.device_seq})" for place in log.verify(db)]
+
+
+def _has_stray_bit(raw: BinaryIO, number: int, size: int, kind: str, payload: int) -> bool:
+    raw.seek((number - 1) * size)
+    page = raw.read(size)
+    return any(STRAY_BIT.search(page, low, high) for low, high in _free_ranges(page, number, kind, payload))
+
+
+def _free_ranges(page: bytes, number: int, kind: str, payload: int) -> Iterator[tuple[int, int]]:
+    """The unused byte ranges of a page, according to SQLite's file format."""
+    if kind == "overflow":
+        yield 4 + payload, len(page)
+        return
+    start = 100 if number == 1 else 0
+    flags, free, cells, content = struct.unpack_from(">BHHH", page, start)
+    yield start + (12 if flags in INTERIOR_PAGE_TYPES else 8) + 2 * cells, content
+    while free:
+        next_free, length = struct.unpack_from(">HH", page, free)
+        yield free + 4, free + length
+        # Free blocks are in ascending order; a damaged page must not send us in circles.
+        free = next_free if next_free > free else 0
+
+
+def _find_index_damage(db: Sqlite) -> list[str]:
+    try:
+        # FTS5 takes commands as inserts; rank 1 also compares the index with the texts.
+        db.connection.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError as error:
+        return [str(error)]
+    missing_count = db.value(
+        "SELECT count(*) FROM memories m WHERE NOT EXISTS (SELECT 1 FROM passages p WHERE p.memory = m.key)"
+    )
+    return [f"memories missing from it: {missing_count}"] if missing_count else []
+
+
+def _find_vector_damage(db: Sqlite) -> list[str]:
+    damaged_count = sum(
+        vectors.checksum(scale, numbers) != checksum
+        for scale, numbers, checksum in db.stream("SELECT scale, numbers, checksum FROM vectors")
+    )
+    return [f"vectors with a wrong checksum: {damaged_count}"] if damaged_count else []
+
+
+def _find_table_damage(db: Sqlite, directory: Path) -> list[str]:
+    """Rebuild all tables in a copy of the store, and compare."""
+    with tempfile.TemporaryDirectory(dir=directory, prefix="checkup-") as folder:
+        db.copy_to(Path(folder) / FILE)
+        with Sqlite.open(Path(folder) / FILE) as copy:
+            before = {table: _hash_rows(copy, sql) for table, sql in DERIVED_TABLES.items()}
+            projector.rebuild(copy)
+            differing_tables = [
+                table for table, sql in DERIVED_TABLES.items() if _hash_rows(copy, sql) != before[table]
+            ]
+    return [f"{table} differ from the log" for table in differing_tables]
+
+
+def _hash_rows(db: Sqlite, sql: str) -> str:
+    checksum = hashlib.sha256()
+    for row in db.stream(sql):
+        checksum.update(repr(row).encode("utf-8", "surrogatepass"))
+    return checksum.hexdigest()

@@ -1,0 +1,170 @@
+"""Sync state: the shared chains, how far each device has read them, and the team of a store (one at most)."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import astuple
+
+from hivemind.formats.codec import from_row
+from hivemind.model.team import Device, Membership
+from hivemind.model.wire import WireEntry
+from hivemind.store import log, projector
+from hivemind.store.database import Database
+
+SCHEMA = """
+CREATE TABLE team (
+    team TEXT PRIMARY KEY,
+    key BLOB NOT NULL,            -- key for the digests of values that the team rejected or erased
+    person TEXT NOT NULL,
+    role TEXT NOT NULL,
+    lease_days INTEGER NOT NULL,
+    cursor INTEGER NOT NULL,      -- how far the team's log was read
+    pushed INTEGER NOT NULL,      -- how many of our shared entries the hub has
+    synchronised_at TEXT NOT NULL
+) STRICT;
+"""
+
+
+def read_page(db: Database, after: int, limit: int) -> list[tuple[int, WireEntry]]:
+    """The next entries of all shared chains with their positions, in order of arrival."""
+    sql = f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND e.position > ? ORDER BY e.position LIMIT ?"
+    return list(log.parse_entry_rows(db.execute(sql, after, limit)))
+
+
+def read_chain(db: Database, chain: str, after: int, limit: int) -> list[WireEntry]:
+    """The next entries of one shared chain."""
+    rows = db.execute(
+        f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
+        chain, after, limit,
+    )  # fmt: skip
+    return [entry for _, entry in log.parse_entry_rows(rows)]
+
+
+def last_position(db: Database) -> int:
+    """The position of the newest entry in a shared chain."""
+    sql = "SELECT max(e.position) FROM events e JOIN devices d ON d.key = e.device WHERE d.shared = 1"
+    return int(db.value(sql) or 0)
+
+
+def count_entries(db: Database, chain: str) -> int:
+    """The number of a chain's entries in this store."""
+    return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
+
+
+def find_person(db: Database, chain: str) -> str:
+    """The person whose device writes a chain; empty if unknown."""
+    return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
+
+
+def list_people(db: Database) -> set[str]:
+    """Everybody who has a device in the team."""
+    return {row[0] for row in db.execute("SELECT DISTINCT person FROM devices WHERE person <> ''")}
+
+
+def record_contact(db: Database, chain: str, person: str, now: str) -> None:
+    """Record that a person's device contacted the hub."""
+    log.ensure_chain(db, chain, is_shared=True)
+    db.execute("UPDATE devices SET person = ?, last_seen_at = ? WHERE id = ?", person, now, chain)
+
+
+def acknowledge(db: Database, chain: str, cursor: int) -> None:
+    """Record how far a device has read.
+
+    A device that asks for what follows a position has stored everything up to it. The cursor may also go back, when
+    a device starts again.
+    """
+    db.execute("UPDATE devices SET cursor = ? WHERE id = ?", cursor, chain)
+
+
+def list_devices(db: Database) -> list[Device]:
+    """Every device that contacted the hub, with the number of entries and erasures it has not read."""
+    unread = "FROM events e JOIN devices c ON c.key = e.device WHERE c.shared = 1 AND e.position > d.cursor"
+    rows = db.execute(
+        f"SELECT d.id, d.person, d.cursor, d.last_seen_at, (SELECT count(*) {unread}),"
+        f" (SELECT count(*) {unread} AND e.fact = 'memory.erased') FROM devices d"
+        " WHERE d.person <> '' ORDER BY d.person, d.id"
+    )
+    return [from_row(Device, row) for row in rows]
+
+
+def find_author(db: Database, memory_id: str) -> str:
+    """The person whose device first recorded a memory, else the actor of that entry.
+
+    The device decides, because anybody can put any actor into an entry.
+    """
+    person = db.value(
+        "SELECT CASE WHEN d.person = '' THEN e.actor ELSE d.person END FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1",
+        memory_id,
+    )
+    return str(person or "")
+
+
+def is_first_recorded_by(db: Database, memory_id: str, chain: str) -> bool:
+    """Whether a memory was first recorded in a chain."""
+    sql = (
+        "SELECT d.id FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND e.fact = 'memory.remembered' ORDER BY e.position LIMIT 1"
+    )
+    return bool(db.value(sql, memory_id) == chain)
+
+
+def drop_copy(db: Database, own_chain: str, pushed_seq: int) -> None:
+    """Delete the local copy of the team's content, except erasures, refusals and what was not pushed yet."""
+    # Erasures and refusals stay, because a rebuild has to apply them again.
+    dropped_sql = (
+        "SELECT e.position FROM events e JOIN devices d ON d.key = e.device JOIN bodies b USING (position)"
+        " WHERE d.shared = 1 AND e.fact NOT IN ('memory.erased', 'entries.refused')"
+        " AND NOT (d.id = ? AND e.device_seq > ?)"
+    )
+    with db.transaction():
+        db.execute(f"INSERT INTO absent {dropped_sql} ON CONFLICT DO NOTHING", own_chain, pushed_seq)
+        db.execute(f"DELETE FROM bodies WHERE position IN ({dropped_sql})", own_chain, pushed_seq)
+        projector.rebuild(db)
+
+
+def find_erasures(db: Database, ids: Iterable[str]) -> list[tuple[str, str]]:
+    """The erasures among these entries, as pairs of entry id and batch."""
+    sql = f"SELECT id, batch FROM events WHERE id IN {log.JSON_VALUES} AND fact = 'memory.erased'"
+    return [(row[0], row[1]) for row in db.execute(sql, json.dumps(list(ids)))]
+
+
+def has_erasure(db: Database, chain: str, ids: Iterable[str]) -> bool:
+    """Whether any of these entries is an erasure in that chain."""
+    sql = (
+        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.fact = 'memory.erased'"
+        f" AND e.id IN {log.JSON_VALUES} LIMIT 1"
+    )
+    return db.one(sql, chain, json.dumps(list(ids))) is not None
+
+
+def has_memory(db: Database, memory_id: str) -> bool:
+    """Whether a memory is in a shared chain."""
+    sql = (
+        "SELECT 1 FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.about = ? AND e.about <> '' AND d.shared = 1 LIMIT 1"
+    )
+    return db.one(sql, memory_id) is not None
+
+
+def read_membership(db: Database) -> Membership | None:
+    """The team this store belongs to, if it has one."""
+    row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
+    # Postgres may return another type than bytes.
+    return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
+
+
+def save_membership(db: Database, current: Membership) -> None:
+    """Replace the stored membership."""
+    with db.transaction():
+        db.execute("DELETE FROM team")
+        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(current))
+
+
+def reset_cursor(db: Database) -> None:
+    """Read the team's log from its beginning at the next sync, because content left out before may now be accepted."""
+    db.execute("UPDATE team SET cursor = 0")
+
+
+def leave_team(db: Database) -> None:
+    """Forget the team that the store belongs to."""
+    db.execute("DELETE FROM team")
