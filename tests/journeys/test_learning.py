@@ -19,6 +19,7 @@ ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
 
 
 def mended(directory: Path, user: Path, session: str = "s1") -> Told:
+    (directory / "Makefile").touch()
     session_told = told(directory, session, user).asked("Make login work again. From now on use UTC in tests.")
     session_told.ran("make test", ERROR, failed=True).said(WHY)
     return session_told.edited("src/auth.py", "now()", "now(UTC)").ran("make test", "3 passed")
@@ -99,6 +100,7 @@ def test_a_lesson_of_many_sessions_does_not_grow_for_ever(
     open_mind: Open, make_repository: Any, tmp_path: Path
 ) -> None:
     root = make_repository("api")
+    (root / "Makefile").touch()
     for number in range(25):
         told(root, f"s{number}", tmp_path / "user").ran("make test", "3 passed").keep()
     mind = open_mind(root)

@@ -6,11 +6,13 @@ import pytest
 
 from hivemind import agents
 from hivemind.curate.detectors import DETECTORS, select_detectors
+from hivemind.curate.lasting import load_judge
 from hivemind.curate.session_view import SessionView
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Kind
 from hivemind.model.session import Observation
+from hivemind.recall.embedder import load_default
 from hivemind.text.commands import extract_command, is_inspection
 from tests.learn.sessions import Told, told
 
@@ -18,7 +20,8 @@ from tests.learn.sessions import Told, told
 def found(detector: str, session: Told) -> list[Proposal]:
     read = agents.get_agent("claude-code").read_transcript(session.keep())
     steps = [one for one in read if isinstance(one, Observation)]
-    return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory))))
+    judge = load_judge(load_default().encode_wording)
+    return list(DETECTORS[detector](SessionView(steps=steps, root=str(session.directory), judge=judge)))
 
 
 ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
@@ -72,14 +75,47 @@ def test_without_an_edit_or_a_pass_nothing_was_fixed(tmp_path: Path) -> None:
 
 
 def test_commands_that_passed_tell_how_things_are_done_here(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").touch()
     session = told(tmp_path)
     for command in ("cd api && make test", "make test", "make lint 2>&1 | tail -3", "ls -la", "go test ./a/b -run X"):
-        session.ran(command, "fine")
+        session.ran(command, "ran 3 tests")
     session.ran("make build", "error: no", failed=True)
 
+    assert {(one.text, one.links) for one in found("commands", session)} == {
+        ("`make test` runs the tests here", ("Makefile",)),
+        ("`make lint` checks style here", ("Makefile",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("go test -exec=true ./...", "ok  \tacme/api\t0.2s"),
+        ("golangci-lint version", "golangci-lint has version 2.1.6"),
+        ("mise which golangci-lint", "/opt/golangci-lint"),
+        ("pytest --version", "pytest 8.3"),
+        ("pytest -q", ""),
+        ("make test", "3 passed"),
+    ],
+)
+def test_a_command_that_did_no_work_or_lost_its_file_is_not_how_things_are_done(
+    tmp_path: Path, command: str, output: str
+) -> None:
+    (tmp_path / "go.mod").touch()
+
+    assert found("commands", told(tmp_path).ran(command, output)) == []
+
+
+def test_of_several_commands_for_one_purpose_the_simplest_is_proposed(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").touch()
+    session = told(tmp_path)
+    for command in ("golangci-lint run --timeout 5m", "golangci-lint run --timeout 5m", "golangci-lint run"):
+        session.ran(command, "0 issues.")
+    session.ran("go test -count=1 ./...", "ok  \tacme/api\t0.2s").ran("go test ./...", "ok  \tacme/api\t0.2s")
+
     assert {one.text for one in found("commands", session)} == {
-        "`make test` runs the tests here",
-        "`make lint` checks style here",
+        "`go test ./...` runs the tests here",
+        "`golangci-lint run` checks style here",
     }
 
 
@@ -98,8 +134,38 @@ def test_what_a_person_wants_in_general_is_kept_in_their_words(tmp_path: Path, s
     [wanted] = found("corrections", told(tmp_path).asked(f"Thanks. {said}"))
 
     assert wanted.text == said
-    assert wanted.kind in (Kind.CONVENTION, Kind.PREFERENCE)
+    assert wanted.kind in (Kind.CONVENTION, Kind.PREFERENCE, Kind.DECISION)
     assert wanted.sources[0].quote == said
+
+
+def test_a_statement_that_points_back_keeps_the_sentence_it_points_to(tmp_path: Path) -> None:
+    said = "metrics.log holds our history. Never rewrite past lines in it."
+
+    [rule] = found("corrections", told(tmp_path).asked(said))
+
+    assert rule.text == said
+    assert rule.sources[0].quote == "Never rewrite past lines in it."
+
+
+def test_what_the_person_took_back_is_not_proposed(tmp_path: Path) -> None:
+    rule = "We deploy from the release branch only, never from main."
+
+    assert found("corrections", told(tmp_path).asked(rule).said("Noted.").asked("Scratch that.")) == []
+    assert found("corrections", told(tmp_path).asked(rule).said("Noted.").asked("Thanks."))
+
+
+def test_of_two_rules_about_one_thing_the_last_stands(tmp_path: Path) -> None:
+    session = told(tmp_path).asked("Always use tabs in the Go files, never spaces.").said("Done.")
+    session.asked("Always use spaces in the Go files, never tabs.")
+
+    assert [one.text for one in found("corrections", session)] == ["Always use spaces in the Go files, never tabs."]
+
+
+def test_without_a_model_nobody_is_misheard(tmp_path: Path) -> None:
+    read = agents.get_agent("claude-code").read_transcript(told(tmp_path).asked("Always run the formatter.").keep())
+    steps = [one for one in read if isinstance(one, Observation)]
+
+    assert list(DETECTORS["corrections"](SessionView(steps=steps))) == []
 
 
 @pytest.mark.parametrize(
@@ -126,8 +192,29 @@ def test_a_decision_is_kept_only_with_its_reason(tmp_path: Path) -> None:
     session.ran('git commit -m "Fix typo"', "1 file changed")
 
     assert [one.text for one in found("decisions", session)] == [
-        "I chose SQLite rather than Redis, so that nothing else has to run.",
         "Queue jobs in SQLite. Instead of Redis, because nothing else may run.",
+    ]
+
+
+@pytest.mark.parametrize("answer", ["why not go even newer?", "no, keep it as it was", "do v0.54.0", "Revert that."])
+def test_a_decision_that_the_person_overruled_is_not_proposed(tmp_path: Path, answer: str) -> None:
+    decided = "I picked v0.52.0 deliberately, because later versions need Go 1.25."
+    overruled = told(tmp_path).said(decided).asked(answer)
+    accepted = told(tmp_path).said(decided).asked("Great, now update the changelog.")
+
+    assert found("decisions", overruled) == []
+    assert [one.text for one in found("decisions", accepted)] == [decided]
+
+
+def test_of_several_decisions_about_one_thing_the_last_stands(tmp_path: Path) -> None:
+    session = told(tmp_path)
+    session.said("I chose Redis for the job queue, because it is fast.").asked("Does it run offline?")
+    session.said("I kept the names of the tables, so that reports keep working.").asked("Fine.")
+    session.said("I chose SQLite for the job queue rather than Redis, because it runs offline.")
+
+    assert [one.text for one in found("decisions", session)] == [
+        "I kept the names of the tables, so that reports keep working.",
+        "I chose SQLite for the job queue rather than Redis, because it runs offline.",
     ]
 
 

@@ -181,8 +181,8 @@ def read_specstory(text: str) -> Iterator[tuple[str, str, str]]:
     """Turns are headed by ``_**User**_`` and ``_**Assistant**_``, with a time in newer versions."""
     reply = ""
     parts = re.split(r"^_\*\*(User|Assistant|Agent)?[^\n]*\*\*_\s*$", text, flags=re.MULTILINE)
-    for speaker, body in zip(parts[1::2], parts[2::2], strict=False):
-        body = re.sub(r"\n---\s*\Z", "", body.strip())
+    for speaker, turn in zip(parts[1::2], parts[2::2], strict=False):
+        body = re.sub(r"\n---\s*\Z", "", turn.strip())
         if speaker == "User":
             yield "", body, reply
             reply = ""

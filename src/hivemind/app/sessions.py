@@ -210,7 +210,8 @@ class Sessions:
     def _propose_from(self, session: Session, root: str, factory: EventFactory, outcome: Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        view = SessionView(steps=sessions.read_observations(context.store.db, session), root=root)
+        steps = sessions.read_observations(context.store.db, session)
+        view = SessionView(steps=steps, root=root, judge=context.embedder.judge)
         proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]
         anchors = context.checkout.anchors_for_proposals(self._unknown(proposals), view.root, view.make_relative)
         batch = factory.batch or f"distil-{derive_id('distil', session.id)[:12]}"

@@ -21,6 +21,10 @@ START, END = 0, 2
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
+WORDING_LAYERS = 2
+WORDING_TOKENS = 128
+"""After so many layers a state still shows mood and wording; later ones keep little but the meaning."""
+
 
 class Embedder(Protocol):
     """Turns texts into vectors whose dot product measures how close they are in meaning."""
@@ -39,7 +43,7 @@ class Embedder(Protocol):
 
 # Reading and verifying 34 MB of weights costs more than embedding a question.
 @cache
-def load_default() -> Embedder:
+def load_default() -> "Granite":
     """Return the installed model, loaded once per process."""
     return Granite(Weights.read(find_weights()))
 
@@ -69,6 +73,16 @@ class Granite:
             vector = self._embed(text)
             # Of unit length, so that a dot product is the cosine.
             rows[number] = vector / np.linalg.norm(vector)
+        return rows
+
+    def encode_wording(self, texts: Sequence[str]) -> Floats:
+        """Return one row for each text that describes how it is worded; it says little about its meaning."""
+        rows = np.empty((len(texts), self.dimension), np.float32)
+        for number, text in enumerate(texts):
+            x = self._look_up([START, *self._tokenizer.encode(text, WORDING_TOKENS - 2), END])
+            for layer in self._layers[:WORDING_LAYERS]:
+                x = layer.apply(x, rows=len(x))
+            rows[number] = x.mean(axis=0)
         return rows
 
     def _embed(self, text: str) -> Floats:
