@@ -235,3 +235,8 @@ def test_a_proposal_carries_when_it_was_said_not_when_it_was_imported(
     [memory] = mind.list()
     assert memory.valid_from.startswith("2026-03-01")
     assert memory.recorded_at > "2026-09"
+    assert memory.stated_at == memory.valid_from
+    mind.approve(memory.id)
+    assert mind.show(memory.id).stated_at == memory.valid_from
+    mind.edit(memory.id, "We never commit to main.")
+    assert mind.show(memory.id).stated_at > "2026-09"
