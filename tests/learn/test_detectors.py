@@ -190,6 +190,7 @@ def test_a_decision_is_kept_only_with_its_reason(tmp_path: Path) -> None:
     message = "Queue jobs in SQLite\n\nInstead of Redis, because nothing else may run.\n\nCo-Authored-By: X"
     session.ran(f"git commit -m \"$(cat <<'EOF'\n{message}\nEOF\n)\"", "1 file changed")
     session.ran('git commit -m "Fix typo"', "1 file changed")
+    session.ran('git commit -m "Read records in chunks\n\nInstead of single bytes."', "1 file changed")
 
     assert [one.text for one in found("decisions", session)] == [
         "Queue jobs in SQLite. Instead of Redis, because nothing else may run.",

@@ -28,6 +28,8 @@ MESSAGE = re.compile(
 TRAILERS = re.compile(
     r"^.*(?:Co-Authored-By|Generated with|Claude-Session|Entire-\w+).*$", re.MULTILINE | re.IGNORECASE
 )
+CAUSE = re.compile(r"\b(?:because|so that|to avoid|otherwise|the reason|due to|since|in order to)\b", re.IGNORECASE)
+"""What a commit must give beyond what was done: that, `git log` says anyway."""
 SHORTEST, LONGEST = 40, 500
 
 
@@ -64,7 +66,7 @@ def _read_commits(step: Observation) -> Iterator[Proposal]:
         message = TRAILERS.sub("", commit["here"] or commit["double"] or commit["single"] or "").strip()
         subject, _, body = message.partition("\n")
         why = extract_reasons(body)
-        if why and not TRIVIAL.search(subject):
+        if CAUSE.search(why) and not TRIVIAL.search(subject):
             kind = Kind.FIX if FIX.match(subject) else Kind.DECISION
             yield _propose(step, f"{subject.strip().rstrip('.')}. {why}", subject.strip(), kind)
 
