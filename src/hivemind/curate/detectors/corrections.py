@@ -30,6 +30,7 @@ REFERENCE = re.compile(
     r"\b(?:it|them|(?:this|that|these|those) (?:file|one|function|folder|way|case)s?)\b", re.IGNORECASE
 )
 """Words that stand for something named before."""
+POINTS_AT_REPLY = re.compile(r"\A\W*(?:it|this|that|they|these|those|them)\b", re.IGNORECASE)
 FEWEST_TERMS = 2
 """A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
 
@@ -99,8 +100,10 @@ def _complete(statement: Statement) -> str:
         return text
     if len(extract_terms(statement.previous)) >= FEWEST_TERMS:
         return f"{_capitalise(statement.previous)} {text}"
-    # Nothing stands before it in the prompt, so it answers the agent.
-    return f"{text} (in answer to: {statement.reply[:LONGEST]})" if statement.reply and refers else text
+    # Nothing stands before it in the prompt, so its first word points at what the agent said.
+    if statement.reply and POINTS_AT_REPLY.match(text):
+        return f"{text} (in answer to: {statement.reply[:LONGEST]})"
+    return text
 
 
 def _capitalise(text: str) -> str:
