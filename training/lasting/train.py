@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.curate.lasting import KINDS, THRESHOLD, WEIGHTS, WIDEST, measure
+from hivemind.curate.lasting import KINDS, WEIGHTS, WIDEST, find_threshold, measure
 from hivemind.curate.statement_forms import FORM_NAMES, Statement
 from hivemind.model.memory import Kind
 from hivemind.recall.embedder import load_default
@@ -30,7 +30,7 @@ KIND_OF = {"R": Kind.CONVENTION, "C": Kind.CONVENTION, "P": Kind.PREFERENCE, "E"
 FORM_PENALTY, WORDING_PENALTY = 110.0, 330.0
 """Chosen by cross-validation over owners."""
 FOLDS = 6
-CUTS = (0.1, 0.2, 0.3, 0.5, 0.6)
+CUTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 Array = NDArray[np.float64]
 
@@ -189,12 +189,12 @@ def report(name: str, data: Data, scores: Array) -> None:
     people = len({row.owner for row in data.rows})
     auc = measure_auc(scores, data.lasts, data.weights)
     print(f"{name}: {len(data.rows)} sentences of {people} people, {data.lasts.sum():.0f} last, AUC {auc:.3f}")
-    for cut in sorted({THRESHOLD, *CUTS}):
-        above = logistic(scores) >= cut
+    probabilities = logistic(scores)
+    in_use = probabilities >= np.array([find_threshold(row.statement) for row in data.rows])
+    for title, above in [("as in use", in_use), *((f"p >= {cut:.2f} ", probabilities >= cut) for cut in CUTS)]:
         hits = (data.weights * data.lasts)[above].sum()
         precision, recall = hits / max(data.weights[above].sum(), 1e-9), hits / (data.weights * data.lasts).sum()
-        mark = " <- in use" if cut == THRESHOLD else ""
-        print(f"  p >= {cut:.2f}: {above.sum():4} proposed, precision {precision:.2f}, recall {recall:.2f}{mark}")
+        print(f"  {title}: {above.sum():4} proposed, precision {precision:.2f}, recall {recall:.2f}")
 
 
 def report_kinds(name: str, data: Data, scores: Array) -> None:

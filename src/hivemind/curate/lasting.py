@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.curate.statement_forms import FORM_NAMES, Judge, Statement, Verdict, measure_form
+from hivemind.curate.statement_forms import FORM_NAMES, Judge, Statement, Verdict, is_explicit, measure_form
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Kind
 
@@ -26,8 +26,8 @@ WordingEncoder = Callable[[Sequence[str]], Floats]
 WEIGHTS = Path(__file__).with_name("lasting.npy")
 SHA256 = "1756110e0060bfa7e0b32ddb2f12473c484f12354501e519b6a6368f36e07223"
 KINDS = (Kind.CONVENTION, Kind.PREFERENCE, Kind.FACT, Kind.DECISION)
-THRESHOLD = 0.45
-"""Chosen by cross-validation over people; training/lasting/README.md has the figures."""
+THRESHOLD, EXPLICIT_THRESHOLD = 0.45, 0.25
+"""Probabilities, chosen by cross-validation over people. Who says "always" or "remember" expects to be heard."""
 WIDEST = 5.0
 """In standard deviations: a longer tail than the model was fitted on must not decide alone."""
 
@@ -62,14 +62,21 @@ class LastingModel:
         probabilities = 1 / (1 + np.exp(-scores[:, 0]))
         kinds = scores[:, 1:].argmax(axis=1)
         return [
-            Verdict(probability=float(probability), lasts=bool(probability >= THRESHOLD), kind=KINDS[kind])
-            for probability, kind in zip(probabilities, kinds, strict=True)
+            Verdict(
+                probability=float(probability), lasts=bool(probability >= find_threshold(statement)), kind=KINDS[kind]
+            )
+            for statement, probability, kind in zip(statements, probabilities, kinds, strict=True)
         ]
 
     def _score(self, measurements: Floats) -> Floats:
         scaled = ((measurements - self.center) / self.scale).clip(-WIDEST, WIDEST)
         scores: Floats = scaled @ self.weights[:-1] + self.weights[-1]
         return scores
+
+
+def find_threshold(statement: Statement) -> float:
+    """Return the probability from which a statement counts as lasting."""
+    return EXPLICIT_THRESHOLD if is_explicit(statement) else THRESHOLD
 
 
 def measure(statements: Sequence[Statement], encode: WordingEncoder) -> Floats:

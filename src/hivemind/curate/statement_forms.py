@@ -136,6 +136,11 @@ Judge = Callable[[Sequence[Statement]], Sequence[Verdict]]
 """Returns a verdict for each statement."""
 
 
+def is_explicit(statement: Statement) -> bool:
+    """Whether a statement says itself that it holds for more than this time."""
+    return bool(FORMS["from_now_on"].search(statement.text) or FORMS["reminder"].search(statement.text))
+
+
 def measure_form(statement: Statement) -> list[float]:
     """Return a number for each name in ``FORM_NAMES``."""
     text, before, after = statement.text, statement.previous, statement.following
