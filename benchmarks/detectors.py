@@ -17,9 +17,11 @@ from hivemind import agents
 from hivemind.codebase import git
 from hivemind.curate import commits
 from hivemind.curate.detectors import DETECTORS
+from hivemind.curate.lasting import load_judge
 from hivemind.curate.session_view import SessionView
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
+from hivemind.recall.embedder import load_default
 
 SEED = 42
 COMMITS = 1000
@@ -74,6 +76,7 @@ def print_sample(proposals: list[Proposal], size: int) -> None:
 
 def read_sessions(folder: Path) -> Iterator[SessionView]:
     """Yield each session below a folder once, read in the format of the agent that its folder is named after."""
+    judge = load_judge(load_default().encode_wording)
     names = {"gemini-cli": "gemini", "copilot-cli": "copilot", "qwen-code": "qwen"}
     by_session: dict[str, dict[str, Observation]] = defaultdict(dict)
     for file in sorted(folder.rglob("*.json*")):
@@ -84,7 +87,7 @@ def read_sessions(folder: Path) -> Iterator[SessionView]:
             if isinstance(observation, Observation):
                 by_session[observation.session_id].setdefault(observation.source_id, observation)
     for steps in by_session.values():
-        yield SessionView(steps=sorted(steps.values(), key=lambda step: step.at))
+        yield SessionView(steps=sorted(steps.values(), key=lambda step: step.at), judge=judge)
 
 
 if __name__ == "__main__":

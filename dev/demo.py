@@ -149,6 +149,7 @@ def test_a_heavy_parcel_costs_more():
 """,
     "deploy/compose.yaml": "services:\n  web:\n    image: harbour\n    ports: ['8080:8080']\n",
     "AGENTS.md": "# For agents\n\n* Run `make test` before every commit.\n* Money is in integer cents, never floats.\n",
+    "Makefile": "test:\n\tpython -m pytest -q\n",
     "README.md": "# harbour\n\nParcels, tracked.\n",
 }
 HISTORY = [

@@ -19,6 +19,7 @@ ERROR = "tests/test_api.py:12: AssertionError: expected 200, got 401"
 
 
 def mended(directory: Path, user: Path, session: str = "s1") -> Told:
+    (directory / "Makefile").touch()
     session_told = told(directory, session, user).asked("Make login work again. From now on use UTC in tests.")
     session_told.ran("make test", ERROR, failed=True).said(WHY)
     return session_told.edited("src/auth.py", "now()", "now(UTC)").ran("make test", "3 passed")
@@ -99,6 +100,7 @@ def test_a_lesson_of_many_sessions_does_not_grow_for_ever(
     open_mind: Open, make_repository: Any, tmp_path: Path
 ) -> None:
     root = make_repository("api")
+    (root / "Makefile").touch()
     for number in range(25):
         told(root, f"s{number}", tmp_path / "user").ran("make test", "3 passed").keep()
     mind = open_mind(root)
@@ -202,3 +204,39 @@ def test_the_commands_tell_what_was_learned(
     assert "3 new proposals" in taken.output
     assert distilled["known"] == 3
     assert "Would delete 0 observations" in pruned.output
+
+
+def test_what_a_person_says_again_in_another_session_counts_for_the_first_and_is_not_proposed_twice(
+    open_mind: Open, make_repository: Any, tmp_path: Path
+) -> None:
+    root, user = make_repository("api"), tmp_path / "user"
+    told(root, "s1", user).asked("We never commit directly to the main branch here.").keep()
+    told(root, "s2", user).asked("we never commit to the main branch directly here!").keep()
+    told(root, "s3", user).asked("We always commit directly to the main branch here.").keep()
+    mind = open_mind(root)
+
+    mind.sessions.import_transcripts(home=user)
+
+    never, always = sorted(mind.list(), key=lambda memory: memory.text, reverse=True)
+    assert (never.text, len(never.sources)) == ("We never commit directly to the main branch here.", 2)
+    assert (always.text, len(always.sources)) == ("We always commit directly to the main branch here.", 1)
+
+
+def test_a_proposal_carries_when_it_was_said_not_when_it_was_imported(
+    open_mind: Open, make_repository: Any, tmp_path: Path, clock: Clock
+) -> None:
+    root, user = make_repository("api"), tmp_path / "user"
+    told(root, "s1", user).asked("We never commit directly to the main branch here.").keep()
+    clock.now = START + timedelta(days=200)
+    mind = open_mind(root)
+
+    mind.sessions.import_transcripts(home=user)
+
+    [memory] = mind.list()
+    assert memory.valid_from.startswith("2026-03-01")
+    assert memory.recorded_at > "2026-09"
+    assert memory.stated_at == memory.valid_from
+    mind.approve(memory.id)
+    assert mind.show(memory.id).stated_at == memory.valid_from
+    mind.edit(memory.id, "We never commit to main.")
+    assert mind.show(memory.id).stated_at > "2026-09"

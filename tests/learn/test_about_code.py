@@ -156,3 +156,32 @@ def test_an_edit_is_found_by_the_lines_it_left(diff: str, symbols: list[str]) ->
     found = find_edited_symbols(outline("till.py", source).symbols, source, [diff])
 
     assert [symbol.qualified for symbol in found] == symbols
+
+
+def test_a_lesson_is_tied_to_the_code_of_its_day_so_that_what_changed_since_is_stale_at_once(
+    make_repository: Make, open_mind: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_repository("shop")
+    write(root, "shop/till.py", TILL)
+    write(root, "shop/legacy.py", "def convert(coins):\n    return coins\n")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-02-01T10:00:00Z")
+    commit(root, "Start")
+    write(root, "shop/till.py", TILL.replace("round(sum(basket))", "sum(basket) // 1"))
+    (root / "shop/legacy.py").unlink()
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-06-01T10:00:00Z")
+    commit(root, "Count in cents")
+    session = told(root, user=tmp_path / "user")
+    session.asked("We always round in `total()` in shop/till.py, never in the views.").said("Noted.")
+    session.asked("All coins must always go through `convert()` in shop/legacy.py.").keep()
+    mind = open_mind(root)
+
+    mind.sessions.import_transcripts(home=tmp_path / "user")
+    for memory in mind.list():
+        mind.approve(memory.id)
+
+    assert sorted(label for memory in mind.list() for label in labels(memory)) == [
+        "shop/legacy.py",
+        "shop/legacy.py::convert",
+        "shop/till.py::total",
+    ]
+    assert len(mind.code.stale()) == 2

@@ -30,6 +30,7 @@ from hivemind.text.clean import validate_text
 
 if TYPE_CHECKING:
     from hivemind.curate.learn import LearnResult
+    from hivemind.curate.statement_forms import Judge
     from hivemind.recall.embeddings import SemanticIndex
 
 LOOK_EVERYWHERE = ", and --everywhere looks in other repositories too"
@@ -69,6 +70,16 @@ class LazyEmbedder:
             self.missing_because = str(error)
             return None
         return index
+
+    @cached_property
+    def judge(self) -> "Judge | None":
+        """Tells which sentences of a person last, by the installed model; None if there is no model."""
+        if self.meaning is None:
+            return None
+        # NumPy, for the same reason.
+        encode = importlib.import_module("hivemind.recall.embedder").load_default().encode_wording
+        judge: Judge = importlib.import_module("hivemind.curate.lasting").load_judge(encode)
+        return judge
 
 
 class ClaimRefused(Refused):

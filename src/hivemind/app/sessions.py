@@ -293,6 +293,7 @@ class Sessions:
             steps=sessions.read_observations(context.store.db, session),
             # A worktree inside of its repository was a tree of its own.
             root=session.directory if is_gone else tree.root,
+            judge=context.embedder.judge,
         )
         root = find_existing_root(context, tree.id) if is_gone else tree.root
         proposals = [*detectors.run_detectors(view, detectors.select_detectors(context.settings.detectors.split()))]

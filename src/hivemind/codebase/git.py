@@ -79,6 +79,11 @@ def resolve_commit(root: Path, name: str) -> str:
     return commit_id
 
 
+def find_commit_before(root: Path, moment: str) -> str:
+    """The id of the last commit of the checked-out history that was made before a time; empty if there is none."""
+    return run_or_empty(root, "rev-list", "-1", "--first-parent", f"--before={moment}", "HEAD")
+
+
 def list_files(root: Path) -> list[str] | None:
     """Tracked and untracked files that are not ignored, relative to the root; None outside of git."""
     try:
@@ -95,6 +100,15 @@ def find_files_with_word(root: Path, word: str) -> list[str]:
     except Unavailable:  # git exits with 1 if no file contains the word
         return []
     return _split_paths(output)
+
+
+def find_files_with_word_at(root: Path, commit: str, word: str) -> list[str]:
+    """Files of a commit that contain this word."""
+    try:
+        output = run(root, "grep", "-l", "-z", "-w", "-I", "--fixed-strings", "-e", word, commit)
+    except Unavailable:
+        return []
+    return [path.removeprefix(f"{commit}:") for path in _split_paths(output)]
 
 
 def list_changes(root: Path, since: str, until: str = "HEAD") -> tuple[list[str], dict[str, str]]:

@@ -1,19 +1,30 @@
 """Finds the code that a memory is about: its links and source files, otherwise the symbols its text names."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.codebase import git, tree
 from hivemind.codebase.addresses import last_word
 from hivemind.codebase.index import CodeIndex
-from hivemind.codebase.links import find, find_edited_symbols, find_mentions, find_path
+from hivemind.codebase.links import (
+    MAX_ANCHORS,
+    MAX_MENTION_MATCHES,
+    find,
+    find_edited_symbols,
+    find_mentions,
+    find_path,
+)
+from hivemind.codebase.mentions import find_names, find_paths
 from hivemind.codebase.symbols import outline
 from hivemind.model.claim import Proposal
-from hivemind.model.code import Anchor
+from hivemind.model.code import Anchor, Symbol
 
 MAX_TREE_AGE_SECONDS = 10.0
 """The index of the tree is refreshed before a lookup if it is older than this."""
+MOST_LOST_NAMES = 5
+"""Names of a text that are looked for in the past; each costs two searches by git."""
 
 
 class Edit(NamedTuple):
@@ -81,6 +92,44 @@ def _anchor_edited_file(
         # A symbol that changed since the edit was not read in its current form, so no commit is recorded for it.
         if symbol.key in current_symbols:
             yield Anchor.of(symbol, commit if symbol.fingerprint == current_symbols[symbol.key].fingerprint else "")
+
+
+def anchor_as_said(index: CodeIndex, proposal: Proposal, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
+    """Return anchors with the code as it was when the proposal was said, and add code that is gone since."""
+    commit = git.find_commit_before(index.root, proposal.said_at) if proposal.said_at else ""
+    if not commit or commit == git.head(index.root):
+        return tuple(anchors)
+    named_paths = {path.partition(":")[0] for path in find_paths(proposal.text)}
+    lost_names = _find_lost_names(index, proposal.text, commit, {anchor.symbol.name for anchor in anchors})
+    paths = {anchor.path for anchor in anchors}.union(named_paths, *lost_names.values())
+    outlines = _read_past_outlines(index.root, commit, paths)
+    past_symbols = {symbol.key: symbol for symbols in outlines.values() for symbol in symbols}
+    as_said = [_date_anchor(anchor, past_symbols.get(anchor.symbol.key)) for anchor in anchors]
+    lost = [symbol for symbol in past_symbols.values() if symbol.path in lost_names.get(symbol.name, ())]
+    lost += [symbols[0] for path, symbols in outlines.items() if symbols and not tree.stamp(index.root, path)]
+    return deduplicate_anchors([*as_said, *(Anchor.of(symbol) for symbol in lost)])[:MAX_ANCHORS]
+
+
+def _read_past_outlines(root: Path, commit: str, paths: Iterable[str]) -> dict[str, Sequence[Symbol]]:
+    """Read the symbols of files as they were at a commit, the file itself first."""
+    contents = git.read_blobs(root, [f"{commit}:{path}" for path in paths])
+    by_path = {name.removeprefix(f"{commit}:"): content for name, content in contents.items()}
+    return {path: outline(path, content).symbols for path, content in by_path.items()}
+
+
+def _date_anchor(anchor: Anchor, past: Symbol | None) -> Anchor:
+    # Without a commit: what changed since was not read in its current form.
+    is_changed = past is not None and str(past.fingerprint) != anchor.fingerprint
+    return Anchor.of(past) if past and is_changed else anchor
+
+
+def _find_lost_names(index: CodeIndex, text: str, commit: str, current: Collection[str]) -> dict[str, list[str]]:
+    """Find names in a text that no file contains any more, and the files of that commit that did."""
+    names = (last_word(name) for name in islice(find_names(text), MOST_LOST_NAMES))
+    lost = [name for name in names if name not in current and not git.find_files_with_word(index.root, name)]
+    found = {name: git.find_files_with_word_at(index.root, commit, name) for name in lost}
+    # A name in many files is a common word.
+    return {name: files for name, files in found.items() if len(files) <= MAX_MENTION_MATCHES}
 
 
 def resolve_link(index: CodeIndex, link: str, commit: str = "") -> list[Anchor]:

@@ -63,4 +63,6 @@ def _make_proposal(detector: str, kind: Kind, commit: Commit, subject: str, reas
         channel=Channel.DERIVED, actor=commit.author, commit=commit.id, file=(*commit.files, "")[0], quote=subject
     )
     links = tuple(commit.files[:5])
-    return Proposal(detector=detector, kind=kind, text=text, sources=(source,), tags=("git",), links=links)
+    return Proposal(
+        detector=detector, kind=kind, text=text, sources=(source,), tags=("git",), links=links, said_at=commit.at
+    )

@@ -1,6 +1,7 @@
 """Turns what detectors propose into events, each proposal once."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from hivemind.curate.detectors import DETECTORS
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn
+from hivemind.curate.reconcile import find_repetition
 from hivemind.errors import InvalidInput
 from hivemind.model.claim import Proposal
 from hivemind.model.code import Anchor
@@ -62,6 +64,7 @@ def make_proposal(
         return ProposalResult(Fate.KNOWN, [])
     if find_refusal(store, fact.text, repo):
         return ProposalResult(Fate.REFUSED, [])
+    fact = _word_as_known(store, fact, repo)
     # Derived, so that two processes that read the same session record the proposal once.
     event_id = EventId(derive_id("proposed", fact.memory_id))
     result = learn(store, factory, fact, Scope.PROJECT, repo, channel=Channel.DERIVED, id=event_id, anchors=anchors)
@@ -113,4 +116,11 @@ def _make_fact(proposal: Proposal, owner: str) -> MemoryRemembered:
         sources=proposal.sources,
         links=proposal.links,
         confidence=proposal.confidence,
+        valid_from=proposal.said_at,
     )
+
+
+def _word_as_known(store: Store, fact: MemoryRemembered, repo: str) -> MemoryRemembered:
+    """Give a proposal the words of a memory that says the same, so that it counts as another source of it."""
+    known = find_repetition(store.db, fact.text, repo)
+    return replace(fact, text=known.text, subject=known.subject) if known else fact

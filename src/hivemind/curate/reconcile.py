@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from hivemind.model.events import MemoryRemembered
 from hivemind.model.ids import MemoryId
@@ -11,6 +12,7 @@ from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.normalise import normalise
+from hivemind.text.repetition import is_same_statement
 from hivemind.text.statements import parse_statements, search_terms
 
 MOST_COMPARED = 20
@@ -70,6 +72,15 @@ def find_possible_conflicts(db: Database, memory: Memory) -> list[Memory]:
         for conflict in _find_conflicts(db, memory.text, memory.repo, subject="")
         if conflict.memory.id not in related_ids and conflict.memory.period.overlaps(memory.period)
     ]
+
+
+def find_repetition(db: Database, text: str, repo: str) -> Memory | None:
+    """Find a memory of the repository that says the same in nearly the same words."""
+    words = sorted(set(WORD.findall(text[:SEARCHED_CHARACTERS])), key=len, reverse=True)
+    # Any two of the longest words: another wording may lack one of them.
+    keys = db.index.find_with_words([*combinations(words[:4], 2)], repo, MOST_COMPARED)
+    same_ids = [id for id, other in memories.find_standing_texts(db, keys) if is_same_statement(text, other)]
+    return next(iter(memories.get_all(db, same_ids)), None) if same_ids else None
 
 
 def _find_duplicates(db: Database, text: str, repo: str) -> Iterator[Memory]:

@@ -4,10 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
+from hivemind.curate.statement_forms import Judge
+from hivemind.model.claim import Proposal
 from hivemind.model.memory import Channel, Source
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.commands import extract_command, is_inspection
+from hivemind.text.repetition import is_same_topic
 
 LONGEST_QUOTE = 300
 ABSOLUTE_PATH = re.compile(r"\A(?:/|~|[A-Za-z]:/)")
@@ -25,6 +29,22 @@ FAILURE = re.compile(
     re.MULTILINE,
 )
 """What failing builds and tests print; needed where a pipe such as `| tail` hid their exit code."""
+OBJECTION = re.compile(
+    r"\A\W*(?:no\b(?! problem| worries| need)|nope|nah|wait|stop|undo|revert|instead|rather|actually|hmm,? no"
+    r"|why (?:not|did|didn't|don't|would)|i (?:don't|do not) (?:want|like|agree)|that(?:'s| is) (?:wrong|not)"
+    r"|not (?:what|that)|let's (?:not|instead)|never ?mind|scratch that|forget (?:it|that)|(?:i )?changed my mind)\b",
+    re.IGNORECASE,
+)
+"""How people begin when they overrule what was said last."""
+TAKEN_BACK = re.compile(
+    r"\A\W*(?:never ?mind|scratch that|forget (?:it|that|what i said)|(?:i )?changed my mind"
+    r"|actually,? (?:no|don't|do not|let's not|never ?mind)|(?:undo|revert) (?:that|it|this))\b",
+    re.IGNORECASE,
+)
+"""How people begin when they take back what they said themselves."""
+VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)\b")
+PROMPTS_TO_OVERRULE = 2
+"""Later prompts are about something else."""
 NO_FAILURES = re.compile(r"^\s*0 (?:fail(?:ed|ures?|ing)?|errors?)\b", re.MULTILINE)
 
 
@@ -47,6 +67,8 @@ class SessionView:
     steps: Sequence[Observation]
     root: str = ""
     """Top of the working tree; paths below it are made relative to it."""
+    judge: Judge | None = None
+    """Tells lasting statements from passing ones; absent where no embedding model is installed."""
 
     @cached_property
     def runs(self) -> tuple[SessionRun, ...]:
@@ -80,6 +102,22 @@ class SessionView:
         replies = [step.text for step in self.steps[begin:end] if step.seen is ObservationKind.REPLY]
         return replies[0] if len(replies) == 1 else ""
 
+    def is_overruled(self, index: int) -> bool:
+        """Whether the person rejected in the next prompts what the agent said at a step."""
+        versions = set(VERSION.findall(self.steps[index].text))
+        prompts = self._next_prompts(index)
+        other_versions = set(VERSION.findall(" ".join(prompts)))
+        names_another = bool(versions and other_versions and versions.isdisjoint(other_versions))
+        return names_another or any(OBJECTION.match(prompt) for prompt in prompts)
+
+    def is_taken_back(self, index: int) -> bool:
+        """Whether the person took back in the next prompts what they said at a step."""
+        return any(TAKEN_BACK.match(prompt) for prompt in self._next_prompts(index))
+
+    def _next_prompts(self, index: int) -> list[str]:
+        prompts = (step.text for step in self.steps[index + 1 :] if step.seen is ObservationKind.PROMPT)
+        return [*islice(prompts, PROMPTS_TO_OVERRULE)]
+
     def make_relative(self, file: str) -> str:
         """Return a path relative to the repository; empty if it lies outside."""
         path = BEFORE_DRIVE.sub("", file.replace("\\", "/"))
@@ -104,6 +142,15 @@ def make_source(step: Observation, quote: str = "") -> Source:
         event=step.source_id,
         quote=quote[:LONGEST_QUOTE],
     )
+
+
+def keep_last_about_each(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Keep of several proposals about one thing the last."""
+    return [
+        proposal
+        for position, proposal in enumerate(proposals)
+        if not any(is_same_topic(proposal.text, later.text) for later in proposals[position + 1 :])
+    ]
 
 
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z0-9`*\"(-])|\n+")

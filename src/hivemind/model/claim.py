@@ -51,6 +51,8 @@ class Proposal:
     edits: tuple[Observation, ...] = ()
     """Edits from which the related code is found."""
     confidence: float = 0.7
+    said_at: str = ""
+    """When it was said or committed, which may be long before it is proposed."""
 
     @property
     def memory_id(self) -> MemoryId:

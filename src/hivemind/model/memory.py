@@ -232,6 +232,12 @@ class Memory:
         return agents[0] if agents else ""
 
     @property
+    def stated_at(self) -> str:
+        """When it was said: for a lesson from an old session that nobody edited, long before it was recorded."""
+        is_dated = self.channel is Channel.DERIVED and self.valid_from and self.version == 1
+        return self.valid_from if is_dated else self.revised_at
+
+    @property
     def period(self) -> Period:
         """When it is valid; starts at the time of recording if nobody set a start."""
         return Period(self.valid_from or self.recorded_at, self.valid_to, self.expires_at)

@@ -22,6 +22,10 @@ START, END = 0, 2
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
+WORDING_LAYERS = 2
+WORDING_TOKENS = 128
+"""After so many layers a state still shows mood and wording; later ones keep little but the meaning."""
+
 
 class Embedder(Protocol):
     """Turns texts into vectors whose dot product measures how close they are in meaning."""
@@ -43,7 +47,7 @@ class Embedder(Protocol):
 
 # Reading and verifying 18 MB of weights costs more than embedding a question.
 @cache
-def load_default() -> Embedder:
+def load_default() -> "ShippedModel":
     """Return the shipped model, loaded once per process."""
     return ShippedModel(Weights.read())
 
@@ -77,6 +81,16 @@ class ShippedModel:
     def rank_word(self, word: str) -> int | None:
         """Return how common a word is, 0 for the most common; None if the vocabulary does not have it whole."""
         return self._tokenizer.rank_word(word)
+
+    def encode_wording(self, texts: Sequence[str]) -> Floats:
+        """Return one row for each text that describes how it is worded; it says little about its meaning."""
+        rows = np.empty((len(texts), self.dimension), np.float32)
+        for number, text in enumerate(texts):
+            x = self._look_up([START, *self._tokenizer.encode(text, WORDING_TOKENS - 2), END])
+            for layer in self._layers[:WORDING_LAYERS]:
+                x = layer.apply(x, rows=len(x))
+            rows[number] = x.mean(axis=0)
+        return rows
 
     def _embed(self, text: str) -> Floats:
         *layers, last = self._layers

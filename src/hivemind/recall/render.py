@@ -52,5 +52,5 @@ def render_entry(hit: Hit) -> str:
     """Render one memory with its id, kind, scope, origin, date, trust and warnings."""
     memory = hit.memory
     origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
-    fields = [shorten_id(memory.id), memory.kind.value, memory.scope.value, origin, format_date(memory.revised_at)]
+    fields = [shorten_id(memory.id), memory.kind.value, memory.scope.value, origin, format_date(memory.stated_at)]
     return f"[{format_label(*fields, f'trust {memory.trust}', *hit.labels)}] {quote_text(hit.passage)}"

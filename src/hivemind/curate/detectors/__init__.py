@@ -4,6 +4,7 @@ How often each is right was counted by hand on public sessions: docs/explanation
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from hivemind.curate.detectors.commands import commands
 from hivemind.curate.detectors.corrections import corrections
@@ -21,7 +22,7 @@ DETECTORS: dict[str, Detector] = {
     "corrections": corrections,
     "decisions": decisions,
 }
-VERSION = 1
+VERSION = 2
 """Increase it when detectors find more; sessions are then read again."""
 
 
@@ -36,6 +37,8 @@ def select_detectors(names: Iterable[str]) -> list[Detector]:
 
 
 def run_detectors(view: SessionView, detectors: Iterable[Detector]) -> Iterator[Proposal]:
-    """Run the detectors on a session and yield their proposals."""
+    """Run the detectors on a session and yield their proposals, each with the time of what it is based on."""
+    times = {step.source_id: step.at for step in view.steps}
     for detector in detectors:
-        yield from detector(view)
+        for proposal in detector(view):
+            yield replace(proposal, said_at=times.get(proposal.sources[0].event, ""))

@@ -1,85 +1,111 @@
-"""Detects corrections and preferences in what a person typed, and keeps their words."""
+"""Detects what a person said that holds beyond the task: rules, corrections, preferences, facts and decisions."""
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from hivemind.curate.session_view import SessionView, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, keep_last_about_each, make_source
+from hivemind.curate.statement_forms import STARTS_WITH_PRONOUN, Statement
 from hivemind.model.claim import Proposal
-from hivemind.model.memory import Kind
-from hivemind.model.session import ObservationKind
+from hivemind.model.session import Observation, ObservationKind
+from hivemind.text.prompts import split_prompt
+from hivemind.text.tokenise import extract_terms
 
-LEAD = (
-    r"\A(?:(?:please|and|but|also|so|no|nope|ok|okay|yes|yeah|yup|hey|oh|hmm|well|again|btw|remember|then|just|actually"
-    r"|right|sure|ah|erm|i think|imo|let's)[,:!.]*\s+){0,4}"
-)
-RULE = re.compile(
-    LEAD + r"(?:(?:you|we|it|they|this|that|tests?) )?(?:(?:should|must) )?(?:always|never)\s+(?!mind|ever|been|had)\w+"
-    r"|\b(?:from now on|going forward|next time|as a rule|every time you|whenever you)\b"
-    r"|\b(?:should|must|may) (?:always|never|only) (?:be |have )?\w+"
-    r"|\bonly (?:the |a )?\S+(?: \S+)? should\b",
-    re.IGNORECASE,
-)
-"""A rule for more than this one time."""
-PROJECT_HABIT = re.compile(
-    LEAD + r"(?:here |in this (?:repo|project|codebase)[, ]+)?we (?:only |always |never |explicitly |usually )*"
-    r"(?:use|don't use|do not use|prefer|deploy|support|don't support|don't do|don't want|do not want|want to avoid)"
-    r"\b(?! (?:to|case|it|this|that|them)\b)",
-    re.IGNORECASE,
-)
-"""How things are done here."""
-PREFERENCE = re.compile(
-    LEAD + r"I(?:'d| would)? (?:much |really |rather |generally |actually )*(?:prefer|hate|dislike|don't like)\b"
-    r"(?! (?:to (?:know|see|check|understand|ask)|it|this|that)\b)",
-    re.IGNORECASE,
-)
-CORRECTION = re.compile(
-    LEAD + r"(?:(?:don't|do not|avoid) (?!worry|forget|think|know|see|have|need|get|understand|mind|believe|be\b)\w+"
-    r".*\b(?:as|because|since|otherwise|so that|ever|in general)\b"
-    r"|(?!(?:it|this|that|they|these|those|there) )(?:\S+ ){1,5}(?:should not|shouldn't|must not|mustn't)"
-    r" (?!be (?:too|a|an|hard|difficult)\b|matter|take)\w+"
-    r"|use \S+(?: \S+){0,4} (?:instead|rather than|and not)\b|instead of \S+(?: \S+){0,5},? use\b)",
-    re.IGNORECASE,
-)
-"""Not like this, but like that."""
-DANGLING = re.compile(r"\b(?:do|like|not) (?:that|this|it)\b", re.IGNORECASE)
-"""Refers to something said before, and cannot be understood alone."""
-UNSURE = re.compile(r"\b(?:maybe|probably|perhaps|not sure|i guess|might)\b", re.IGNORECASE)
-QUESTION = re.compile(r"\?\s*\Z|\A(?:can|could|would|should|is|are|do|does|did|why|what|how|where|when|which)\b", re.I)
-PASTED = re.compile(
-    r"\A(?:implement the following plan|base directory for this skill|\[\[ ##|<|#|[+>|]|caveat:|this session is being"
+NOT_TYPED = re.compile(
+    r"\A\s*(?:<(?!http)|\[Request interrupted|Caveat:|Base directory for this skill|This session is being continued"
+    r"|\[\[ ##|# AGENTS\.md instructions|Stop hook feedback|Implement the following plan|[+>|]"
     r"|\S+ (?:low|medium|high) severity|.*\b(?:medium|high|low) severity\b)",
     re.IGNORECASE,
 )
-"""Plans, skills, reviews and logs that were pasted, not typed."""
-CODE = re.compile(r"[{};=]\s*\Z|\A[+|>$]|://\S+\Z")
-SHORTEST, LONGEST, LONGEST_PROMPT = 18, 300, 1200
+"""Openings of plans, skills, reviews and logs that a client or another agent wrote in the person's place."""
+NO_STATEMENT = re.compile(
+    r"\?\s*\Z|\b(?:maybe|perhaps|probably|not sure|i guess|might)\b|\bnever ?mind\b|\bdon['’]?t worry\b",
+    re.IGNORECASE,
+)
+"""Questions, doubts and asides."""
+CODE = re.compile(r"[{};=]\s*\Z|\A\s*[+|>$#@]|://\S+\Z|=>|\A\S+\Z")
+SHORTEST, LONGEST, LONGEST_PROMPT = 8, 400, 2000
+"""Characters. The model was fitted on such sentences; longer prompts are pasted documents."""
+REFERENCE = re.compile(
+    r"\b(?:it|them|(?:this|that|these|those) (?:file|one|function|folder|way|case)s?)\b", re.IGNORECASE
+)
+"""Words that stand for something named before."""
+POINTS_AT_REPLY = re.compile(r"\A\W*(?:it|this|that|they|these|those|them)\b", re.IGNORECASE)
+FEWEST_TERMS = 2
+"""A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
+
+
+class HeardStatement(NamedTuple):
+    """A sentence, and the step in which it was typed."""
+
+    step_index: int
+    step: Observation
+    statement: Statement
 
 
 def corrections(view: SessionView) -> Iterator[Proposal]:
-    """Propose each sentence in which a person said how they want things done."""
-    for step in view.steps:
-        # The prompt of a subagent was written by the agent, not by a person.
-        if (
-            step.seen is not ObservationKind.PROMPT
-            or step.subagent
-            or len(step.text) > LONGEST_PROMPT
-            or PASTED.match(step.text)
-        ):
+    """Propose what a person said that holds beyond the task, the last about each thing, unless they took it back."""
+    if view.judge is None:
+        return
+    heard = [*_list_statements(view)]
+    verdicts = view.judge([sentence.statement for sentence in heard])
+    proposals = [
+        Proposal(
+            detector="corrections",
+            kind=verdict.kind,
+            text=_complete(sentence.statement),
+            sources=(make_source(sentence.step, sentence.statement.text),),
+            tags=("said",),
+            confidence=round(verdict.probability, 2),
+        )
+        for sentence, verdict in zip(heard, verdicts, strict=True)
+        if verdict.lasts and not view.is_taken_back(sentence.step_index)
+    ]
+    yield from keep_last_about_each(proposals)
+
+
+def _list_statements(view: SessionView) -> Iterator[HeardStatement]:
+    reply = ""
+    for index, step in enumerate(view.steps):
+        if step.subagent:
             continue
-        for sentence in split_sentences(step.text):
-            kind = _classify(sentence)
-            if kind:
-                text = sentence[0].upper() + sentence[1:]
-                yield Proposal(
-                    detector="corrections", kind=kind, text=text, sources=(make_source(step, sentence),), tags=("said",)
-                )
+        if step.seen is ObservationKind.REPLY:
+            reply = step.text
+        elif step.seen is ObservationKind.PROMPT:
+            if len(step.text) <= LONGEST_PROMPT and not NOT_TYPED.match(step.text):
+                yield from (HeardStatement(index, step, statement) for statement in _split(step.text, reply))
+            reply = ""
 
 
-def _classify(sentence: str) -> Kind | None:
-    if not SHORTEST <= len(sentence) <= LONGEST or any(
-        pattern.search(sentence) for pattern in (QUESTION, CODE, UNSURE, DANGLING)
-    ):
-        return None
-    if RULE.search(sentence) or PROJECT_HABIT.search(sentence):
-        return Kind.CONVENTION
-    return Kind.PREFERENCE if PREFERENCE.search(sentence) or CORRECTION.search(sentence) else None
+def _split(prompt: str, reply: str) -> Iterator[Statement]:
+    sentences = [sentence.text for sentence in split_prompt(prompt)]
+    last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_PROMPT:])][-1:]
+    for position, text in enumerate(sentences):
+        if SHORTEST <= len(text) <= LONGEST and not NO_STATEMENT.search(text) and not CODE.search(text):
+            yield Statement(
+                text=text,
+                previous=sentences[position - 1] if position else "",
+                following=sentences[position + 1] if position + 1 < len(sentences) else "",
+                reply="".join(last_reply),
+                position=position,
+                prompt_length=len(prompt),
+            )
+
+
+def _complete(statement: Statement) -> str:
+    """Return the sentence with the one before it if it cannot be understood alone."""
+    text = _capitalise(statement.text)
+    refers = STARTS_WITH_PRONOUN.match(text) or REFERENCE.search(text)
+    if not refers and len(extract_terms(text)) >= FEWEST_TERMS:
+        return text
+    if len(extract_terms(statement.previous)) >= FEWEST_TERMS:
+        return f"{_capitalise(statement.previous)} {text}"
+    # Nothing stands before it in the prompt, so its first word points at what the agent said.
+    if statement.reply and POINTS_AT_REPLY.match(text):
+        return f"{text} (in answer to: {statement.reply[:LONGEST]})"
+    return text
+
+
+def _capitalise(text: str) -> str:
+    # A sentence that begins with the name of a file or a symbol keeps it as it is.
+    return text[0].upper() + text[1:] if text.split(maxsplit=1)[0].rstrip(",:").isalpha() else text

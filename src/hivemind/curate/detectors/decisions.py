@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from hivemind.curate.commits import FIX, TRIVIAL, extract_reasons
-from hivemind.curate.session_view import SessionView, make_source, split_sentences
+from hivemind.curate.session_view import SessionView, keep_last_about_each, make_source, split_sentences
 from hivemind.model.claim import Proposal
 from hivemind.model.memory import Kind
 from hivemind.model.session import Observation, ObservationKind
@@ -28,16 +28,24 @@ MESSAGE = re.compile(
 TRAILERS = re.compile(
     r"^.*(?:Co-Authored-By|Generated with|Claude-Session|Entire-\w+).*$", re.MULTILINE | re.IGNORECASE
 )
+CAUSE = re.compile(r"\b(?:because|so that|to avoid|otherwise|the reason|due to|since|in order to)\b", re.IGNORECASE)
+"""What a commit must give beyond what was done: that, `git log` says anyway."""
 SHORTEST, LONGEST = 40, 500
 
 
 def decisions(view: SessionView) -> Iterator[Proposal]:
-    """Propose each decision that comes with a reason."""
-    for step in view.steps:
+    """Propose each decision that comes with a reason, the last one about each thing, unless the person overruled it."""
+    yield from keep_last_about_each([*_find_decisions(view)])
+
+
+def _find_decisions(view: SessionView) -> Iterator[Proposal]:
+    for index, step in enumerate(view.steps):
         if step.subagent:
             continue
         if step.seen is ObservationKind.REPLY:
-            yield from _read_reply(step)
+            found = [*_read_reply(step)]
+            if found and not view.is_overruled(index):
+                yield from found
         elif step.command and not step.failed:
             yield from _read_commits(step)
 
@@ -58,7 +66,7 @@ def _read_commits(step: Observation) -> Iterator[Proposal]:
         message = TRAILERS.sub("", commit["here"] or commit["double"] or commit["single"] or "").strip()
         subject, _, body = message.partition("\n")
         why = extract_reasons(body)
-        if why and not TRIVIAL.search(subject):
+        if CAUSE.search(why) and not TRIVIAL.search(subject):
             kind = Kind.FIX if FIX.match(subject) else Kind.DECISION
             yield _propose(step, f"{subject.strip().rstrip('.')}. {why}", subject.strip(), kind)
 

@@ -207,7 +207,7 @@ def summarise(memory: Memory, *, is_elsewhere: bool = False) -> str:
         memory.kind.value,
         memory.scope.value,
         memory.agent or memory.owner,
-        format_date(memory.revised_at),
+        format_date(memory.stated_at),
         status,
     ]
     place = label_other_repository(memory.repo) if is_elsewhere else ""

@@ -134,7 +134,7 @@ def list_memories(**options: Any) -> None:
     rows = [
         [
             shorten_id(memory.id),
-            format_date(memory.revised_at),
+            format_date(memory.stated_at),
             memory.scope.value,
             memory.kind.value,
             ("" if memory.status is Status.ACTIVE else f"({memory.status}) ") + first_line(memory.text, 90),

@@ -1,0 +1,91 @@
+"""Decide whether a sentence that a person typed holds beyond the task at hand, and which kind of memory it is.
+
+A logistic regression on the form of the sentence (`statement_forms`) and on the state of the embedding model after its
+second layer, which knows more about mood and wording than the finished vector. `training/lasting` fits it and measures
+it on people it was not fitted on.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hivemind.curate.statement_forms import FORM_NAMES, Judge, Statement, Verdict, is_explicit, measure_form
+from hivemind.errors import Unavailable
+from hivemind.model.memory import Kind
+
+Floats = NDArray[np.float32]
+WordingEncoder = Callable[[Sequence[str]], Floats]
+"""Returns a row for each text that describes its wording."""
+
+WEIGHTS = Path(__file__).with_name("lasting.npy")
+SHA256 = "1756110e0060bfa7e0b32ddb2f12473c484f12354501e519b6a6368f36e07223"
+KINDS = (Kind.CONVENTION, Kind.PREFERENCE, Kind.FACT, Kind.DECISION)
+THRESHOLD, EXPLICIT_THRESHOLD = 0.45, 0.25
+"""Probabilities, chosen by cross-validation over people. Who says "always" or "remember" expects to be heard."""
+WIDEST = 5.0
+"""In standard deviations: a longer tail than the model was fitted on must not decide alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastingModel:
+    """The fitted numbers: what to subtract from each measurement, its scale, and its weight for each answer."""
+
+    center: Floats
+    scale: Floats
+    weights: Floats
+    """A column for lasting and one for each of ``KINDS``; the last row is the intercept."""
+
+    @classmethod
+    def read(cls, path: Path = WEIGHTS, sha256: str = SHA256) -> Self:
+        """Read the model that is installed with the package, after verifying its checksum."""
+        content = path.read_bytes() if path.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise Unavailable(f"the model at {path} is missing or damaged; reinstall hivemind")
+        return cls.from_rows(np.load(path, allow_pickle=False))
+
+    @classmethod
+    def from_rows(cls, rows: Floats) -> Self:
+        """Make a model of its rows: center, scale, then a row for each answer with the intercept last."""
+        return cls(center=rows[0, :-1], scale=rows[1, :-1], weights=rows[2:].T)
+
+    def judge(self, statements: Sequence[Statement], encode: WordingEncoder) -> list[Verdict]:
+        """Return a verdict for each statement."""
+        if not statements:
+            return []
+        scores = self._score(measure(statements, encode))
+        probabilities = 1 / (1 + np.exp(-scores[:, 0]))
+        kinds = scores[:, 1:].argmax(axis=1)
+        return [
+            Verdict(
+                probability=float(probability), lasts=bool(probability >= find_threshold(statement)), kind=KINDS[kind]
+            )
+            for statement, probability, kind in zip(statements, probabilities, kinds, strict=True)
+        ]
+
+    def _score(self, measurements: Floats) -> Floats:
+        scaled = ((measurements - self.center) / self.scale).clip(-WIDEST, WIDEST)
+        scores: Floats = scaled @ self.weights[:-1] + self.weights[-1]
+        return scores
+
+
+def find_threshold(statement: Statement) -> float:
+    """Return the probability from which a statement counts as lasting."""
+    return EXPLICIT_THRESHOLD if is_explicit(statement) else THRESHOLD
+
+
+def measure(statements: Sequence[Statement], encode: WordingEncoder) -> Floats:
+    """Return the measurements of each statement: its form, then its wording."""
+    forms = np.array([measure_form(statement) for statement in statements], np.float32).reshape(-1, len(FORM_NAMES))
+    return np.hstack([forms, encode([statement.text for statement in statements])])
+
+
+@cache
+def load_judge(encode: WordingEncoder) -> Judge:
+    """Return the judgement of the installed model, which is read once per process."""
+    return partial(LastingModel.read().judge, encode=encode)

@@ -1,0 +1,37 @@
+"""Compare two short statements by their words: whether they are about one thing, and whether they say the same."""
+
+import re
+
+from hivemind.text.tokenise import extract_terms
+
+NEGATION = re.compile(r"\b(?:not|no|never|without|stop|avoid|cannot|\w+n['’]?t)\b", re.IGNORECASE)
+NUMBER = re.compile(r"\d+(?:\.\d+)*")
+FEWEST_WORDS = 3
+"""Statements with fewer words share them by chance."""
+SAME_TOPIC, SAME_STATEMENT = 0.6, 0.75
+"""Shares of words: of the shorter statement, and of both together."""
+
+
+def is_same_topic(left: str, right: str) -> bool:
+    """Whether two statements are about one thing, whatever they say about it."""
+    words, others = _stems(left), _stems(right)
+    return min(len(words), len(others)) >= FEWEST_WORDS and len(words & others) >= SAME_TOPIC * min(
+        len(words), len(others)
+    )
+
+
+def is_same_statement(left: str, right: str) -> bool:
+    """Whether two statements say the same in nearly the same words."""
+    words, others = _stems(left), _stems(right)
+    return (
+        min(len(words), len(others)) >= FEWEST_WORDS
+        and len(words & others) >= SAME_STATEMENT * len(words | others)
+        # One word can turn a statement around.
+        and len(NEGATION.findall(left)) == len(NEGATION.findall(right))
+        and set(NUMBER.findall(left)) == set(NUMBER.findall(right))
+    )
+
+
+def _stems(text: str) -> set[str]:
+    # A crude stem: endings differ from one wording to the next.
+    return {term[: max(4, len(term) - 2)] for term in extract_terms(text)}

@@ -1,0 +1,1 @@
+"""Labels and training for the model of lasting statements; not part of the package."""
