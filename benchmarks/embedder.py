@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import BARE, cpu_and_wall, cpu_of, quantiles
-from hivemind.recall.embedder import Embedder, load_default
+from hivemind.recall.embedder import LAYERS, Embedder, load_default
 
 ROUNDS = 100
 PASSAGES = 40
@@ -71,8 +71,8 @@ def passages(embedder: Embedder) -> None:
 
 
 def multiply_as_much(rows: int) -> None:
-    """Compute only the matrix products of the six layers, without cutting matrices into blocks."""
-    for _ in range(6):
+    """Compute only the matrix products of the layers, without cutting matrices into blocks."""
+    for _ in range(LAYERS):
         for matrix in MATRICES:
             np.ones((rows, len(matrix)), np.float32) @ matrix
 

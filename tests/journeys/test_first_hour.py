@@ -363,5 +363,5 @@ def test_a_name_that_is_no_model_is_refused_and_changes_nothing() -> None:
     done = run("config", "model", "use", "/models/some-folder")
 
     assert done.exit_code == 6
-    assert "which is no model" in done.stderr
+    assert "is no embedding model" in done.stderr
     assert "hivemind-embedding-1" in run("config", "model").stdout

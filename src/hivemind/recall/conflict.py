@@ -10,8 +10,8 @@ from hivemind.model.recall import Hit
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.statements import parse_statements
 
-LOWEST_SCORE_SHARE = 0.5
-"""Of the older hit's score: a newer one that matches less than half as well is about something else."""
+LOWEST_SCORE_SHARE = 0.3
+"""Of the older hit's score: a newer one that matches much worse is about something else."""
 
 
 def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:

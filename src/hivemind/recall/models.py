@@ -29,7 +29,7 @@ def load(name: str) -> Embedder:
     if name.startswith(("http://", "https://")):
         return Endpoint(name)
     raise Unavailable(
-        f"the setting model is {name!r}, which is no model; set it to built-in, none or https://host/v1#model-name"
+        f"{name!r} is no embedding model; run `hivemind config model use` with built-in, none or https://host/v1#name"
     )
 
 
