@@ -125,9 +125,9 @@ def test_an_output_that_only_quotes_the_error_is_not_answered_and_does_not_silen
     open_mind: Open, project: Path
 ) -> None:
     remember(open_mind, project, "ECONNREFUSED on port 5432: start the database with make db", Kind.FIX)
-    fields: dict[str, Any] = {"tool_input": {"command": "cat old.log"}, "tool_response": {"stdout": REFUSED}}
+    call: dict[str, Any] = {"tool_input": {"command": "cat old.log"}, "tool_response": {"stdout": REFUSED}}
 
-    quoted = tell("PostToolUse", tool_name="Bash", **fields)
+    quoted = tell("PostToolUse", tool_name="Bash", **call)
 
     assert quoted == ""
     assert "make db" in fail("node app.js", REFUSED)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-MOST_LINES, LONGEST_LINE = 40, 400
+MOST_LINES, LONGEST_LINE = 30, 400
 """Lines of an output that may state an error, and characters of each; more would slow the hook down."""
 MOST_COMMAND_WORDS, MOST_TASK_WORDS = 4, 3
 """Words of a command, without options, and those that may name its task; later ones are names of files."""
@@ -121,7 +121,9 @@ def list_warning_cues(text: str) -> Iterator[str]:
 def find_error_lines(output: str) -> list[str]:
     """Return the lines of an output that may state an error: the first ones and the last ones."""
     is_error = re.compile(ERROR).search
-    lines = [line for line in output.replace("\\n", "\n").splitlines() if is_error(line, 0, LONGEST_LINE)]
+    # Each line once, because a failing loop prints the same line many times.
+    unique_lines = dict.fromkeys(output.replace("\\n", "\n").splitlines())
+    lines = [line for line in unique_lines if is_error(line, 0, LONGEST_LINE)]
     half = MOST_LINES // 2
     first_and_last = lines if len(lines) <= MOST_LINES else lines[:half] + lines[-half:]
     return [line.strip()[:LONGEST_LINE] for line in first_and_last]
