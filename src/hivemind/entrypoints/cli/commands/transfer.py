@@ -164,9 +164,9 @@ def import_rules(dry_run: bool) -> None:
 def import_notes(agents: tuple[str, ...], dry_run: bool) -> None:
     """Import what agents have noted on their own.
 
-    Each note becomes a proposal with its file and line. Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code, Copilot in VS Code and Serena, and Windsurf's global
-    rules, about repositories that Hivemind has seen. 'hivemind learn' reads them again; a proposal whose note is gone
-    is withdrawn, unless somebody approved it.
+    Each note becomes a proposal with its file and line. Reads the notes of Claude Code, Codex, Gemini CLI, Qwen Code,
+    Copilot in VS Code and Serena, and Windsurf's global rules, about repositories that Hivemind has seen. 'hivemind
+    learn' reads them again; a proposal whose note is gone is withdrawn, unless somebody approved it.
 
     \b
     hivemind import notes --dry-run
