@@ -15,6 +15,7 @@ from hivemind.app.quarantine import set_aside
 from hivemind.app.trees import find_existing_root, list_moved_trees, locate_tree
 from hivemind.capture import backfill, quarantine
 from hivemind.codebase import git
+from hivemind.codebase.repository import is_directory
 from hivemind.curate import commits, detectors, distil
 from hivemind.curate.event_factory import EventFactory
 from hivemind.curate.session_view import SessionView
@@ -288,7 +289,7 @@ class Sessions:
     def _propose_from(self, session: Session, tree: Repository, factory: EventFactory, outcome: Outcome) -> None:
         """Propose what the detectors find in a session."""
         context = self._context
-        is_gone = not Path(session.directory).is_dir()
+        is_gone = not is_directory(Path(session.directory))
         view = SessionView(
             steps=sessions.read_observations(context.store.db, session),
             # A worktree inside of its repository was a tree of its own.

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hivemind.app.context import Context
-from hivemind.codebase.repository import identify, rank_id
+from hivemind.codebase.repository import identify, is_directory, rank_id
 from hivemind.model.events import Event
 from hivemind.model.scope import KnownTrees, Repository
 from hivemind.store.projections import repositories, sessions
@@ -29,7 +29,7 @@ def locate_tree(context: Context, directory: str) -> Repository:
     path = Path(directory)
     tree = identify(path)
     # A directory that exists says itself what it is.
-    if not tree.id.startswith(PATH) or _is_directory(path):
+    if not tree.id.startswith(PATH) or is_directory(path):
         return tree
     return _recall_tree(context, path) or _find_tree_around(path) or tree
 
@@ -37,7 +37,7 @@ def locate_tree(context: Context, directory: str) -> Repository:
 def list_moved_trees(context: Context) -> list[Event]:
     """Make events for places of sessions that are gone and whose repository is found by now."""
     places = [directory for directory, repo in sessions.list_directories(context.store.db) if repo.startswith(PATH)]
-    trees = [replace(locate_tree(context, place), root=place) for place in places if not _is_directory(Path(place))]
+    trees = [replace(locate_tree(context, place), root=place) for place in places if not is_directory(Path(place))]
     return context.new_names(tree for tree in trees if not tree.id.startswith(PATH))
 
 
@@ -45,7 +45,7 @@ def find_existing_root(context: Context, repo: str) -> str:
     """Return a working tree of a repository that still exists; empty if none is known."""
     roots = [context.repository.root] if repo in context.checkout.names else []
     roots += repositories.find_roots(context.store.db, [repo])
-    return next((root for root in roots if _is_directory(Path(root))), "")
+    return next((root for root in roots if is_directory(Path(root))), "")
 
 
 def _recall_tree(context: Context, path: Path) -> Repository | None:
@@ -58,15 +58,7 @@ def _recall_tree(context: Context, path: Path) -> Repository | None:
 
 def _find_tree_around(path: Path) -> Repository | None:
     """Return the repository around a directory that is gone: many worktrees are made inside of their repository."""
-    parent = next(filter(_is_directory, path.parents), None)
+    parent = next(filter(is_directory, path.parents), None)
     tree = identify(parent) if parent else NO_TREE
     is_ours = tree.id and not tree.id.startswith(PATH) and Path(tree.root) != Path.home()
     return tree if is_ours else None
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        # A name that no directory can have.
-        return False

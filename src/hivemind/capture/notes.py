@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from hivemind.codebase.repository import is_directory
 from hivemind.formats.timestamps import format_timestamp
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.claim import ForeignNote
@@ -82,7 +83,8 @@ def _find_notes(home: Path, trees: KnownTrees, names: set[str]) -> Iterator[Fore
 
 
 def _list_files(top: Path, pattern: str) -> Iterator[Path]:
-    for path in sorted(top.glob(pattern)):
+    # A tree may be gone, and its name may be anything that an agent reported.
+    for path in sorted(top.glob(pattern)) if is_directory(top) else ():
         # A symbolic link could lead to any file; a large file is no note.
         is_inside = path.is_file() and path.resolve().is_relative_to(top.resolve())
         if is_inside and path.stat().st_size <= LARGEST_FILE_BYTES and os.access(path, os.R_OK):

@@ -46,6 +46,15 @@ def identify(directory: Path) -> Repository:
     return Repository(id=f"commit:{commit}" if commit else f"path:{root}", root=root, tree=tree)
 
 
+def is_directory(path: Path) -> bool:
+    """Whether a directory exists; false for a name that no directory can have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        # Too long, or with a NUL: agents report what they like.
+        return False
+
+
 def select_weaker_ids(repository: Repository, names: Iterable[str]) -> tuple[str, ...]:
     """The ids among those used at this path that are weaker ids of the same repository.
 
