@@ -87,10 +87,11 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
 
 @commands.command("statusline")
 def statusline() -> None:
-    """Print one line for an agent's status bar: memories here, told this session, in doubt, to review.
+    """Print a line for the status bar of an agent.
 
-    Reads the JSON that Claude Code gives to a status line from standard input, if there is any. 'hivemind install'
-    sets it up where the user has no status line of their own.
+    It counts memories here, those told in this session, those of them in doubt, and those that wait for review. It
+    reads the JSON that Claude Code gives to a status line from standard input, if there is any. 'hivemind install' sets
+    it up where the user has no status line of their own.
 
     \b
     hivemind statusline
