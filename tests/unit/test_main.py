@@ -20,11 +20,11 @@ def test_output_exit_code_and_exit_functions_survive_a_quick_end() -> None:
 
 
 def test_a_process_does_not_end_at_once_while_another_thread_works() -> None:
-    program = (
-        "import threading; done = threading.Event(); worker = threading.Thread(target=done.wait); "
-    )
+    program = "import threading; done = threading.Event(); worker = threading.Thread(target=done.wait); "
 
-    process = run_python(END + program + "worker.start(); exit_at_once(3); done.set(); worker.join(); print('finished')")
+    process = run_python(
+        END + program + "worker.start(); exit_at_once(3); done.set(); worker.join(); print('finished')"
+    )
 
     assert process.stdout == "finished\n"
     assert process.returncode == 0
