@@ -354,7 +354,7 @@ def test_a_person_can_list_show_and_discard_and_nothing_is_obeyed_by_the_termina
     shown = run("quarantine", "show", listed[0]["id"][:8])
     as_json = run("quarantine", "show", listed[0]["id"], "--json")
 
-    assert "2 could not be read" in status.stdout
+    assert "2 items that could not be read" in status.stdout
     assert "hivemind quarantine" in status.stdout
     assert {one["door"] for one in listed} == {"hook"}
     assert "owned" in shown.stdout + run("quarantine", "show", listed[1]["id"]).stdout
