@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivemind.curate.lasting import KINDS, WEIGHTS, WIDEST, find_threshold, measure
-from hivemind.curate.statement_forms import FORM_NAMES, Statement
+from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence
 from hivemind.model.memory import Kind
 from hivemind.recall.embedder import load_default
 
@@ -45,7 +45,7 @@ class Row:
     weight: float
     """How many sentences of the population it stands for; only round 1 and the fresh round were drawn at random."""
     round: int
-    statement: Statement
+    statement: SpokenSentence
 
     @property
     def lasts(self) -> bool:
@@ -106,7 +106,7 @@ def read_rows(paths: list[Path]) -> Iterator[Row]:
                         label=label["label"],
                         weight=float(label["weight"]),
                         round=int(label["round"]),
-                        statement=Statement(
+                        statement=SpokenSentence(
                             text=sentence["text"],
                             previous=sentence["previous"],
                             following=sentence["following"],
@@ -124,7 +124,7 @@ def read_written() -> Iterator[Row]:
     with WRITTEN.open(encoding="utf-8") as lines:
         for line in csv.DictReader(lines, delimiter="\t"):
             text = line["text"]
-            statement = Statement(text=text, previous="Thanks.", position=1, prompt_length=len(text) + 8)
+            statement = SpokenSentence(text=text, previous="Thanks.", position=1, prompt_length=len(text) + 8)
             yield Row(owner="written", split="train", label=line["label"], weight=1.0, round=0, statement=statement)
 
 

@@ -15,7 +15,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.curate.statement_forms import FORM_NAMES, Judge, Statement, Verdict, is_explicit, measure_form
+from hivemind.curate.statement_forms import (
+    FORM_NAMES,
+    Judge,
+    SentenceVerdict,
+    SpokenSentence,
+    is_explicit,
+    measure_form,
+)
 from hivemind.errors import Unavailable
 from hivemind.model.memory import Kind
 
@@ -54,7 +61,7 @@ class LastingModel:
         """Make a model of its rows: center, scale, then a row for each answer with the intercept last."""
         return cls(center=rows[0, :-1], scale=rows[1, :-1], weights=rows[2:].T)
 
-    def judge(self, statements: Sequence[Statement], encode: WordingEncoder) -> list[Verdict]:
+    def judge(self, statements: Sequence[SpokenSentence], encode: WordingEncoder) -> list[SentenceVerdict]:
         """Return a verdict for each statement."""
         if not statements:
             return []
@@ -62,7 +69,7 @@ class LastingModel:
         probabilities = 1 / (1 + np.exp(-scores[:, 0]))
         kinds = scores[:, 1:].argmax(axis=1)
         return [
-            Verdict(
+            SentenceVerdict(
                 probability=float(probability), lasts=bool(probability >= find_threshold(statement)), kind=KINDS[kind]
             )
             for statement, probability, kind in zip(statements, probabilities, kinds, strict=True)
@@ -74,12 +81,12 @@ class LastingModel:
         return scores
 
 
-def find_threshold(statement: Statement) -> float:
+def find_threshold(statement: SpokenSentence) -> float:
     """Return the probability from which a statement counts as lasting."""
     return EXPLICIT_THRESHOLD if is_explicit(statement) else THRESHOLD
 
 
-def measure(statements: Sequence[Statement], encode: WordingEncoder) -> Floats:
+def measure(statements: Sequence[SpokenSentence], encode: WordingEncoder) -> Floats:
     """Return the measurements of each statement: its form, then its wording."""
     forms = np.array([measure_form(statement) for statement in statements], np.float32).reshape(-1, len(FORM_NAMES))
     return np.hstack([forms, encode([statement.text for statement in statements])])

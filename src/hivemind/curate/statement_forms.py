@@ -110,7 +110,7 @@ FORM_NAMES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class SpokenSentence:
     """A sentence that a person typed, and what stands around it."""
 
     text: str
@@ -124,7 +124,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SentenceVerdict:
     """How likely a statement holds beyond the task, whether that is likely enough, and its kind if it does."""
 
     probability: float
@@ -132,16 +132,16 @@ class Verdict:
     kind: Kind
 
 
-Judge = Callable[[Sequence[Statement]], Sequence[Verdict]]
+Judge = Callable[[Sequence[SpokenSentence]], Sequence[SentenceVerdict]]
 """Returns a verdict for each statement."""
 
 
-def is_explicit(statement: Statement) -> bool:
+def is_explicit(statement: SpokenSentence) -> bool:
     """Whether a statement says itself that it holds for more than this time."""
     return bool(FORMS["from_now_on"].search(statement.text) or FORMS["reminder"].search(statement.text))
 
 
-def measure_form(statement: Statement) -> list[float]:
+def measure_form(statement: SpokenSentence) -> list[float]:
     """Return a number for each name in ``FORM_NAMES``."""
     text, before, after = statement.text, statement.previous, statement.following
     matches = {name: 1.0 if pattern.search(text) else 0.0 for name, pattern in FORMS.items()}

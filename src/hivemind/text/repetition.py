@@ -34,4 +34,5 @@ def is_same_statement(left: str, right: str) -> bool:
 
 def _stems(text: str) -> set[str]:
     # A crude stem: endings differ from one wording to the next.
-    return {term[: max(4, len(term) - 2)] for term in extract_terms(text)}
+    singulars = (term.removesuffix("s") for term in extract_terms(text))
+    return {term[: max(4, len(term) - 2)] for term in singulars}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hivemind.curate.session_view import SessionView, keep_last_about_each, make_source
-from hivemind.curate.statement_forms import STARTS_WITH_PRONOUN, Statement
+from hivemind.curate.statement_forms import STARTS_WITH_PRONOUN, SpokenSentence
 from hivemind.model.claim import Proposal
 from hivemind.model.session import Observation, ObservationKind
 from hivemind.text.prompts import split_prompt
@@ -35,12 +35,12 @@ FEWEST_TERMS = 2
 """A sentence with fewer words of its own names nothing, and a sentence before it with fewer explains nothing."""
 
 
-class HeardStatement(NamedTuple):
+class HeardSentence(NamedTuple):
     """A sentence, and the step in which it was typed."""
 
     step_index: int
     step: Observation
-    statement: Statement
+    statement: SpokenSentence
 
 
 def corrections(view: SessionView) -> Iterator[Proposal]:
@@ -64,7 +64,7 @@ def corrections(view: SessionView) -> Iterator[Proposal]:
     yield from keep_last_about_each(proposals)
 
 
-def _list_statements(view: SessionView) -> Iterator[HeardStatement]:
+def _list_statements(view: SessionView) -> Iterator[HeardSentence]:
     reply = ""
     for index, step in enumerate(view.steps):
         if step.subagent:
@@ -73,16 +73,16 @@ def _list_statements(view: SessionView) -> Iterator[HeardStatement]:
             reply = step.text
         elif step.seen is ObservationKind.PROMPT:
             if len(step.text) <= LONGEST_PROMPT and not NOT_TYPED.match(step.text):
-                yield from (HeardStatement(index, step, statement) for statement in _split(step.text, reply))
+                yield from (HeardSentence(index, step, statement) for statement in _split(step.text, reply))
             reply = ""
 
 
-def _split(prompt: str, reply: str) -> Iterator[Statement]:
+def _split(prompt: str, reply: str) -> Iterator[SpokenSentence]:
     sentences = [sentence.text for sentence in split_prompt(prompt)]
     last_reply = [sentence.text for sentence in split_prompt(reply[-LONGEST_PROMPT:])][-1:]
     for position, text in enumerate(sentences):
         if SHORTEST <= len(text) <= LONGEST and not NO_STATEMENT.search(text) and not CODE.search(text):
-            yield Statement(
+            yield SpokenSentence(
                 text=text,
                 previous=sentences[position - 1] if position else "",
                 following=sentences[position + 1] if position + 1 < len(sentences) else "",
@@ -92,7 +92,7 @@ def _split(prompt: str, reply: str) -> Iterator[Statement]:
             )
 
 
-def _complete(statement: Statement) -> str:
+def _complete(statement: SpokenSentence) -> str:
     """Return the sentence with the one before it if it cannot be understood alone."""
     text = _capitalise(statement.text)
     refers = STARTS_WITH_PRONOUN.match(text) or REFERENCE.search(text)

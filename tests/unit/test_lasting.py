@@ -1,0 +1,38 @@
+"""The model of lasting statements as it is installed."""
+
+from pathlib import Path
+
+import pytest
+
+from hivemind.curate.lasting import WEIGHTS, LastingModel, load_judge
+from hivemind.curate.statement_forms import FORM_NAMES, SpokenSentence, measure_form
+from hivemind.errors import Unavailable
+from hivemind.recall.embedder import load_default
+
+
+def test_a_damaged_or_missing_model_is_refused_and_the_installed_one_is_read(tmp_path: Path) -> None:
+    damaged = tmp_path / "lasting.npy"
+    damaged.write_bytes(WEIGHTS.read_bytes()[:-1])
+
+    for path in (damaged, tmp_path / "gone.npy"):
+        with pytest.raises(Unavailable, match="missing or damaged; reinstall"):
+            LastingModel.read(path)
+    assert LastingModel.read().center.shape == (len(FORM_NAMES) + load_default().dimension,)
+
+
+def test_a_rule_scores_higher_than_a_request_and_nothing_has_no_verdicts() -> None:
+    judge = load_judge(load_default().encode_wording)
+
+    rule, request = judge(
+        [SpokenSentence(text="We never mock the database here."), SpokenSentence(text="Fix the login page.")]
+    )
+
+    assert rule.lasts
+    assert not request.lasts
+    assert rule.probability > request.probability
+    assert judge([]) == []
+
+
+def test_every_form_has_a_number_even_for_odd_text() -> None:
+    for text in ("?", "…", "a" * 400, "déjà vu"):
+        assert len(measure_form(SpokenSentence(text=text))) == len(FORM_NAMES)
