@@ -54,7 +54,9 @@ export const Hivemind = async ({ directory }) => {
       })
     },
     "tool.execute.after": async (input, output) => {
-      await send("tool.execute.after", input.sessionID, { input, output })
+      const context = await send("tool.execute.after", input.sessionID, { input, output })
+      // Results of MCP tools have no text of this name.
+      if (context && typeof output.output === "string") output.output += `\n\n${context}`
     },
     "experimental.text.complete": async (input, output) => {
       await send("experimental.text.complete", input.sessionID, { input, output })
