@@ -259,12 +259,10 @@ class World:
 def simulate(seed: int) -> tuple[str, Counter[str]]:
     """Run the simulation of a seed; return the broken promise, if any, and counts of what happened."""
     chance = random.Random(-seed - 1)
-    dice = SimpleNamespace(
-        randbits=chance.getrandbits, token_hex=lambda n: chance.randbytes(n).hex(), token_bytes=chance.randbytes
-    )
+    dice = SimpleNamespace(urandom=chance.randbytes, token_bytes=chance.randbytes)
     # The same ids for the same seed; small pages, so that a pull takes several.
     changes: list[tuple[object, str, object]] = [
-        (ids, "secrets", dice),
+        (ids, "os", dice),
         (log, "secrets", dice),
         (sync, "PAGE_ENTRIES", 4),
     ]

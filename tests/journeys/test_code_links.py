@@ -233,7 +233,7 @@ CHANGES = {
     "the signature": Changed(
         edit=lambda root: swap(root, "(user, pw)", "(user, pw, otp)"),
         label=f"{LINK}: signature changed: (user, pw) → (user, pw, otp) since",
-        place=1, counts=0.6, told=f"{LINK}: signature changed",
+        place=2, counts=0.6, told=f"{LINK}: signature changed",
     ),
     "the name": Changed(
         edit=lambda root: swap(root, "authenticate_user", "authenticate"),

@@ -18,8 +18,8 @@ RULES = (
 )
 TASK = (
     "The field customer.fax is not used by anybody since last year, I removed it from the forms and serializers on this"
-    " branch. Can you clean up the rest so that it's gone completely, including the model and the table, and write the"
-    " migration for it? Tests are green apart from two factories that still set it."
+    " branch. Now remove the old column from the table as well, in the same release, and write the migration for it."
+    " Tests are green apart from two factories that still set it."
 )
 OTHER_TASK = (
     "The type checker complains that the return type of the generator in the tree walker is wrong. I think it is only"

@@ -5,6 +5,7 @@ import hmac
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from time import process_time
 
@@ -15,6 +16,7 @@ from hivemind.codebase import touched_together
 from hivemind.codebase.named_files import find_named_files
 from hivemind.curate.exclusion import load_erased_watch
 from hivemind.errors import StoreError, Unavailable
+from hivemind.formats import timestamps
 from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
@@ -31,6 +33,8 @@ from hivemind.text.clean import validate_text
 
 EMBEDDED_PER_RECALL = 32
 """How many passages a recall embeds before it answers; about a third of a second when it is that far behind."""
+RUNNING, MOST_RUNNING = timedelta(minutes=30), 10
+"""A session that was active so recently may be the one that asks."""
 UNASKED_SECONDS = 0.1
 """Processor time for checking code where nobody has asked us."""
 CHECKED_AT_ONCE, MOST_CHECKED, MOST_DOUBTS = 10, 100, 5
@@ -56,7 +60,22 @@ class Answers:
         """Add matching passages of past sessions, after the memories."""
         context = self._context
         with context.store.db.reading():
-            return past_sessions.add_sessions(context.store.db, answer, context.embedder.meaning, limit)
+            return past_sessions.add_sessions(
+                context.store.db, answer, context.embedder.meaning, limit, self._find_running_sessions(answer.query)
+            )
+
+    def _find_running_sessions(self, query: Query) -> set[str]:
+        """Return the sessions that an agent may be asking from; what they contain is before its eyes already."""
+        context = self._context
+        if context.is_person:
+            return set()
+        if context.author.session_id:
+            return {context.author.session_id}
+        # An MCP client does not say which session it belongs to, so all of its that were active just now are left out.
+        since = timestamps.format_timestamp(context.clock() - RUNNING)
+        agent = context.author.actor
+        latest = sessions.list_sessions(context.store.db, query.sight, limit=MOST_RUNNING, agent=agent)
+        return {session.id for session in latest if session.last_seen_at >= since}
 
     def search_sessions(self, query: Query) -> Recall:
         """Search past sessions alone and record a receipt."""

@@ -9,6 +9,7 @@ from functools import partial
 from hivemind.model.recall import Query
 from hivemind.recall import models, similarity
 from hivemind.recall.embedder import Embedder
+from hivemind.recall.weights import Floats
 from hivemind.store.database import Database
 from hivemind.store.projections import session_passages, vectors
 from hivemind.text.thesaurus import name_concepts
@@ -26,7 +27,8 @@ class SemanticIndex:
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._latest: QueryVector | None = None
+        self._latest: tuple[str, Floats] | None = None
+        """The newest question and its vector. Nothing else is kept: who asks may see other memories each time."""
 
     def catch_up(
         self,
@@ -56,10 +58,10 @@ class SemanticIndex:
         return count
 
     def embed_query(self, query: Query) -> "QueryVector":
-        """Embed a question, once for memories and sessions alike."""
-        if self._latest is None or self._latest.text != query.text:
-            self._latest = QueryVector(self.embedder, query)
-        return self._latest
+        """Embed a question; a recall asks twice, for memories and for sessions, and embeds it once."""
+        if self._latest is None or self._latest[0] != query.text:
+            self._latest = query.text, self.embedder.embed([name_concepts(query.text)])[0]
+        return QueryVector(self.embedder.name, query, self._latest[1])
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Cosines of the passages of sessions that are closest to a question, by key."""
@@ -69,15 +71,10 @@ class SemanticIndex:
 class QueryVector:
     """The vector of a question."""
 
-    def __init__(self, embedder: Embedder, query: Query) -> None:
-        self._model = embedder.name
+    def __init__(self, model: str, query: Query, vector: Floats) -> None:
+        self._model = model
         self._query = query
-        self._vector = embedder.embed([name_concepts(query.text)])[0]
-
-    @property
-    def text(self) -> str:
-        """The question."""
-        return self._query.text
+        self._vector = vector
 
     def compare(self, db: Database, also: set[int]) -> dict[int, float]:
         """Return the cosines of the closest visible passages and of those in ``also``."""
@@ -86,7 +83,7 @@ class QueryVector:
         vectors_of_missing = vectors.find_by_passages(db, self._model, missing)
         return cosines | similarity.cosines_by_passage(vectors_of_missing, self._vector)
 
-    def compare_with_all(self, db: Database) -> similarity.Neighbourhood:
+    def compare_with_all(self, db: Database) -> similarity.VisibleCosines:
         """Compare the question with all visible passages, the closest of them if there are many."""
         return similarity.describe_neighbourhood(db, self._query, self._model, self._vector)
 

@@ -37,7 +37,7 @@ TASK_WORDS = 20
 """A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
 TASK_CHARACTERS = 700
 """Of a task, from its beginning. The rest changes little, and embedding takes time in proportion to the length."""
-LOWEST_DISTANCE, DISTANCE_PER_DOUBLING = 0.1, 0.026
+LOWEST_DISTANCE, DISTANCE_PER_DOUBLING = 0.05, 0.04
 """How much closer the best memory must be than memories are to each other; it grows with the logarithm of their number,
 because the best of many unrelated ones is closer."""
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3

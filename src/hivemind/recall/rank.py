@@ -23,7 +23,7 @@ MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.1, 3
 """Times the logarithm of the passages found, up to three: each passage is one more chance to match by accident."""
 PASTED_CHARACTERS = 400
 """A question longer than this is a pasted text, which long memories match for good reason: no penalty."""
-ANSWER_SHARE = 0.75
+ANSWER_SHARE = 0.3
 """A hit below this share of the best score is no answer, only among the closest."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}

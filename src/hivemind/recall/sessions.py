@@ -1,7 +1,7 @@
 """Search past sessions: what people asked, what agents answered, which commands failed and which files were edited."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -36,7 +36,9 @@ MOST_BESIDE_MEMORIES, BUDGET_SHARE = 3, 4
 """Beside memories, sessions get three places and a quarter of the tokens, and only tokens that memories leave."""
 
 
-def search(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[SessionHit]:
+def search(
+    db: Database, query: Query, meaning: "SemanticIndex | None", excluded_ids: Container[str] = ()
+) -> list[SessionHit]:
     """Return the best passage of each session that matches by words or by meaning, best first."""
     if not query.fits_sessions or session_passages.is_empty(db):
         return []
@@ -48,17 +50,21 @@ def search(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[
     # The newer of two equal passages comes first.
     best_first = sorted(scores, key=lambda key: (-scores[key], -key))[: READ_PER_HIT * query.limit]
     passages = session_passages.read_visible(db, query, best_first)
-    visible = [passages[key] for key in best_first if key in passages]
+    visible = [passages[key] for key in best_first if key in passages and passages[key].session_id not in excluded_ids]
     return list(islice(_make_hits(visible, query, scores, cosines), query.limit))
 
 
 def add_sessions(
-    db: Database, recall: Recall, meaning: "SemanticIndex | None", limit: int = MOST_BESIDE_MEMORIES
+    db: Database,
+    recall: Recall,
+    meaning: "SemanticIndex | None",
+    limit: int = MOST_BESIDE_MEMORIES,
+    excluded_ids: Container[str] = (),
 ) -> Recall:
     """Add matching passages of sessions to an answer, after its memories and within what they leave of the budget."""
     query = recall.query
     room = min(query.max_tokens // BUDGET_SHARE, query.max_tokens - count_tokens(recall.text))
-    hits = search(db, replace(query, limit=min(query.limit, limit)), meaning)
+    hits = search(db, replace(query, limit=min(query.limit, limit)), meaning, excluded_ids)
     # Who asks for memories gets sessions only where they are to the point; 'session search' gives the closest too.
     return attach(recall, fit_sessions((hit for hit in hits if hit.is_sure), room))
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbourhood:
+class VisibleCosines:
     """The visible passages around a question."""
 
     cosines: dict[int, float]
@@ -35,12 +35,12 @@ class Neighbourhood:
     """Of visible passages; an estimate if there are many."""
 
 
-def describe_neighbourhood(db: Database, query: Query, model: str, query_vector: Floats) -> Neighbourhood:
+def describe_neighbourhood(db: Database, query: Query, model: str, query_vector: Floats) -> VisibleCosines:
     """Compare the question with the visible passages, and these with each other."""
     sample = vectors.find_some(db, query, model, MOST_FILTERED_PASSAGES)
     is_complete = len(sample) < MOST_FILTERED_PASSAGES
     cosines = cosines_by_passage(sample, query_vector) if is_complete else find_near(db, query, model, query_vector)
-    return Neighbourhood(
+    return VisibleCosines(
         cosines=cosines,
         average_cosine=_average_cosine(sample),
         count=len(sample) if is_complete else db.index.size,

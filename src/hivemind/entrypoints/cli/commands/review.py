@@ -100,7 +100,7 @@ def dispute(memory: str, other: str, **options: Any) -> None:
 @click.option("--skill", is_flag=True, help="Write a procedure as a skill of this repository instead.")
 @yes_option
 def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
-    """Write a reviewed memory into a rules file, as a diff you confirm.
+    """Write a reviewed memory into a rules file or a skill.
 
     With --skill, a procedure becomes a skill for Claude Code and one for the other agents; 'hivemind doctor' says when
     it no longer matches its memory or the code.
