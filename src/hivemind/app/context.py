@@ -25,8 +25,7 @@ from hivemind.model.scope import Repository, Scope, Visibility
 from hivemind.settings import Settings
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, repositories, sessions
-from hivemind.text.clean import parse_tags as tags_from
-from hivemind.text.clean import validate_text
+from hivemind.text.clean import parse_tags, validate_text
 
 if TYPE_CHECKING:
     from hivemind.curate.learn import LearnResult
@@ -214,7 +213,7 @@ class Context:
             detail=detail,
             scope=scope,
             kinds=tuple(kinds),
-            tags=tags_from(tags),
+            tags=parse_tags(tags),
             agent=agent,
             since=self.past(since),
             until=timestamps.parse_end_of_day(until) if until else "",

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from hivemind.app.context import Context, Progress, checked_reason, quietly
 from hivemind.curate import about
-from hivemind.curate import erase as erasing
+from hivemind.curate import erase as erase_module
 from hivemind.errors import NotFound
 from hivemind.hub import exchange
 from hivemind.model.erasure import Erasure
@@ -32,12 +32,12 @@ class Erasures:
         if receipt:
             return receipt
         ids = dict.fromkeys((memory, *also))
-        targets = erasing.Targets(
+        targets = erase_module.Targets(
             memories=tuple(context.memory_to_change(memory_id, everywhere=everywhere) for memory_id in ids)
         )
         reason = checked_reason(reason)
         self._require_rights(targets)
-        return erasing.erase(context.store, context.factory, targets, reason, home=context.home)
+        return erase_module.erase(context.store, context.factory, targets, reason, home=context.home)
 
     def receipt(self, memory: str, *, everywhere: bool = False) -> Erasure | None:
         """Return the receipt of an erased memory; None if it was not erased, or before receipts existed."""
@@ -46,7 +46,7 @@ class Erasures:
             context.resolve(memory, everywhere=everywhere)
             return None
         erasure = log.find_erasure(context.store.db, memory.strip().lower(), context.sight(everywhere=everywhere))
-        return erasing.load_receipt(context.store.db, erasure.batch) if erasure else None
+        return erase_module.load_receipt(context.store.db, erasure.batch) if erasure else None
 
     def find_mentions(self, name: str, *, progress: Progress = quietly) -> Mentions:
         """Find everything in this store that mentions a name, such as a person or customer, in all repositories."""
@@ -81,16 +81,16 @@ class Erasures:
 
     def finish(self) -> list[Erasure]:
         """Finish interrupted erasures."""
-        return erasing.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
+        return erase_module.finish_erasures(self._context.store, self._context.clock, home=self._context.home)
 
-    def _require_rights(self, targets: erasing.Targets) -> None:
+    def _require_rights(self, targets: erase_module.Targets) -> None:
         """Refuse an erasure that the hub would refuse, as far as the member's role is known here."""
         membership = self._context.store.membership
         if membership is None:
             return
         member = TeamMember(person=membership.person, role=membership.role)
         # What was derived from it is erased with it, so the right is needed for all of them.
-        for memory in erasing.collect_with_derived(self._context.store, targets):
+        for memory in erase_module.collect_with_derived(self._context.store, targets):
             self._require_right(member, memory)
 
     def _require_right(self, member: TeamMember, memory: Memory) -> None:
@@ -99,4 +99,4 @@ class Erasures:
         if sync_state.has_memory(context.store.db, memory.id) and not is_own:
             request = context.factory.about(memory, MemoryErased(memory_id=memory.id))
             if rule := exchange.check_rights(context.store, member, request):
-                context.refuse(f"erasing {memory.id[:8]}", rule)
+                context.refuse(f"erase_module {memory.id[:8]}", rule)

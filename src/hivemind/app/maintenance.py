@@ -16,7 +16,7 @@ from hivemind.formats import timestamps
 from hivemind.model.recall import SHIPPED_MODEL
 from hivemind.model.reports import ModelState, Stats, StatusReport
 from hivemind.settings import write_setting
-from hivemind.store import backup as copies
+from hivemind.store import backup as backup_module
 from hivemind.store import integrity, log
 from hivemind.store.projections import memories, sessions, vectors
 from hivemind.store.repair import BACKUP_FOLDER
@@ -70,16 +70,16 @@ class Maintenance:
         if self._context.checkout.exists:
             yield from examine_skills(self._context)
 
-    def backup(self, file: str = "") -> copies.Backup:
+    def backup(self, file: str = "") -> backup_module.Backup:
         """Back up the store while others write; without a file name, to its backup folder."""
         beside = (
             self._require_directory() / BACKUP_FOLDER / f"{timestamps.format_for_filename(self._context.clock())}.db"
         )
-        return copies.create(self._context.store, Path(file).absolute() if file else beside)
+        return backup_module.create(self._context.store, Path(file).absolute() if file else beside)
 
-    def backups(self) -> tuple[copies.Backup, ...]:
+    def backups(self) -> tuple[backup_module.Backup, ...]:
         """List the backups in the store's folder."""
-        return tuple(copies.list_backups(self._require_directory()))
+        return tuple(backup_module.list_backups(self._require_directory()))
 
     def _require_directory(self) -> Path:
         if self._context.store.directory is None:

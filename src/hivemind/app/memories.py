@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.app.context import ClaimRefused, Context, checked_reason
-from hivemind.codebase.repository import identify
-from hivemind.codebase.repository import normalise_remote as normalised_address
-from hivemind.curate import validation as claiming
-from hivemind.curate import verdicts
+from hivemind.codebase.repository import identify, normalise_remote
+from hivemind.curate import validation, verdicts
 from hivemind.curate.learn import learn, why_refused
 from hivemind.errors import InvalidInput, Refused
 from hivemind.formats import timestamps
@@ -22,8 +20,7 @@ from hivemind.model.metadata import MetadataValue, validate_metadata
 from hivemind.model.scope import Scope
 from hivemind.store import sync_state
 from hivemind.store.projections import memories
-from hivemind.text.clean import parse_tags as tags_from
-from hivemind.text.clean import validate_label, validate_text
+from hivemind.text.clean import parse_tags, validate_label, validate_text
 
 
 class Memories:
@@ -57,7 +54,7 @@ class Memories:
 
     def _remember(self, claim: Claim, anchors: tuple[Anchor, ...], commit: str) -> MemoryId:
         context = self._context
-        fact = claiming.make_fact(
+        fact = validation.make_fact(
             claim, writer=context.author, owner=context.settings.person, now=context.clock(),
             commit=commit if context.checkout.is_meant_by(claim) else "",
             replaces=[context.resolve(memory_id) for memory_id in claim.replaces],
@@ -73,7 +70,7 @@ class Memories:
     def _claims(self, items: Iterable[Claim | Mapping[str, Any]]) -> tuple[Claim, ...]:
         """Parse claims and resolve the repositories they name."""
         claims = [
-            item if isinstance(item, Claim) else claiming.parse_claim(item, place, self._context.repository.root)
+            item if isinstance(item, Claim) else validation.parse_claim(item, place, self._context.repository.root)
             for place, item in enumerate(items)
         ]
         ids = {name: self._repository_named(name) for name in {claim.repo for claim in claims if claim.repo}}
@@ -84,7 +81,7 @@ class Memories:
         if name.startswith(("remote:", "commit:", "path:")):
             repo = name
         elif "://" in name or "@" in name:
-            repo = f"remote:{normalised_address(name)}"
+            repo = f"remote:{normalise_remote(name)}"
         else:
             repo = identify(Path(name)).id if Path(name).is_absolute() else name
         # An agent works in one repository and must not leave notes in others.
@@ -124,7 +121,7 @@ class Memories:
             text=validate_text(text) if text else "",
             kind=kind,
             subject=validate_label(subject, "the subject") if subject else "",
-            confidence=None if confidence is None else claiming.check_confidence(confidence),
+            confidence=None if confidence is None else validation.check_confidence(confidence),
             valid_from=timestamps.parse_date(valid_from) if valid_from else "",
             valid_to=timestamps.parse_date(valid_to) if valid_to else "",
             expires_at=context.deadline(expires),
@@ -150,7 +147,7 @@ class Memories:
     def tag(self, memory_id: str, add: Sequence[str], remove: Sequence[str], *, everywhere: bool) -> Memory:
         """Add tags to a memory or remove them."""
         memory = self._context.memory_to_change(memory_id, everywhere=everywhere)
-        fact = MemoryTagged(memory_id=memory.id, added=tags_from(add), removed=tags_from(remove))
+        fact = MemoryTagged(memory_id=memory.id, added=parse_tags(add), removed=parse_tags(remove))
         if not fact.added and not fact.removed:
             raise InvalidInput("name at least one tag to add or remove")
         return self._context.change(memory, [self._context.factory.about(memory, fact)])

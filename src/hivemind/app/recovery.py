@@ -1,4 +1,4 @@
-"""Checking, repairing and restoring a store that may no longer open."""
+"""Checking, repair_module and restoring a store that may no longer open."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
 from hivemind.settings import Settings
 from hivemind.store import backup, integrity
-from hivemind.store import repair as repairing
+from hivemind.store import repair as repair_module
 
 
 def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.Finding, ...]:
@@ -26,7 +26,7 @@ def doctor(name: str | None = None, *, quick: bool = False) -> tuple[integrity.F
         return (integrity.Finding(what="store", is_well=False, detail=str(error), remedy=integrity.REPAIR_COMMANDS),)
 
 
-def repair(name: str | None = None) -> repairing.RepairResult:
+def repair(name: str | None = None) -> repair_module.RepairResult:
     """Repair a damaged store; the damaged file is kept."""
     settings = Settings.load()
     factory = EventFactory(writer=who_calls(settings), clock=utc_now, redact=str)
@@ -34,7 +34,7 @@ def repair(name: str | None = None) -> repairing.RepairResult:
     def make_event(fact: EntriesLost) -> Event:
         return factory.event(fact, Scope.USER, "")
 
-    return repairing.repair(settings.store_directory(name), format_for_filename(utc_now()), make_event)
+    return repair_module.repair(settings.store_directory(name), format_for_filename(utc_now()), make_event)
 
 
 def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
@@ -43,5 +43,5 @@ def restore_backup(file: str, name: str | None = None) -> backup.RestoreResult:
     if who_calls(settings).channel is not Channel.PERSON and not settings.agents_may_review:
         raise Refused("only a person may restore a backup; the setting agents_may_review changes it")
     directory = settings.store_directory(name)
-    own_backup = directory / repairing.BACKUP_FOLDER / file
+    own_backup = directory / repair_module.BACKUP_FOLDER / file
     return backup.restore(directory, own_backup if own_backup.is_file() else Path(file), format_for_filename(utc_now()))

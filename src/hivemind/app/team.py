@@ -12,8 +12,7 @@ from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn, strip_local_references
 from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
-from hivemind.hub.client import HubClient
-from hivemind.hub.client import parse_url as client_address
+from hivemind.hub.client import HubClient, parse_url
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -62,7 +61,7 @@ class Team:
     def login(self, url: str, token: str, *, insecure: bool = False, progress: Progress = quietly) -> SyncResult:
         """Join a team and sync with its hub; raise an error, and store nothing, if that fails."""
         self._context.require_person("joining a team")
-        client = HubClient(url=client_address(url, insecure=insecure), token=validate_label(token, "the token"))
+        client = HubClient(url=parse_url(url, insecure=insecure), token=validate_label(token, "the token"))
         result = self.sync(client, progress=progress)
         # Created with its mode before the token is written into it.
         self._hub_file.touch(mode=0o600)
