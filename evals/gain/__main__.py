@@ -1,0 +1,86 @@
+"""Measure the gain of memory with a real model: ``python -m evals.gain --endpoint URL --model NAME``.
+
+``--prepare FILE`` writes what is told, ``--prepared FILE`` reads it, so that the runs can take place where Hivemind is
+not installed; ``--report FILE`` prints the figures of earlier runs.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from evals.gain import agent, analysis, models
+from evals.gain.tasks import load_tasks
+
+
+def main() -> None:
+    """Prepare, run or report, as the arguments ask."""
+    arguments = _parse_arguments()
+    if arguments.report:
+        records = json.loads(arguments.report.read_text())["records"]
+        sys.stdout.write(analysis.format_report(_select_split(records, arguments.split)) + "\n")
+        return
+    prepared = _load_prepared(arguments)
+    if arguments.prepare:
+        arguments.prepare.write_text(json.dumps(prepared, ensure_ascii=False))
+        return
+    model = _open_model(arguments)
+    records = agent.run_all(prepared, arguments.samples, model, arguments.workers)
+    name = arguments.model or arguments.gguf.name
+    if arguments.save:
+        arguments.save.write_text(json.dumps({"model": name, "samples": arguments.samples, "records": records}))
+    sys.stdout.write(analysis.format_report(records) + "\n")
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m evals.gain", description=__doc__)
+    parser.add_argument("--endpoint", help="an OpenAI-compatible server, for example http://localhost:8080/v1")
+    parser.add_argument("--model", default="", help="the model's name at the endpoint")
+    parser.add_argument("--gguf", type=Path, help="a GGUF file to run through transformers on an accelerator")
+    parser.add_argument("--batch", type=int, default=768, help="conversations at once on an accelerator")
+    parser.add_argument("--samples", type=int, default=5, help="runs of each task in each condition")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=8, help="commands, and requests to an endpoint, at once")
+    parser.add_argument("--split", choices=("tuning", "held-out"), help="only these repositories")
+    parser.add_argument("--forms", action="store_true", help="vary the wrapping instead of the conditions")
+    parser.add_argument("--only", default="", help="conditions, separated by commas")
+    parser.add_argument("--prepare", type=Path, help="write what is told to this file, and stop")
+    parser.add_argument("--prepared", type=Path, help="read what is told from this file")
+    parser.add_argument("--save", type=Path, help="write the records of all runs to this file")
+    parser.add_argument("--report", type=Path, help="print the figures of a file that --save wrote")
+    arguments = parser.parse_args()
+    if not (arguments.report or arguments.prepare or arguments.endpoint or arguments.gguf):
+        parser.error("name a model: --endpoint URL --model NAME, or --gguf FILE")
+    return arguments
+
+
+def _load_prepared(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    if arguments.prepared:
+        prepared = json.loads(arguments.prepared.read_text())
+    else:
+        # Only the preparation needs Hivemind itself.
+        from evals.gain import prepare, wrapping
+
+        tasks = [task for task in load_tasks() if arguments.split in (None, task.split)]
+        items = wrapping.prepare_forms(tasks) if arguments.forms else prepare.prepare(tasks)
+        prepared = prepare.to_plain(items)
+    names = set(filter(None, arguments.only.split(",")))
+    return [item for item in _select_split(prepared, arguments.split) if not names or item["condition"] in names]
+
+
+def _select_split(items: list[dict[str, Any]], split: str | None) -> list[dict[str, Any]]:
+    splits = {task.id: task.split for task in load_tasks()}
+    return [item for item in items if split in (None, splits[item["task"]])]
+
+
+def _open_model(arguments: argparse.Namespace) -> agent.Model:
+    if arguments.gguf:
+        return models.Transformers(arguments.gguf, arguments.batch, arguments.seed)
+    key = os.environ.get("OPENAI_API_KEY", "none")
+    return models.Endpoint(arguments.endpoint, arguments.model, key, arguments.workers)
+
+
+if __name__ == "__main__":
+    main()
