@@ -28,7 +28,7 @@ def main() -> None:
         return
     model = _open_model(arguments)
     records = agent.run_all(prepared, arguments.samples, model, arguments.workers)
-    name = arguments.model or arguments.gguf.name
+    name = arguments.model or arguments.weights.name
     if arguments.save:
         arguments.save.write_text(json.dumps({"model": name, "samples": arguments.samples, "records": records}))
     sys.stdout.write(analysis.format_report(records) + "\n")
@@ -38,7 +38,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m evals.gain", description=__doc__)
     parser.add_argument("--endpoint", help="an OpenAI-compatible server, for example http://localhost:8080/v1")
     parser.add_argument("--model", default="", help="the model's name at the endpoint")
-    parser.add_argument("--gguf", type=Path, help="a GGUF file to run through transformers on an accelerator")
+    parser.add_argument("--weights", type=Path, help="a folder or a GGUF file for transformers on an accelerator")
     parser.add_argument("--batch", type=int, default=768, help="conversations at once on an accelerator")
     parser.add_argument("--samples", type=int, default=5, help="runs of each task in each condition")
     parser.add_argument("--seed", type=int, default=1)
@@ -51,8 +51,8 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--save", type=Path, help="write the records of all runs to this file")
     parser.add_argument("--report", type=Path, help="print the figures of a file that --save wrote")
     arguments = parser.parse_args()
-    if not (arguments.report or arguments.prepare or arguments.endpoint or arguments.gguf):
-        parser.error("name a model: --endpoint URL --model NAME, or --gguf FILE")
+    if not (arguments.report or arguments.prepare or arguments.endpoint or arguments.weights):
+        parser.error("name a model: --endpoint URL --model NAME, or --weights FILE")
     return arguments
 
 
@@ -76,8 +76,8 @@ def _select_split(items: list[dict[str, Any]], split: str | None) -> list[dict[s
 
 
 def _open_model(arguments: argparse.Namespace) -> agent.Model:
-    if arguments.gguf:
-        return models.Transformers(arguments.gguf, arguments.batch, arguments.seed)
+    if arguments.weights:
+        return models.Transformers(arguments.weights, arguments.batch, arguments.seed)
     key = os.environ.get("OPENAI_API_KEY", "none")
     return models.Endpoint(arguments.endpoint, arguments.model, key, arguments.workers)
 

@@ -38,7 +38,7 @@ class Endpoint:
 
 
 class Transformers:
-    """A GGUF file read by transformers and run in large batches on an accelerator."""
+    """A folder or a GGUF file of weights, run by transformers in large batches on an accelerator."""
 
     def __init__(self, file: Path, batch: int, seed: int) -> None:
         # Neither is a dependency of the project; only who has an accelerator needs them.
@@ -47,9 +47,9 @@ class Transformers:
 
         self._torch, self._batch = torch, batch
         torch.manual_seed(seed)
-        name = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
-        self._tokenizer = AutoTokenizer.from_pretrained(**name, padding_side="left")
-        self._model = AutoModelForCausalLM.from_pretrained(**name, dtype=torch.bfloat16).to("cuda").eval()
+        name, options = (file, {}) if file.is_dir() else (file.parent, {"gguf_file": file.name})
+        self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left", **options)
+        self._model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16, **options).to("cuda").eval()
 
     def complete(self, conversations: Sequence[Sequence[Message]]) -> list[Reply]:
         """Answer all conversations in batches of similar length."""
