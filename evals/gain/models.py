@@ -10,7 +10,7 @@ from typing import Any
 from evals.gain.agent import Message, Reply
 
 TEMPERATURE = 0.6
-MOST_TOKENS = 400
+MOST_TOKENS = 320
 """Tokens of one reply; the longest right answer needs fewer than 200."""
 TIMEOUT_SECONDS = 600
 
