@@ -50,8 +50,9 @@ class Note:
 
     @property
     def trust(self) -> int:
-        """The trust in its label, from 1 to 3; 0 where the label has none."""
-        return next((rank for rank, name in enumerate(TRUST, 1) if f"trust {name}" in self.label), 0)
+        """The trust in its label, from 1 to 3; a label without it means high trust, and no label none."""
+        ranks = (rank for rank, name in enumerate(TRUST, 1) if f"trust {name}" in self.label)
+        return next(ranks, len(TRUST) if self.label else 0)
 
 
 @dataclass(slots=True, kw_only=True)

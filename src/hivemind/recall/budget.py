@@ -10,7 +10,7 @@ from hivemind.text.fence import quote_text
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
 LABEL_TOKENS = 24
-"""Tokens of the label in front of each entry: id, kind, origin, date, trust."""
+"""Tokens of the label in front of each entry: id, kind, scope, origin, date, trust; most need fewer."""
 DUPLICATE_SHARE = 0.85
 """The share of common word pairs above which a second entry says nothing new."""
 
