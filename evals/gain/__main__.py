@@ -39,7 +39,7 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--endpoint", help="an OpenAI-compatible server, for example http://localhost:8080/v1")
     parser.add_argument("--model", default="", help="the model's name at the endpoint")
     parser.add_argument("--weights", type=Path, help="a folder or a GGUF file for transformers on an accelerator")
-    parser.add_argument("--batch", type=int, default=768, help="conversations at once on an accelerator")
+    parser.add_argument("--batch", type=int, default=256, help="conversations at once on an accelerator")
     parser.add_argument("--samples", type=int, default=5, help="runs of each task in each condition")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=8, help="commands, and requests to an endpoint, at once")

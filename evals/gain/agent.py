@@ -11,23 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-MOST_TURNS = 6
+MOST_TURNS = 4
 TIMEOUT_SECONDS = 20
 MOST_OUTPUT = 1500
 """Characters of a command's output that the model sees."""
-SYSTEM = """You are a coding agent in a small Python repository. Answer with exactly one action and nothing else.
-To read a file:
-READ path
-To create or replace a file, give its whole new content:
-WRITE path
-```
-content
-```
-To run the project:
-RUN
-When the task is done:
-DONE"""
-REMINDER = "That is no action. Answer with READ path, WRITE path and the content, RUN, or DONE."
+SYSTEM = """You are a coding agent in a small Python repository. Every answer is exactly one action:
+- To write the file that the task names, answer with one code block that has its whole new content.
+- To read another file, answer: READ path
+- To run the project, answer: RUN
+- When the file is written and right, answer: DONE"""
+REMINDER = "That is no action. Answer with a code block, READ path, RUN, or DONE."
 ACTION = re.compile(r"^\W*(READ|WRITE|RUN|DONE)\b[ \t:*`]*([\w./-]*)", re.MULTILINE)
 BLOCK = re.compile(r"```[\w-]*\n(.*?)(?:```|\Z)", re.DOTALL)
 PRELUDE = '''
@@ -86,8 +79,7 @@ class Run:
             file = self.folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        files = "\n".join(self.prepared["files"])
-        task = f"Files:\n{files}\n\nTask: {self.prepared['prompt']}"
+        task = f"{_list_files(self.prepared)}\n\nTask: {self.prepared['prompt']}"
         context = (self.prepared["before_prompt"], task, self.prepared["at_prompt"])
         self.messages = [
             {"role": "system", "content": _join(SYSTEM, self.prepared["at_start"])},
@@ -183,6 +175,13 @@ def run_all(prepared: Sequence[dict[str, Any]], samples: int, model: Model, work
             replies = model.complete([run.messages for run in open_runs])
             list(pool.map(Run.take, open_runs, replies))
         return list(pool.map(Run.grade, runs))
+
+
+def _list_files(prepared: dict[str, Any]) -> str:
+    """Return the names of all files and the content of the one to change; a small model rarely asks for it."""
+    names = "\n".join(prepared["files"])
+    content = prepared["files"].get(prepared["file"], "(it does not exist yet)\n")
+    return f"Files:\n{names}\n\n{prepared['file']}:\n```\n{content}```"
 
 
 def _execute(command: Sequence[str], folder: Path) -> tuple[int, str]:

@@ -10,8 +10,8 @@ from typing import Any
 from evals.gain.agent import Message, Reply
 
 TEMPERATURE = 0.6
-MOST_TOKENS = 320
-"""Tokens of one reply; the longest right answer needs fewer than 200."""
+MOST_TOKENS = 200
+"""Tokens of one reply; the longest right answer needs about 100."""
 TIMEOUT_SECONDS = 600
 
 
