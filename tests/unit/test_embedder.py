@@ -8,14 +8,17 @@ from numpy.typing import NDArray
 
 from hivemind.errors import Unavailable
 from hivemind.recall.embedder import (
-    CHUNK_ROWS,
     END,
     HEAD_WIDTH,
     HEADS,
+    LARGE_TILES,
     LAYERS,
     MAX_TOKENS,
+    SMALL_TILES,
     START,
     Embedder,
+    ShippedModel,
+    Tiling,
     load_default,
 )
 from hivemind.recall.tokenizer import Tokenizer
@@ -62,11 +65,12 @@ def test_vectors_are_those_of_the_reference(embedder: Embedder) -> None:
     assert np.allclose(vectors @ vectors.T, LIKENESS, atol=1e-2)
 
 
-@pytest.mark.parametrize("words", [CHUNK_ROWS - 2, CHUNK_ROWS - 1, 3 * CHUNK_ROWS + 5, MAX_TOKENS])
-def test_a_text_in_several_chunks_has_the_vector_of_plain_products(embedder: Embedder, words: int) -> None:
+@pytest.mark.parametrize("tiling", [SMALL_TILES, LARGE_TILES])
+@pytest.mark.parametrize("words", [20, 90, MAX_TOKENS])
+def test_a_text_of_any_length_has_the_vector_of_plain_products(tiling: Tiling, words: int) -> None:
     text = " ".join((ANSWER.split() * words)[:words])
 
-    assert np.allclose(embedder.embed([text])[0], compute_plainly(text), atol=1e-5)
+    assert np.allclose(ShippedModel(Weights.read(), tiling).embed([text])[0], compute_plainly(text), atol=1e-5)
 
 
 def compute_plainly(text: str) -> NDArray[np.float64]:

@@ -22,13 +22,25 @@ START, END = 0, 2
 MAX_TOKENS = 512
 """In tokens, including start and end: the model was trained with positions up to this one."""
 
-CHUNK_ROWS = 48
-BLOCK_WIDTH = 32
-"""OpenBLAS calls a product of up to a million multiplications small, and 48 x 384 x 32 is well below that."""
-
 WORDING_LAYERS = 2
 WORDING_TOKENS = 128
 """After so many layers a state still shows mood and wording; later ones keep little but the meaning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiling:
+    """Into what parts products are cut; the results are the same but for rounding."""
+
+    chunk_rows: int
+    """Tokens of a text that are computed together."""
+    block_width: int
+    """Columns of a weight matrix that are multiplied at once."""
+
+
+# With AVX-512, OpenBLAS multiplies without first copying both sides into another order, if a product has less than a
+# million multiplications: 40 x 384 x 64. Elsewhere it always copies, and large products repay that best.
+SMALL_TILES = Tiling(chunk_rows=40, block_width=64)
+LARGE_TILES = Tiling(chunk_rows=MAX_TOKENS, block_width=HEADS * HEAD_WIDTH)
 
 
 class Embedder(Protocol):
@@ -62,7 +74,7 @@ class ShippedModel:
     name = SHIPPED_MODEL
     dimension = HEADS * HEAD_WIDTH
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, tiling: Tiling | None = None) -> None:
         """Unpack the layers; embeddings of words stay in the file until a text needs them, which keeps memory small."""
         self._tokenizer = Tokenizer(weights.merges)
         self._words, self._word_scales = weights.tensor("words.weight"), weights.floats("words.scale")
@@ -70,12 +82,13 @@ class ShippedModel:
         self._norm = _load_norm(weights, "ln")
         # In one piece, which the system backs with large pages: that halves the time it takes to fill.
         squares = np.empty((LAYERS, 12, self.dimension, self.dimension), np.float32)
-        self._layers = [_load_layer(weights, f"layers.{number}", squares[number]) for number in range(LAYERS)]
+        tiling = tiling or _choose_tiling()
+        self._layers = [_load_layer(weights, f"layers.{number}", squares[number], tiling) for number in range(LAYERS)]
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return one row of unit length for each text, in the same order; the end of a long text is ignored.
 
-        Texts are embedded one by one: with weights in blocks a batch is no faster, and it would need padding.
+        Texts are embedded one by one: a batch would need padding, and with small tiles it is no faster.
         """
         rows = np.empty((len(texts), self.dimension), np.float32)
         for number, text in enumerate(texts):
@@ -128,11 +141,7 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Linear:
-    """A weight matrix cut into blocks.
-
-    Before BLAS multiplies two large matrices, it copies both into another order. It does not copy small ones, so with
-    blocks a short question takes half the time.
-    """
+    """A weight matrix cut into blocks, as high as a vector and as wide as the tiling says."""
 
     blocks: Floats
     bias: Floats
@@ -160,14 +169,15 @@ class _Layer:
     feed_forward_in: _Linear
     feed_forward_out: _Linear
     output_norm: _Norm
+    chunk_rows: int
 
     def apply(self, x: Floats, rows: int) -> Floats:
         """Return the first rows after this layer; each attends to the whole text."""
-        keys_and_values = np.concatenate([self.keys_and_values.apply(part) for part in _cut(x)])
+        keys_and_values = np.concatenate([self.keys_and_values.apply(part) for part in _cut(x, self.chunk_rows)])
         keys, values = keys_and_values.reshape(len(x), 2, HEADS, HEAD_WIDTH).transpose(1, 2, 3, 0)
         # In the order in which they are multiplied; BLAS takes twice as long with the other one.
         keys = np.ascontiguousarray(keys)
-        return np.concatenate([self._apply(part, keys, values) for part in _cut(x[:rows])])
+        return np.concatenate([self._apply(part, keys, values) for part in _cut(x[:rows], self.chunk_rows)])
 
     def _apply(self, x: Floats, keys: Floats, values: Floats) -> Floats:
         attention = self.attention_output.apply(_attend(self.queries.apply(x), keys, values))
@@ -178,9 +188,9 @@ class _Layer:
         return self.output_norm.apply(y)
 
 
-def _cut(x: Floats) -> list[Floats]:
+def _cut(x: Floats, limit: int) -> list[Floats]:
     """Cut rows into parts of nearly equal height, because a part of a few rows takes as long as one of many."""
-    parts = -(-len(x) // CHUNK_ROWS)
+    parts = -(-len(x) // limit)
     height = -(-len(x) // parts)
     return [x[start : start + height] for start in range(0, len(x), height)]
 
@@ -215,33 +225,43 @@ def _load_norm(weights: Weights, name: str) -> _Norm:
     return _Norm(weight=weights.floats(f"{name}.weight"), bias=weights.floats(f"{name}.bias"))
 
 
-def _load_linear(weights: Weights, name: str, squares: Floats, *, first: int = 0, factor: float = 1) -> _Linear:
+def _load_linear(
+    weights: Weights, name: str, squares: Floats, width: int, *, first: int = 0, factor: float = 1
+) -> _Linear:
     """Fill squares with a matrix, from its square with this number on, and multiply it with a factor."""
     height = ShippedModel.dimension
     integers = weights.tensor(f"{name}.weight")
     rows = slice(first * height, first * height + squares.size // integers.shape[1])
     integers, scales = integers[rows], weights.floats(f"{name}.scale")[rows] * np.float32(factor)
-    down, across = integers.shape[1] // height, len(integers) // BLOCK_WIDTH
+    down, across = integers.shape[1] // height, len(integers) // width
     blocks = np.multiply(
-        integers.reshape(across, BLOCK_WIDTH, down, height).transpose(2, 0, 3, 1),
-        scales.reshape(across, 1, BLOCK_WIDTH),
-        out=squares.reshape(down, across, height, BLOCK_WIDTH),
+        integers.reshape(across, width, down, height).transpose(2, 0, 3, 1),
+        scales.reshape(across, 1, width),
+        out=squares.reshape(down, across, height, width),
     )
     return _Linear(blocks=blocks, bias=weights.floats(f"{name}.bias")[rows])
 
 
-def _load_layer(weights: Weights, name: str, squares: Floats) -> _Layer:
+def _load_layer(weights: Weights, name: str, squares: Floats, tiling: Tiling) -> _Layer:
+    width = tiling.block_width
     return _Layer(
         # One matrix in the file; the last layer needs all keys and values, and a single query.
-        queries=_load_linear(weights, f"{name}.qkv", squares[:1]),
-        keys_and_values=_load_linear(weights, f"{name}.qkv", squares[1:3], first=1),
-        attention_output=_load_linear(weights, f"{name}.ao", squares[3:4]),
+        queries=_load_linear(weights, f"{name}.qkv", squares[:1], width),
+        keys_and_values=_load_linear(weights, f"{name}.qkv", squares[1:3], width, first=1),
+        attention_output=_load_linear(weights, f"{name}.ao", squares[3:4], width),
         attention_norm=_load_norm(weights, f"{name}.aln"),
-        feed_forward_in=_load_linear(weights, f"{name}.f1", squares[4:8]),
+        feed_forward_in=_load_linear(weights, f"{name}.f1", squares[4:8], width),
         # Half, because the GELU before it is doubled.
-        feed_forward_out=_load_linear(weights, f"{name}.f2", squares[8:], factor=0.5),
+        feed_forward_out=_load_linear(weights, f"{name}.f2", squares[8:], width, factor=0.5),
         output_norm=_load_norm(weights, f"{name}.fln"),
+        chunk_rows=tiling.chunk_rows,
     )
+
+
+def _choose_tiling() -> Tiling:
+    # NumPy leaves out what is empty, and calls AVX-512 with its basic extensions X86_V4 from version 2.4 on.
+    features = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", ())
+    return SMALL_TILES if {"AVX512_SKX", "X86_V4"} & set(features) else LARGE_TILES
 
 
 _AVERAGE = np.full(ShippedModel.dimension, 1 / ShippedModel.dimension, np.float32)
