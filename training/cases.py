@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hivemind.model.words import extract_terms, split_passages
-
 from benchmarks.retrieval.sets import SETS, Case
+from hivemind.text.tokenise import extract_terms, split_passages
 
 
 def main() -> None:

@@ -53,7 +53,11 @@ def quantise(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 def pack(tensors: Mapping[str, NDArray[Any]], merges: list[str]) -> bytes:
     """Return the bytes of a safetensors file with these tensors and the merges."""
-    text = "\n".join(merge if isinstance(merge, str) else " ".join(merge) for merge in merges)
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+    # The package computes the number of a token from the merge that makes it.
+    if len({merge.replace(" ", "") for merge in merges}) < len(merges):
+        raise ValueError("two merges make the same token; leave the later one out of the tokenizer")
+    text = "\n".join(merges)
     parts = {**tensors, "merges": np.frombuffer(text.encode(), np.uint8)}
     # Wide numbers first, so that all are aligned without holes, which the format forbids.
     parts = dict(sorted(parts.items(), key=lambda item: -item[1].itemsize))

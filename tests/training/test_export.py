@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from hivemind.recall.embedder import HEADS, LAYERS, MAX_TOKENS, ShippedModel
@@ -66,6 +67,14 @@ def test_the_mean_of_students_is_written(tmp_path: Path) -> None:
 
     assert np.allclose(mean["ln.bias"], (first["ln.bias"] + second["ln.bias"]) / 2, atol=1e-3)
     assert np.array_equal(export.average([first])["words.weight"], first["words.weight"])
+
+
+def test_two_merges_that_make_the_same_token_are_refused() -> None:
+    tensors = export.quantise(make_student(1))
+
+    assert export.pack(tensors, ["h e", "he l"])
+    with pytest.raises(ValueError, match="same token"):
+        export.pack(tensors, ["h e", "e l", "he l", "h el"])
 
 
 def test_the_heads_of_the_written_model_fit_its_width() -> None:

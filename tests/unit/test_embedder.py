@@ -4,9 +4,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hivemind.errors import Unavailable
-from hivemind.recall.embedder import MAX_TOKENS, Embedder, load_default
+from hivemind.recall.embedder import (
+    END,
+    HEAD_WIDTH,
+    HEADS,
+    LARGE_TILES,
+    LAYERS,
+    MAX_TOKENS,
+    SMALL_TILES,
+    START,
+    Embedder,
+    ShippedModel,
+    Tiling,
+    load_default,
+)
+from hivemind.recall.tokenizer import Tokenizer
 from hivemind.recall.weights import MODEL_FILE, Weights
 
 QUESTION = "How do I undo my last commit?"
@@ -48,6 +63,44 @@ def test_vectors_are_those_of_the_reference(embedder: Embedder) -> None:
 
     assert np.allclose(vectors[:, :6], BEGINNINGS, atol=1e-2)
     assert np.allclose(vectors @ vectors.T, LIKENESS, atol=1e-2)
+
+
+@pytest.mark.parametrize("tiling", [SMALL_TILES, LARGE_TILES])
+@pytest.mark.parametrize("words", [20, 90, MAX_TOKENS])
+def test_a_text_of_any_length_has_the_vector_of_plain_products(tiling: Tiling, words: int) -> None:
+    text = " ".join((ANSWER.split() * words)[:words])
+
+    assert np.allclose(ShippedModel(Weights.read(), tiling).embed([text])[0], compute_plainly(text), atol=1e-5)
+
+
+def compute_plainly(text: str) -> NDArray[np.float64]:
+    """Compute a vector in double precision, with whole matrices and all rows of every layer."""
+    weights = Weights.read()
+    ids = [START, *Tokenizer(weights.merges).encode(text, MAX_TOKENS - 2), END]
+
+    def multiply(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        matrix = weights.tensor(f"{name}.weight") * weights.floats(f"{name}.scale")[:, None].astype(np.float64)
+        product: NDArray[np.float64] = x @ matrix.T + weights.floats(f"{name}.bias")
+        return product
+
+    def normalise(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+        scaled: NDArray[np.float64] = x * weights.floats(f"{name}.weight") + weights.floats(f"{name}.bias")
+        return scaled
+
+    words = weights.tensor("words.weight")[ids] * weights.floats("words.scale")[ids, None].astype(np.float64)
+    x = normalise(words + weights.floats("positions.weight")[: len(ids)], "ln")
+    for layer in (f"layers.{number}" for number in range(LAYERS)):
+        states = multiply(x, f"{layer}.qkv").reshape(len(x), 3, HEADS, HEAD_WIDTH)
+        queries, keys, values = states.transpose(1, 2, 0, 3)
+        scores = np.exp(queries @ keys.swapaxes(1, 2) / HEAD_WIDTH**0.5)
+        heads = scores / scores.sum(axis=2, keepdims=True) @ values
+        x = normalise(x + multiply(heads.swapaxes(0, 1).reshape(len(x), -1), f"{layer}.ao"), f"{layer}.aln")
+        inner = multiply(x, f"{layer}.f1")
+        gelu = inner * (1 + np.tanh((2 / np.pi) ** 0.5 * (inner + 0.044715 * inner**3))) / 2
+        x = normalise(x + multiply(gelu, f"{layer}.f2"), f"{layer}.fln")
+    vector: NDArray[np.float64] = x[0] / np.linalg.norm(x[0])
+    return vector
 
 
 def test_what_answers_the_question_is_nearer_than_what_does_not(embedder: Embedder) -> None:

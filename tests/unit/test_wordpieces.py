@@ -139,3 +139,8 @@ def test_the_limit_keeps_the_beginning(pieces: Tokenizer) -> None:
 
 def test_half_a_surrogate_pair_is_read_as_a_question_mark(pieces: Tokenizer) -> None:
     assert pieces.encode("a \ud83d b", limit=512) == pieces.encode("a ? b", limit=512)
+
+
+def test_a_word_that_is_one_token_has_a_rank_and_one_of_several_has_none(pieces: Tokenizer) -> None:
+    assert pieces.rank_word("world") == 999
+    assert pieces.rank_word("mubaki") is None

@@ -25,11 +25,9 @@ class Tokenizer:
     def __init__(self, merges: Sequence[str]) -> None:
         """Take merges as "left right", in the order in which they are applied.
 
-        Markers, the 256 bytes and what each merge makes are numbered in this order.
+        Markers, the 256 bytes and what each merge makes are numbered in this order; no two merges make the same token.
         """
-        # Two merges can make the same token, which then has the number of the first.
-        tokens = dict.fromkeys((*MARKERS, *sorted(_VISIBLE.values()), *(merge.replace(" ", "") for merge in merges)))
-        self._vocabulary = dict(zip(tokens, range(len(tokens)), strict=True))
+        # Thirty thousand: a second table, from tokens to numbers, would double the time that loading takes.
         self._merge_ranks = dict(zip(merges, range(len(merges)), strict=True))
         # Not a decorator on the method, which would keep every instance alive.
         self._word_ids = lru_cache(CACHED_WORDS)(self._merge)
@@ -45,18 +43,22 @@ class Tokenizer:
 
     def rank_word(self, word: str) -> int | None:
         """Return the id of a word that is a token of its own; common words were merged first and have low ids."""
-        return self._vocabulary.get(_spell_bytes(f" {word}"))
+        ids = self.encode(f" {word}", limit=2)
+        return ids[0] if len(ids) == 1 else None
 
     def _merge(self, word: str) -> tuple[int, ...]:
         """Join the pair of the highest priority, everywhere at once, until no known pair is left."""
         pieces = list(_spell_bytes(word))
+        merged_ids: dict[str, int] = {}
         while len(pieces) > 1:
             ranks = [self._merge_ranks.get(f"{first} {second}", _NEVER) for first, second in pairwise(pieces)]
             best = min(ranks)
             if best == _NEVER:
                 break
+            position = ranks.index(best)
+            merged_ids[pieces[position] + pieces[position + 1]] = _FIRST_MERGE + best
             pieces = _join(pieces, ranks, best)
-        return tuple(self._vocabulary[piece] for piece in pieces)
+        return tuple(merged_ids[piece] if len(piece) > 1 else _BYTE_IDS[piece] for piece in pieces)
 
 
 def split_words(text: str) -> Iterator[str]:
@@ -118,3 +120,5 @@ def _map_bytes() -> dict[int, str]:
 _NEVER = 1 << 30
 _STAND_INS = _StandIns()
 _VISIBLE = _map_bytes()
+_BYTE_IDS = {character: len(MARKERS) + place for place, character in enumerate(sorted(_VISIBLE.values()))}
+_FIRST_MERGE = len(MARKERS) + len(_BYTE_IDS)
