@@ -9,8 +9,8 @@ from hivemind.text.fence import quote_text
 
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
-LABEL_TOKENS = 24
-"""Tokens of the label in front of each entry: id, kind, origin, date, trust."""
+LABEL_TOKENS = 28
+"""Tokens of the label in front of each entry: id, kind, origin, date, trust, match."""
 DUPLICATE_SHARE = 0.85
 """The share of common word pairs above which a second entry says nothing new."""
 

@@ -49,8 +49,9 @@ def render_nearby(files: Sequence[RelatedFile], sessions: Sequence[SharedSession
 
 
 def render_entry(hit: Hit) -> str:
-    """Render one memory with its id, kind, scope, origin, date, trust and warnings."""
+    """Render one memory with its id, kind, scope, origin, date, trust, match and warnings."""
     memory = hit.memory
     origin = " ".join(filter(None, (memory.channel.value, memory.agent)))
     fields = [shorten_id(memory.id), memory.kind.value, memory.scope.value, origin, format_date(memory.stated_at)]
-    return f"[{format_label(*fields, f'trust {memory.trust}', *hit.labels)}] {quote_text(hit.passage)}"
+    fields += [f"trust {memory.trust}", *([] if hit.confidence is None else [f"match {hit.confidence:.2f}"])]
+    return f"[{format_label(*fields, *hit.labels)}] {quote_text(hit.passage)}"
