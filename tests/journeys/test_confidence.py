@@ -61,3 +61,13 @@ def test_a_question_names_a_tag_by_whole_words_only(mind: Hivemind) -> None:
 
     assert sure_texts >= {"Vitest runs the unit tests", "Coverage stays above 80 %"}
     assert "Grafana has the dashboards of the last hour" not in sure_texts
+
+
+def test_functions_that_only_look_like_a_contradiction_keep_the_order_of_their_scores(mind: Hivemind) -> None:
+    clean = mind.remember('def clean(text):\n    """Removes trailing whitespace on each line."""\n    return text.strip()')
+    mind.remember('def width(text, font):\n    """Determine the width in pixels of a text."""\n    return font.width(text)')
+
+    hits = mind.recall("remove trailing whitespace of a line").hits
+
+    assert hits[0].memory.id == clean.id
+    assert hits[0].may_conflict
