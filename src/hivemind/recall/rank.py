@@ -11,7 +11,7 @@ from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.recall.confidence import SURE, measure_confidence
-from hivemind.recall.search import Candidate
+from hivemind.recall.search import PASTED_CHARACTERS, Candidate
 from hivemind.recall.weighting import weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
@@ -24,9 +24,8 @@ WORD_PASSAGES = 3
 """A long memory's words count by the average of its three best passages: one passage of many has some of the words of a
 long question by accident. Its meaning counts by the closest passage."""
 MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.1, 3
-"""Times the logarithm of the passages found, up to three: each passage is one more chance to be close by accident."""
-PASTED_CHARACTERS = 400
-"""A question longer than this is a pasted text, which long memories match for good reason: no penalty."""
+"""Times the logarithm of the passages found, up to three: each passage is one more chance to be close by accident. Not
+for a pasted text, which long memories match for good reason."""
 SHORTEST_STEM = 4
 """Letters of a word that count when its ending is ignored."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}

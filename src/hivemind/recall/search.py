@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.recall.embeddings import SemanticIndex
 
-MOST_BY_WORDS = 100
+MOST_BY_WORDS, MOST_BY_WORDS_IF_PASTED = 100, 200
+"""A pasted text shares words with nearly everything, and a long memory counts by several of its passages."""
 MOST_BY_MEANING = 60
+PASTED_CHARACTERS = 400
+"""A question longer than this is a pasted text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None")
 
 def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
     query_vector = meaning.embed_query(query) if meaning else None
-    limit = max(MOST_BY_WORDS, query.limit)
+    is_pasted = len(query.text) > PASTED_CHARACTERS
+    limit = max(MOST_BY_WORDS_IF_PASTED if is_pasted else MOST_BY_WORDS, query.limit)
     passages = {passage.key: passage for passage in db.index.search(query, limit)}
     cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
     # Meaning adds no candidates that lack a phrase in quotes.

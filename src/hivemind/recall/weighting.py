@@ -17,8 +17,8 @@ PROSE_WEIGHT, CODE_WEIGHT = 0.4, 0.1
 """The weight of words among candidates that are prose, and that are code; meaning has the rest."""
 OTHER_SCRIPT_WEIGHT = 0.7
 """For a question beyond the Latin script, which the model hardly reads."""
-CODE_DENSITY = 0.05
-"""The share of brackets, semicolons, equals signs and underscores from which on a text counts as code."""
+PROSE_DENSITY, CODE_DENSITY = 0.01, 0.05
+"""The share of brackets, semicolons, equals signs and underscores up to which a text is prose, and from which code."""
 LOOKED_AT, CHARACTERS_LOOKED_AT = 10, 800
 """The best by words and the best by meaning are enough to see what a store is made of."""
 SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
@@ -42,4 +42,5 @@ def _measure_code(candidates: Sequence[Candidate]) -> float:
     texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}
     length = sum(map(len, texts))
     symbols = length - sum(len(text.translate(SYMBOLS)) for text in texts)
-    return min(1.0, symbols / length / CODE_DENSITY) if length else 0.0
+    density = symbols / length if length else 0.0
+    return min(1.0, max(0.0, (density - PROSE_DENSITY) / (CODE_DENSITY - PROSE_DENSITY)))
