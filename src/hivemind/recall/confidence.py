@@ -25,6 +25,11 @@ def measure_confidence(cosine: float | None, behind_best: float, word_share: flo
     by_words = min(1.0, SURE * word_share / (ENOUGH_WORDS if size else ENOUGH_WORDS_ALONE))
     if cosine is None:
         return round(by_words, 2)
-    doublings = min(MOST_DOUBLINGS, math.log2(max(size, SMALL_STORE) / SMALL_STORE))
-    surplus = cosine - BEHIND_BEST_WEIGHT * behind_best - LOWEST_COSINE - COSINE_PER_DOUBLING * doublings
+    surplus = cosine - BEHIND_BEST_WEIGHT * behind_best - compute_needed_cosine(size)
     return round(max(by_words, 1 / (1 + math.exp(-STEEPNESS * surplus))), 2)
+
+
+def compute_needed_cosine(size: int) -> float:
+    """Return the cosine that is enough for an answer in a store of this many passages."""
+    doublings = min(MOST_DOUBLINGS, math.log2(max(size, SMALL_STORE) / SMALL_STORE))
+    return LOWEST_COSINE + COSINE_PER_DOUBLING * doublings

@@ -1,19 +1,20 @@
 """Find memories that a prompt calls for, although nobody asked: by its words, else by its meaning.
 
 A short prompt must share words with a memory and be close to it. A task is long and seldom quotes the rule that governs
-it, so there meaning alone decides: a memory must be much closer to the task than the memories of this store are to each
-other on average. docs/explanation/ranking.md has the measurements.
+it, so there meaning alone decides. docs/explanation/ranking.md has the measurements.
 """
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query
 from hivemind.recall import search
 from hivemind.recall.brief import FRAME_TOKENS, find_commands
 from hivemind.recall.budget import fit
+from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.search import Candidate
 from hivemind.store.database import Database
@@ -43,11 +44,10 @@ SHARED_WORDS_BONUS = 0.24
 
 TASK_WORDS = 20
 """A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
-TASK_CHARACTERS = 700
-"""Of a task, from its beginning. The rest changes little, and embedding takes time in proportion to the length."""
-LOWEST_DISTANCE, DISTANCE_PER_DOUBLING = 0.05, 0.04
-"""How much closer the best memory must be than memories are to each other; it grows with the logarithm of their number,
-because the best of many unrelated ones is closer."""
+TASK_CHARACTERS = 350
+"""Of a task, from its beginning. The rest changes nothing, and embedding takes time in proportion to the length."""
+UNASKED_MARGIN = 0.05
+"""How much closer than an answer a memory must be, because nobody asked."""
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3
 """Others are shown too if their cosine is nearly that of the best: the right one is first for 42 % of tasks, among the
 first three for 75 %."""
@@ -89,18 +89,17 @@ def _load_best_hits(
 def _find_for_task(
     db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
 ) -> list[Candidate]:
-    """Find the memories that stand out from the others by their closeness to a task."""
+    """Find the memories that are closer to a task than unrelated ones are by chance."""
     vector = meaning.embed_query(replace(query, text=query.text[:TASK_CHARACTERS]))
-    neighbourhood = vector.compare_with_all(db)
-    closest = sorted(neighbourhood.cosines, key=lambda key: -neighbourhood.cosines[key])[:COMPARED_PASSAGES]
+    cosines = vector.compare(db, also=set())
+    closest = nlargest(COMPARED_PASSAGES, cosines, key=lambda key: cosines[key])
     candidates = [
-        Candidate(passage, neighbourhood.cosines[passage.key])
+        Candidate(passage, cosines[passage.key])
         for passage in words.get_passages(db, closest)
         if passage.memory_id not in excluded_ids
     ]
     best = max((candidate.meaning or 0.0 for candidate in candidates), default=0.0)
-    distance = LOWEST_DISTANCE + DISTANCE_PER_DOUBLING * math.log2(max(neighbourhood.count, 1))
-    if best < neighbourhood.average_cosine + distance:
+    if best < compute_needed_cosine(db.index.size) + UNASKED_MARGIN:
         return []
     close = [candidate for candidate in candidates if (candidate.meaning or 0.0) >= best - CLOSE_TO_BEST]
     return sorted(close, key=lambda candidate: -(candidate.meaning or 0.0))[:MOST_RULES]
