@@ -64,8 +64,12 @@ def test_a_question_names_a_tag_by_whole_words_only(mind: Hivemind) -> None:
 
 
 def test_functions_that_only_look_like_a_contradiction_keep_the_order_of_their_scores(mind: Hivemind) -> None:
-    clean = mind.remember('def clean(text):\n    """Removes trailing whitespace on each line."""\n    return text.strip()')
-    mind.remember('def width(text, font):\n    """Determine the width in pixels of a text."""\n    return font.width(text)')
+    clean = mind.remember(
+        'def clean(text):\n    """Removes trailing whitespace on each line."""\n    return text.strip()'
+    )
+    mind.remember(
+        'def width(text, font):\n    """Determine the width in pixels of a text."""\n    return font.width(text)'
+    )
 
     hits = mind.recall("remove trailing whitespace of a line").hits
 

@@ -12,7 +12,7 @@ from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
 from hivemind.recall.confidence import SURE, measure_confidence
 from hivemind.recall.search import PASTED_CHARACTERS, Candidate
-from hivemind.recall.weighting import weigh_words
+from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
@@ -23,9 +23,8 @@ UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 WORD_PASSAGES = 3
 """A long memory's words count by the average of its three best passages: one passage of many has some of the words of a
 long question by accident. Its meaning counts by the closest passage."""
-MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.1, 3
-"""Times the logarithm of the passages found, up to three: each passage is one more chance to be close by accident. Not
-for a pasted text, which long memories match for good reason."""
+MOST_PENALISED = 3
+"""How many passages of a memory count as chances to be close by accident."""
 SHORTEST_STEM = 4
 """Letters of a word that count when its ending is ignored."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
@@ -56,16 +55,18 @@ class Ranked:
     """The cosine of its closest passage."""
 
 
-def rank(candidates: Sequence[Candidate], query: Query) -> list[Ranked]:
+def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
     """Sort the memories of the candidates by how well they match, best first."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.words for candidate in candidates), default=0.0)
-    weight = weigh_words(query, candidates)
+    weight = weigh_words(query, candidates, fusion)
+    # A pasted text matches long memories for good reason.
+    penalty = fusion.passages_penalty if len(query.text) <= PASTED_CHARACTERS else 0.0
     window = find_time_window(query.text, query.now)
     passages: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         passages.setdefault(candidate.passage.memory_id, []).append(candidate)
-    places = [_score(of_memory, most_words, weight, query, window) for of_memory in passages.values()]
+    places = [_score(of_memory, most_words, weight, penalty, query, window) for of_memory in passages.values()]
     # Sorting is stable, so the newer of two equal scores stays first.
     places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
     return sorted(places, key=lambda place: -place.score)
@@ -151,15 +152,21 @@ def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
             return memory.text
 
 
-def _score(passages: Sequence[Candidate], most_words: float, weight: float, query: Query, window: Window) -> Ranked:
+def _score(
+    passages: Sequence[Candidate],
+    most_words: float,
+    weight: float,
+    penalty: float,
+    query: Query,
+    window: Window,
+) -> Ranked:
     """Score a memory by those of its passages that were found."""
     words = _average_best([candidate.words for candidate in passages]) / most_words if most_words > 0 else 0.0
     meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
     score = weight * words
     if meaning is not None:
         score += (1 - weight) * _rescale(meaning)
-    if len(passages) > 1 and len(query.text) <= PASTED_CHARACTERS:
-        score -= MANY_PASSAGES_PENALTY * math.log(min(len(passages), MOST_PENALISED))
+    score -= penalty * math.log(min(len(passages), MOST_PENALISED))
     best = max(passages, key=lambda candidate: _fit(candidate, most_words, weight))
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:

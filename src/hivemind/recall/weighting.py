@@ -9,13 +9,26 @@ import re
 from collections.abc import Sequence
 from heapq import nlargest
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
 from hivemind.recall.search import Candidate
 from hivemind.text.scripts import is_beyond_latin
 from hivemind.text.tokenise import extract_terms, measure_share
 
-PROSE_WEIGHT, CODE_WEIGHT = 0.4, 0.1
-"""The weight of words among candidates that are prose, and that are code; meaning has the rest."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """How words and meaning are mixed; ``python -m benchmarks.retrieval DATA --fusion`` compares other values."""
+
+    prose_weight: float = 0.4
+    """The weight of words among candidates that are prose; meaning has the rest."""
+    code_weight: float = 0.1
+    """The weight of words among candidates that are code."""
+    passages_penalty: float = 0.1
+    """Taken off per logarithm of the passages found: each passage is one more chance to be close by accident."""
+
+
+FUSION = Fusion()
 OTHER_SCRIPT_WEIGHT = 0.7
 """For a question beyond the Latin script, which the model hardly reads."""
 PROSE_DENSITY, CODE_DENSITY = 0.01, 0.05
@@ -29,19 +42,14 @@ IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
 """What only code, paths and messages of programs contain."""
 
 
-def weigh_words(query: Query, candidates: Sequence[Candidate]) -> float:
+def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = FUSION) -> float:
     """Return the weight of words for this question, between 0 and 1."""
     by_words = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.words)
-    return _weigh_kind(query, candidates, by_words) * _weigh_shared_words(query, by_words)
-
-
-def _weigh_kind(query: Query, candidates: Sequence[Candidate], by_words: Sequence[Candidate]) -> float:
-    """Return the weight of words for this kind of question and texts."""
+    shared_words_factor = _weigh_shared_words(query, by_words)
     if is_beyond_latin(query.text):
-        return OTHER_SCRIPT_WEIGHT
-    if IDENTIFIER.search(query.text):
-        return PROSE_WEIGHT
-    return PROSE_WEIGHT - (PROSE_WEIGHT - CODE_WEIGHT) * _measure_code(candidates, by_words)
+        return OTHER_SCRIPT_WEIGHT * shared_words_factor
+    is_code = not IDENTIFIER.search(query.text) and _measure_code(candidates, by_words)
+    return (fusion.prose_weight - (fusion.prose_weight - fusion.code_weight) * is_code) * shared_words_factor
 
 
 def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
