@@ -167,7 +167,8 @@ def _score(
     if meaning is not None:
         score += (1 - weight) * _rescale(meaning)
     score -= penalty * math.log(min(len(passages), MOST_PENALISED))
-    best = max(passages, key=lambda candidate: _fit(candidate, most_words, weight))
+    # Most memories have one passage, and this runs for every candidate.
+    best = passages[0] if len(passages) == 1 else max(passages, key=lambda place: _fit(place, most_words, weight))
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
         for _, factor, _ in _factors(best, query, window):
@@ -176,7 +177,7 @@ def _score(
 
 
 def _average_best(scores: list[float]) -> float:
-    best = nlargest(WORD_PASSAGES, scores)
+    best = scores if len(scores) <= WORD_PASSAGES else nlargest(WORD_PASSAGES, scores)
     return sum(best) / len(best)
 
 
