@@ -48,8 +48,8 @@ def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = 
     shared_words_factor = _weigh_shared_words(query, by_words)
     if is_beyond_latin(query.text):
         return OTHER_SCRIPT_WEIGHT * shared_words_factor
-    is_code = not IDENTIFIER.search(query.text) and _measure_code(candidates, by_words)
-    return (fusion.prose_weight - (fusion.prose_weight - fusion.code_weight) * is_code) * shared_words_factor
+    code_share = 0.0 if IDENTIFIER.search(query.text) else _measure_code(candidates, by_words)
+    return (fusion.prose_weight - (fusion.prose_weight - fusion.code_weight) * code_share) * shared_words_factor
 
 
 def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
