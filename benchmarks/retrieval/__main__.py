@@ -1,10 +1,12 @@
 """Measure how well each system finds the relevant texts of public question sets, and what that costs.
 
-python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--save]
+python -m benchmarks.retrieval DATA [--sets locomo,beam] [--systems "hivemind,words only"] [--fusion] [--save]
 
 ``@k`` looks at exactly the first k results that were rendered. Lures are copies of relevant texts that must not be
 found: half of them belong to another repository, the others were retracted. A foreign question belongs to another
-store. With ``HIVEMIND_BENCH_VECTORS=FILE``, vectors are kept in FILE and texts of earlier runs are not embedded again.
+store; confidence is to separate such questions from answerable ones. With ``--fusion``, the weights of words and
+meaning are chosen for each set on the other sets, and compared with words alone and meaning alone. With
+``HIVEMIND_BENCH_VECTORS=FILE``, vectors are kept in FILE and texts of earlier runs are not embedded again.
 """
 
 import argparse
@@ -19,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results
-from benchmarks.retrieval import scores
+from benchmarks.retrieval import fusion, scores
 from benchmarks.retrieval.sets import SETS, Case, Question, Text
 from benchmarks.retrieval.systems import SYSTEMS, Product, Search
+from hivemind.recall.confidence import SURE
 
 MEASURES: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
     "recall@5": lambda order, relevant: scores.recall(order, relevant, 5),
@@ -46,7 +49,11 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS), help="question sets, separated by commas")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="systems, separated by commas")
     parser.add_argument("--save", action="store_true", help="save the figures to evals/results, one file per set")
+    parser.add_argument("--fusion", action="store_true", help="only the table of weights chosen on the other sets")
     options = parser.parse_args()
+    if options.fusion:
+        print(fusion.make_table(options.data, options.sets.split(",")))
+        return
     for name in options.sets.split(","):
         print(f"\n| {name} | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS))
         figures: dict[str, dict[str, float]] = {}
@@ -74,6 +81,7 @@ def evaluate(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Tex
     scores_by_question: list[list[float]] = []
     milliseconds: list[float] = []
     sums_by_store: list[dict[str, float]] = []
+    confidences: dict[str, list[float]] = {}
     foreign: Sequence[Question] = ()
     for case in cases():
         search = system(case.texts)
@@ -85,7 +93,7 @@ def evaluate(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Tex
             if question.relevant:
                 scores_by_question.append([measure(order, question.relevant) for measure in MEASURES.values()])
         if isinstance(search, Product):
-            sums_by_store.append(_measure_product(search, case, foreign))
+            sums_by_store.append(_measure_product(search, case, foreign, confidences))
         foreign = case.questions
     means = [statistics.mean(column) for column in zip(*scores_by_question, strict=True)]
     costs = dict(zip(("p50 ms", "p95 ms", "p99 ms"), _quantiles(milliseconds), strict=True))
@@ -96,25 +104,45 @@ def evaluate(cases: Callable[[], Iterator[Case]], system: Callable[[Sequence[Tex
         **lure_share,
         **costs,
         **_summarise(sums_by_store),
+        **_judge_confidence(confidences),
     }
 
 
-def _measure_product(product: Product, case: Case, foreign: Sequence[Question]) -> dict[str, float]:
-    """Return sums over one store: what an agent sees by default, what is declined, bytes and lag."""
+def _measure_product(
+    product: Product, case: Case, foreign: Sequence[Question], confidences: dict[str, list[float]]
+) -> dict[str, float]:
+    """Return sums over one store: what an agent sees by default, what is declined, bytes and lag.
+
+    Adds the confidence of each question to ``confidences``, by whether it is answerable.
+    """
     sums: dict[str, float] = {"stores": 1, "memories": len(case.texts), "bytes": product.bytes}
     for question in case.questions:
-        order, tokens, is_answered = product.render(question.text)
+        order, tokens, confidence = product.render(question.text)
         kind = "answerable" if question.is_answerable else "unanswerable"
-        figures: dict[str, float] = {kind: 1, f"declined {kind}": not is_answered}
+        confidences.setdefault(kind, []).append(confidence)
+        figures: dict[str, float] = {kind: 1, f"declined {kind}": confidence < SURE}
         if question.relevant:
             any_of, all_of = (
                 score(order, question.relevant, len(order)) for score in (scores.recall_any, scores.recall_all)
             )
             figures |= {"asked": 1, "tokens": tokens, "any": any_of, "all": all_of}
         sums = {figure: sums.get(figure, 0) + figures.get(figure, 0) for figure in {**sums, **figures}}
-    are_answered = [product.render(question.text)[2] for question in islice(foreign, QUESTIONS_WITH_LURES)]
+    of_foreign = [product.render(question.text)[2] for question in islice(foreign, QUESTIONS_WITH_LURES)]
+    confidences.setdefault("foreign", []).extend(of_foreign)
+    declined_count = sum(confidence < SURE for confidence in of_foreign)
     lags = [product.lag(f"Note {number} of the bench: the {number}th heron stands still") for number in range(WRITES)]
-    return sums | {"foreign": len(are_answered), "declined foreign": are_answered.count(False), "lag": sum(lags)}
+    return sums | {"foreign": len(of_foreign), "declined foreign": declined_count, "lag": sum(lags)}
+
+
+def _judge_confidence(confidences: dict[str, list[float]]) -> dict[str, float]:
+    """Return how well confidence separates answerable questions from the others."""
+    answerable = confidences.get("answerable", [])
+    figures = {}
+    for kind in ("foreign", "unanswerable"):
+        if answerable and (others := confidences.get(kind)):
+            figures[f"confidence, {kind}: AUROC"] = scores.auroc(answerable, others)
+            figures[f"confidence, {kind}: precision at 99 % kept"] = scores.precision_at_kept(answerable, others)
+    return figures
 
 
 def _summarise(sums_by_store: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -1,7 +1,10 @@
-"""Score a ranking; ``@k`` looks at exactly the first k."""
+"""Score a ranking (``@k`` looks at exactly the first k), and how well confidence separates answers from the rest."""
 
 import math
 from collections.abc import Sequence
+
+KEPT = 0.99
+"""Share of answerable questions that a threshold of confidence must keep."""
 
 
 def recall(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
@@ -29,3 +32,16 @@ def ndcg(order: Sequence[str], relevant: Sequence[str], k: int) -> float:
 def mrr(order: Sequence[str], relevant: Sequence[str]) -> float:
     """Return one over the rank of the first relevant text."""
     return next((1 / (place + 1) for place, text_id in enumerate(order) if text_id in relevant), 0.0)
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return how often a positive value is above a negative one; a tie counts half."""
+    wins = sum((high > low) + (high == low) / 2 for high in positive for low in negative)
+    return wins / (len(positive) * len(negative))
+
+
+def precision_at_kept(positive: Sequence[float], negative: Sequence[float], kept: float = KEPT) -> float:
+    """Return the share of answerable questions above the threshold that keeps this share of them."""
+    threshold = sorted(positive)[int(len(positive) * (1 - kept))]
+    right, wrong = (sum(value >= threshold for value in values) for values in (positive, negative))
+    return right / (right + wrong)

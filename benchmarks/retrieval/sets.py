@@ -46,7 +46,7 @@ class Case:
 
 def longmemeval(data: Path) -> Iterator[Case]:
     """Yield LongMemEval-S: which of about fifty sessions contain the answer; one store per question."""
-    for entry in _read_json(data / "longmemeval", "longmemeval_s_cleaned.json", "longmemeval_s_dev50.json.gz"):
+    for entry in _read_json(data / "longmemeval", "longmemeval_s*.json", "longmemeval_s*.json.gz"):
         # The original session ids give the answer away, so sessions get numbers instead.
         number = {own: f"s{place}" for place, own in enumerate(entry["haystack_session_ids"])}
         texts = tuple(
@@ -62,7 +62,7 @@ def longmemeval(data: Path) -> Iterator[Case]:
 
 def locomo(data: Path) -> Iterator[Case]:
     """Yield LoCoMo: which turns of a conversation over months contain the evidence."""
-    for sample in _read_json(data / "locomo", "locomo10.json", "locomo_dev3.json"):
+    for sample in _read_json(data / "locomo", "locomo*.json"):
         talk = sample["conversation"]
         texts = [
             Text(
@@ -128,7 +128,7 @@ def swe(data: Path) -> Iterator[Case]:
 def cosqa(data: Path) -> Iterator[Case]:
     """Yield CoSQA: which of 6,267 Python functions a web question asks for."""
     functions = _read_json(data / "cosqa", "code_idx_map.txt")
-    entries = _read_json(data / "cosqa", "cosqa-retrieval-test-500.json", "cosqa-retrieval-dev-500.json")
+    entries = _read_json(data / "cosqa", "cosqa-retrieval-test-500.json", "cosqa-retrieval-*-500.json")
     yield Case(
         texts=tuple(Text(id=str(number), text=code) for code, number in functions.items()),
         questions=tuple(Question(text=entry["doc"], relevant=(str(entry["retrieval_idx"]),)) for entry in entries),
@@ -138,14 +138,13 @@ def cosqa(data: Path) -> Iterator[Case]:
 SETS = {"longmemeval": longmemeval, "locomo": locomo, "beam": beam, "swe": swe, "cosqa": cosqa}
 
 
-def _read_json(folder: Path, *names: str) -> Any:
-    """Read the first of these files that exists."""
-    for path in (folder / name for name in names):
-        if path.exists():
-            raw = path.read_bytes()
-            return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+def _read_json(folder: Path, *patterns: str) -> Any:
+    """Read the first file that matches, because each part of a set has a file name of its own."""
+    for path in (path for pattern in patterns for path in sorted(folder.glob(pattern))):
+        raw = path.read_bytes()
+        return json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
     raise SystemExit(
-        f"{folder} contains none of {', '.join(names)}; download the set first, see docs/explanation/ranking.md"
+        f"{folder} contains none of {', '.join(patterns)}; download the set first, see docs/explanation/ranking.md"
     )
 
 

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ from hivemind import Hivemind
 from hivemind.model.claim import Claim
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Channel, Writer
-from hivemind.model.recall import Recall
-from hivemind.recall import embedder
+from hivemind.model.recall import Query, Recall
+from hivemind.recall import embedder, search
 from hivemind.recall.budget import count_tokens
 from hivemind.recall.embeddings import SemanticIndex
+from hivemind.recall.rank import Ranked
+from hivemind.recall.search import Candidate
 from hivemind.recall.weights import Floats
 from hivemind.settings import Settings
 from hivemind.text.clean import MAX_TEXT_BYTES, neutralise
@@ -80,6 +83,7 @@ class Product:
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
+        self._text_ids: dict[str, str] = {}
         home = Path(tempfile.mkdtemp(prefix="hivemind-bench-"))
         self.mind = _open_memory(home, "here")
         self._fill([(number, text) for number, text in enumerate(texts) if text.hidden != "elsewhere"], self.mind)
@@ -97,6 +101,7 @@ class Product:
             for number, text in texts
         )
         for memory, (_, text) in zip(memories, texts, strict=True):
+            self._text_ids[memory.id] = text.id
             if text.hidden == "retracted":
                 mind.forget(memory.id)
 
@@ -104,10 +109,21 @@ class Product:
         """Return as many ids as the measures look at."""
         return self._ids(self.mind.recall(_clean(question), limit=DEPTH, max_tokens=10_000_000))
 
-    def render(self, question: str) -> tuple[list[str], int, bool]:
-        """Return the ids an agent sees by default, their tokens, and whether recall calls them an answer."""
+    def render(self, question: str) -> tuple[list[str], int, float]:
+        """Return the ids an agent sees by default, their tokens, and how sure recall is that they answer."""
         recall = self.mind.recall(_clean(question))
-        return self._ids(recall), count_tokens(recall.text), bool(recall.answers)
+        confidence = max((hit.confidence or 0.0 for hit in recall.hits), default=0.0)
+        return self._ids(recall), count_tokens(recall.text), confidence
+
+    def find_candidates(self, question: str) -> tuple[Query, list[Candidate]]:
+        """Return what recall ranks: the question as it is searched, and the passages found."""
+        context = self.mind._context
+        query = replace(context.query(_clean(question), max_tokens=1_000), limit=DEPTH)
+        return query, search.find_candidates(context.store.db, query, context.embedder.meaning)
+
+    def get_text_ids(self, ranking: Sequence[Ranked]) -> list[str]:
+        """Return the ids of the texts behind a ranking."""
+        return [self._text_ids[place.candidate.passage.memory_id] for place in ranking]
 
     def lag(self, text: str) -> float:
         """Return the milliseconds from the start of a write to the end of the recall that finds it."""

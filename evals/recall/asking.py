@@ -52,8 +52,7 @@ class FilledStore:
     def ask(self, question: str) -> Answer:
         """Recall with the defaults of the product."""
         recall = self._mind.recall(question)
-        # Until recall has a field for it: how the best hit scored, after whether it is an answer at all.
-        confidence = recall.hits[0].score + len(recall.answers[:1]) if recall.hits else -1.0
+        confidence = max((hit.confidence or 0.0 for hit in recall.hits), default=0.0)
         return Answer(
             notes=tuple(self._note_of[hit.memory.id] for hit in recall.hits),
             sure=len(recall.answers),

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.retrieval.scores import auroc, precision_at_kept
 from evals.recall.asking import Answer, fill
 from evals.recall.sets import Question, Store
 
@@ -12,8 +13,6 @@ NOISE = ("typo", "abbreviation", "rambling")
 UNANSWERABLE = ("foreign", "absent")
 DIRECTLY_BELOW = 3
 """Memories below the sure part that a reader still takes in at a glance."""
-KEPT = 0.99
-"""Share of answerable questions that a threshold of confidence must keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +64,6 @@ def measure_noise(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
             "clean reached": _mean(_list_reached(item.clean, item.question) for item in items),
         }
     return figures
-
-
-def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return how often a positive value is above a negative one; a tie counts half."""
-    wins = sum((high > low) + (high == low) / 2 for high in positive for low in negative)
-    return wins / (len(positive) * len(negative))
-
-
-def precision_at_kept(positive: Sequence[float], negative: Sequence[float], kept: float = KEPT) -> float:
-    """Return the share of answerable questions above the threshold that keeps this share of them."""
-    threshold = sorted(positive)[int(len(positive) * (1 - kept))]
-    right, wrong = (sum(value >= threshold for value in values) for values in (positive, negative))
-    return right / (right + wrong)
 
 
 def measure_topical(stores: Sequence[Store]) -> dict[str, float]:

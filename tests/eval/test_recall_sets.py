@@ -6,6 +6,7 @@ from itertools import islice
 
 import pytest
 
+from benchmarks.retrieval import scores
 from evals.recall import measures
 from evals.recall.asking import fill
 from evals.recall.sets import FOLDER, SETS, load
@@ -77,7 +78,7 @@ def test_the_prompt_hook_is_asked_as_an_agent_asks_it() -> None:
 
 
 def test_auroc_and_precision_follow_their_definitions() -> None:
-    assert measures.auroc([3, 2], [1, 0]) == 1
-    assert measures.auroc([1, 0], [1, 0]) == 0.5
-    assert measures.auroc([0], [1]) == 0
-    assert measures.precision_at_kept([5, 4, 3, 2], [1, 3], kept=0.75) == 0.75
+    assert scores.auroc([3, 2], [1, 0]) == 1
+    assert scores.auroc([1, 0], [1, 0]) == 0.5
+    assert scores.auroc([0], [1]) == 0
+    assert scores.precision_at_kept([5, 4, 3, 2], [1, 3], kept=0.75) == 0.75

@@ -118,6 +118,7 @@ def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> N
     first = page.locator("#results [data-row]").first
     expect(first).to_contain_text("SKIP LOCKED")
     expect(first.get_by_label("Ranking")).to_contain_text("meaning")
+    expect(first.get_by_label("Ranking")).to_contain_text(re.compile(r"confidence\s*\d+ %"))
     expect(page).to_have_url(re.compile(r"\?q=how\+are\+jobs\+taken$"))
     page.get_by_text("Filters").click()
     page.get_by_label("Kind").select_option("procedure")

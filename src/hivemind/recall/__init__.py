@@ -14,7 +14,6 @@ from hivemind.recall.render import render
 from hivemind.recall.search import find_candidates
 from hivemind.recall.spelling import correct_spelling
 from hivemind.recall.staleness import Judge, judge_staleness, sort_hits
-from hivemind.recall.threshold import has_answer
 from hivemind.store.database import Database
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ def answer(
     """Return the memories that match the query and fit its budget, answers first; without a model, match words only."""
     spelled = correct_spelling(db, query, meaning)
     candidates = find_candidates(db, spelled, meaning)
-    is_answered = has_answer(candidates, spelled, db.index.size if meaning else 0)
-    matches = judge_staleness(load_hits(db, spelled, rank(candidates, spelled, is_answered=is_answered)), query, judge)
+    hits_by_rank = load_hits(db, spelled, rank(candidates, spelled), size=db.index.size if meaning else 0)
+    matches = judge_staleness(hits_by_rank, query, judge)
     # Sort by staleness only after fitting: it changes the order of the chosen hits, never which ones are chosen.
     hits = put_newer_first(_mark_conflicts(sort_hits(fit(matches, query.limit, query.max_tokens)), query))
     return Recall(query=query, hits=hits, text=render(hits))

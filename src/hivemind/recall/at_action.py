@@ -101,7 +101,7 @@ def _is_tied(memory: Memory, paths: Collection[str]) -> bool:
 def _search(db: Database, query: Query, text: str) -> list[Memory]:
     """Return the memories that share words with a text, best first."""
     wide_query = replace(query, text=text, kinds=KINDS, limit=MOST_CANDIDATES)
-    places = rank(search.find_candidates(db, wide_query, None), wide_query, is_answered=True)[:MOST_CANDIDATES]
+    places = rank(search.find_candidates(db, wide_query, None), wide_query)[:MOST_CANDIDATES]
     ids = [place.candidate.passage.memory_id for place in places]
     by_id = {memory.id: memory for memory in memories.get_visible(db, ids, query.sight)}
     return [by_id[memory_id] for memory_id in dict.fromkeys(ids) if memory_id in by_id]

@@ -9,8 +9,8 @@ from hivemind.text.fence import quote_text
 
 BYTES_PER_TOKEN = 3
 """English prose has four bytes to a token, code three to four: counting three errs on the safe side."""
-LABEL_TOKENS = 24
-"""Tokens of the label in front of each entry: id, kind, scope, origin, date, trust; most need fewer."""
+LABEL_TOKENS = 26
+"""Tokens of the label in front of each entry: id, kind, scope, origin, date, trust, match; most need fewer."""
 DUPLICATE_SHARE = 0.85
 """The share of common word pairs above which a second entry says nothing new."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 from hivemind.model.ids import MemoryId, shorten_id
@@ -9,9 +10,13 @@ from hivemind.model.memory import Memory
 from hivemind.model.recall import Hit
 from hivemind.text.contradiction import find_statement_conflict
 from hivemind.text.statements import parse_statements
+from hivemind.text.tokenise import extract_terms
 
 LOWEST_SCORE_SHARE = 0.3
 """Of the older hit's score: a newer one that matches much worse is about something else."""
+COMMON_WORDS = 0.4
+"""The share of words that two possibly contradicting notes have in common if the newer is to replace the older. Two
+functions or two long messages often look like a possible contradiction, and are about different things."""
 
 
 def mark_conflicts(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -33,19 +38,27 @@ def put_newer_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Move the newer of two contradicting memories just before the older, unless it matches much worse."""
     order = list(hits)
     for position, older in enumerate(hits):
-        newer = [
-            hit
-            for hit in hits[position + 1 :]
-            if hit.memory.id in (*older.memory.contradicts, *older.may_conflict)
-            and hit.memory.recorded_at > older.memory.recorded_at
-            and hit.score >= LOWEST_SCORE_SHARE * older.score
-        ]
-        for hit in newer:
+        newer = (hit for hit in hits[position + 1 :] if hit.memory.recorded_at > older.memory.recorded_at)
+        for hit in filter(partial(_corrects, older), newer):
             order.remove(hit)
             order.insert(order.index(older), hit)
     # Answers come first, so a hit that was moved before an answer contradicts it and counts as an answer too.
     last_answer = max((position for position, hit in enumerate(order) if hit.is_sure), default=-1)
     return tuple(replace(hit, is_sure=position <= last_answer) for position, hit in enumerate(order))
+
+
+def _corrects(older: Hit, newer: Hit) -> bool:
+    """Whether a newer hit contradicts an older one and matches the question well enough to take its place."""
+    if newer.score < LOWEST_SCORE_SHARE * older.score:
+        return False
+    if newer.memory.id in older.memory.contradicts:
+        return True
+    return newer.memory.id in older.may_conflict and _measure_common_words(older, newer) >= COMMON_WORDS
+
+
+def _measure_common_words(hit: Hit, other: Hit) -> float:
+    words, other_words = (set(extract_terms(note.memory.text)) for note in (hit, other))
+    return len(words & other_words) / max(1, len(words | other_words))
 
 
 def _may_disagree(older: Memory, newer: Memory) -> bool:

@@ -83,10 +83,6 @@ class QueryVector:
         vectors_of_missing = vectors.find_by_passages(db, self._model, missing)
         return cosines | similarity.cosines_by_passage(vectors_of_missing, self._vector)
 
-    def compare_with_all(self, db: Database) -> similarity.VisibleCosines:
-        """Compare the question with all visible passages, the closest of them if there are many."""
-        return similarity.describe_neighbourhood(db, self._query, self._model, self._vector)
-
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Return the cosines of the closest visible passages of sessions, by key."""
         cosines = similarity.find_near_in_sessions(db, query, self._model, self._vector)

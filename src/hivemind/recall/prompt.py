@@ -1,22 +1,22 @@
 """Find memories that a prompt calls for, although nobody asked: by its words, else by its meaning.
 
 A short prompt must share words with a memory and be close to it. A task is long and seldom quotes the rule that governs
-it, so there meaning alone decides: a memory must be much closer to the task than the memories of this store are to each
-other on average. docs/explanation/ranking.md has the measurements.
+it, so there meaning alone decides. docs/explanation/ranking.md has the measurements.
 """
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from hivemind.model.recall import Hit, Query
 from hivemind.recall import search
 from hivemind.recall.brief import FRAME_TOKENS, find_commands
 from hivemind.recall.budget import fit
+from hivemind.recall.confidence import compute_needed_cosine
 from hivemind.recall.rank import load_hits, rank
 from hivemind.recall.search import Candidate
-from hivemind.recall.threshold import is_near
 from hivemind.store.database import Database
 from hivemind.store.projections import memories, words
 from hivemind.text.tokenise import extract_terms, measure_coverage, measure_share
@@ -33,13 +33,21 @@ PROMPT_IN_MEMORY, MEMORY_IN_PROMPT = (0.5, 2), (0.6, 3)
 """The share of significant words that must occur in the other text, and how many of them: a few words in common are
 chance, and a long prompt has many."""
 
+SHARE_OF_BEST = 0.3
+"""A memory below this share of the best score says something else."""
+
+LOWEST_COSINE, HIGHEST_COSINE, COSINE_PER_DOUBLING = 0.365, 0.565, 0.028
+"""How close a short prompt must be; it grows with the logarithm of the store's size, because the best of many unrelated
+passages is closer."""
+SHARED_WORDS_BONUS = 0.24
+"""Added to the cosine for a full match of words, in proportion to the share of words that match."""
+
 TASK_WORDS = 20
 """A prompt with fewer words is a question or a remark. With few words, an unrelated memory is close by chance."""
-TASK_CHARACTERS = 700
-"""Of a task, from its beginning. The rest changes little, and embedding takes time in proportion to the length."""
-LOWEST_DISTANCE, DISTANCE_PER_DOUBLING = 0.05, 0.04
-"""How much closer the best memory must be than memories are to each other; it grows with the logarithm of their number,
-because the best of many unrelated ones is closer."""
+TASK_CHARACTERS = 350
+"""Of a task, from its beginning. The rest changes nothing, and embedding takes time in proportion to the length."""
+UNASKED_MARGIN = 0.05
+"""How much closer than an answer a memory must be, because nobody asked."""
 CLOSE_TO_BEST, MOST_RULES = 0.13, 3
 """Others are shown too if their cosine is nearly that of the best: the right one is first for 42 % of tasks, among the
 first three for 75 %."""
@@ -53,7 +61,7 @@ def find_for_prompt(
     """Return memories that match a prompt, without those the session was given."""
     excluded_ids = set(given_ids)
     word_matches = search.find_candidates(db, query, None)
-    hits = [hit for hit in _load_sure_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
+    hits = [hit for hit in _load_best_hits(db, query, word_matches, excluded_ids) if _is_about(query.text, hit.passage)]
     if not hits:
         is_task = len(query.text.split()) >= TASK_WORDS
         # Loading the model takes as long as everything else, so it is loaded only if it can make a difference.
@@ -62,35 +70,36 @@ def find_for_prompt(
         if meaning:
             meaning.catch_up(db, NEW_PASSAGES)
             find = _find_for_task if is_task else _find_by_meaning
-            hits = list(_load_sure_hits(db, query, find(db, query, excluded_ids, meaning), excluded_ids))
+            hits = list(_load_best_hits(db, query, find(db, query, excluded_ids, meaning), excluded_ids))
     found_ids = {hit.memory.id for hit in hits} | excluded_ids
     hits += [hit for hit in find_commands(db, query) if hit.memory.id not in found_ids]
     return fit(hits, query.limit, query.max_tokens - FRAME_TOKENS)
 
 
-def _load_sure_hits(
+def _load_best_hits(
     db: Database, query: Query, candidates: Sequence[Candidate], excluded_ids: Container[str]
 ) -> Iterator[Hit]:
-    # Callers have their own rules for what answers a prompt: nobody asked, so when unsure, say nothing.
-    hits = load_hits(db, query, rank(candidates, query, is_answered=True))
-    return (hit for hit in hits if hit.is_sure and hit.memory.id not in excluded_ids)
+    """Load the memories that score not much worse than the best; callers decide whether that calls for them."""
+    ranking = rank(candidates, query)
+    lowest_score = SHARE_OF_BEST * ranking[0].score if ranking else 0.0
+    close = [place for place in ranking if place.score >= lowest_score]
+    return (hit for hit in load_hits(db, query, close) if hit.memory.id not in excluded_ids)
 
 
 def _find_for_task(
     db: Database, query: Query, excluded_ids: Container[str], meaning: "SemanticIndex"
 ) -> list[Candidate]:
-    """Find the memories that stand out from the others by their closeness to a task."""
+    """Find the memories that are closer to a task than unrelated ones are by chance."""
     vector = meaning.embed_query(replace(query, text=query.text[:TASK_CHARACTERS]))
-    neighbourhood = vector.compare_with_all(db)
-    closest = sorted(neighbourhood.cosines, key=lambda key: -neighbourhood.cosines[key])[:COMPARED_PASSAGES]
+    cosines = vector.compare(db, also=set())
+    closest = nlargest(COMPARED_PASSAGES, cosines, key=lambda key: cosines[key])
     candidates = [
-        Candidate(passage, neighbourhood.cosines[passage.key])
+        Candidate(passage, cosines[passage.key])
         for passage in words.get_passages(db, closest)
         if passage.memory_id not in excluded_ids
     ]
     best = max((candidate.meaning or 0.0 for candidate in candidates), default=0.0)
-    distance = LOWEST_DISTANCE + DISTANCE_PER_DOUBLING * math.log2(max(neighbourhood.count, 1))
-    if best < neighbourhood.average_cosine + distance:
+    if best < compute_needed_cosine(db.index.size) + UNASKED_MARGIN:
         return []
     close = [candidate for candidate in candidates if (candidate.meaning or 0.0) >= best - CLOSE_TO_BEST]
     return sorted(close, key=lambda candidate: -(candidate.meaning or 0.0))[:MOST_RULES]
@@ -106,8 +115,14 @@ def _find_by_meaning(
         for candidate in search.find_candidates(db, query, meaning)
         if candidate.meaning is not None
         and (count := _count_shared_words(terms, candidate)) >= FEWEST_SHARED_WORDS
-        and is_near(candidate.meaning, count / len(terms), db.index.size)
+        and _is_near(candidate.meaning, count / len(terms), db.index.size)
     ]
+
+
+def _is_near(cosine: float, word_share: float, size: int) -> bool:
+    """Whether a passage is closer than the best of ``size`` unrelated ones would be by chance; shared words help."""
+    threshold = min(HIGHEST_COSINE, LOWEST_COSINE + COSINE_PER_DOUBLING * math.log2(size))
+    return cosine + SHARED_WORDS_BONUS * word_share >= threshold
 
 
 def _share_words(query: Query, candidates: Sequence[Candidate]) -> bool:

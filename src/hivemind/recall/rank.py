@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from heapq import nlargest
 from itertools import islice
 
 from hivemind.formats.dataclass import dataclass
@@ -10,8 +10,9 @@ from hivemind.formats.timestamps import find_time_window
 from hivemind.model.memory import Kind, Memory, Status, Trust
 from hivemind.model.recall import Detail, Hit, Query, Signal
 from hivemind.model.scope import label_other_repository
-from hivemind.recall.search import Candidate
-from hivemind.recall.weighting import weigh_words
+from hivemind.recall.confidence import SURE, measure_confidence
+from hivemind.recall.search import PASTED_CHARACTERS, Candidate
+from hivemind.recall.weighting import FUSION, Fusion, weigh_words
 from hivemind.store.database import Database
 from hivemind.store.projections import memories
 from hivemind.text.clean import first_line
@@ -19,12 +20,13 @@ from hivemind.text.tokenise import extract_terms, measure_share
 
 UNRELATED_COSINE, SAME_COSINE = 0.15, 0.63
 """The model's cosine of unrelated texts, and of texts that say nearly the same."""
-MANY_PASSAGES_PENALTY, MOST_PENALISED = 0.1, 3
-"""Times the logarithm of the passages found, up to three: each passage is one more chance to match by accident."""
-PASTED_CHARACTERS = 400
-"""A question longer than this is a pasted text, which long memories match for good reason: no penalty."""
-ANSWER_SHARE = 0.3
-"""A hit below this share of the best score is no answer, only among the closest."""
+WORD_PASSAGES = 3
+"""A long memory's words count by the average of its three best passages: one passage of many has some of the words of a
+long question by accident. Its meaning counts by the closest passage."""
+MOST_PENALISED = 3
+"""How many passages of a memory count as chances to be close by accident."""
+SHORTEST_STEM = 4
+"""Letters of a word that count when its ending is ignored."""
 TRUST_FACTORS = {1: 0.85, 2: 0.97, 3: 1.0}
 TRUST_REASONS = {int(trust): f"trust {trust}" for trust in Trust}
 EPISODIC_KINDS = [kind.value for kind in Kind if kind.bucket == "episodic"]
@@ -42,60 +44,52 @@ Window = tuple[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its score."""
+    """A memory with its score and its best passage."""
 
     candidate: Candidate
+    """The passage that matches best."""
     score: float
     words: float
-    """The score of its words, as a share of the best."""
-    is_sure: bool = False
-    """Whether it matches well enough to be an answer."""
+    """The score of its words, as a share of the best passage's."""
+    meaning: float | None
+    """The cosine of its closest passage."""
 
 
-def rank(candidates: Sequence[Candidate], query: Query, *, is_answered: bool) -> list[Ranked]:
-    """Sort memories by their best passage, best first; mark those that answer if the question has an answer."""
+def rank(candidates: Sequence[Candidate], query: Query, fusion: Fusion = FUSION) -> list[Ranked]:
+    """Sort the memories of the candidates by how well they match, best first."""
     # BM25 scores have no fixed scale, so they are compared with the best of this query.
     most_words = max((candidate.words for candidate in candidates), default=0.0)
-    weight = weigh_words(query, candidates)
+    weight = weigh_words(query, candidates, fusion)
+    # A pasted text matches long memories for good reason.
+    penalty = fusion.passages_penalty if len(query.text) <= PASTED_CHARACTERS else 0.0
     window = find_time_window(query.text, query.now)
-    passages: dict[str, list[Ranked]] = {}
+    passages: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        place = _score(candidate, most_words, weight, query, window)
-        passages.setdefault(candidate.passage.memory_id, []).append(place)
-    best = [_pick_best(of_memory, query) for of_memory in passages.values()]
+        passages.setdefault(candidate.passage.memory_id, []).append(candidate)
+    places = [_score(of_memory, most_words, weight, penalty, query, window) for of_memory in passages.values()]
     # Sorting is stable, so the newer of two equal scores stays first.
-    newest_first = sorted(best, key=lambda place: place.candidate.passage.revised_at, reverse=True)
-    best_first = sorted(newest_first, key=lambda place: -place.score)
-    return [
-        replace(place, is_sure=is_answered and place.score >= ANSWER_SHARE * best_first[0].score)
-        for place in best_first
-    ]
+    places.sort(key=lambda place: place.candidate.passage.revised_at, reverse=True)
+    return sorted(places, key=lambda place: -place.score)
 
 
-def _pick_best(passages: list[Ranked], query: Query) -> Ranked:
-    """Return the best passage of one memory, with a penalty if many of its passages were found."""
-    best = max(passages, key=lambda place: place.score)
-    if len(passages) == 1 or len(query.text) > PASTED_CHARACTERS:
-        return best
-    penalty = MANY_PASSAGES_PENALTY * math.log(min(len(passages), MOST_PENALISED))
-    return replace(best, score=round(best.score - penalty, 4))
+def load_hits(db: Database, query: Query, ranking: Sequence[Ranked], size: int | None = None) -> Iterator[Hit]:
+    """Load the memories of a ranking in order, one page of ``query.limit`` at a time as the caller asks for more.
 
-
-def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator[Hit]:
-    """Load the memories of a ranking in order, one page of ``query.limit`` at a time as the caller asks for more."""
+    ``size`` is how many passages the question was compared with by meaning; without it, the caller judges the hits.
+    """
     window = find_time_window(query.text, query.now)
-    is_answered = any(place.is_sure for place in ranking)
     words = extract_terms(query.text)
+    best = ranking[0].score if ranking else 0.0
     places = iter(ranking)
     while page := list(islice(places, query.limit)):
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
-        for place in page:
-            memory = loaded_memories.get(place.candidate.passage.memory_id)
-            # With as_of, a memory may not have existed yet, or not have been current.
-            if memory is None:
-                continue
-            # Only where the question has an answer at all: a tag alone does not make one.
-            is_sure = place.is_sure or (is_answered and _is_named(memory, words))
+        # With as_of, a memory may not have existed yet, or not have been current.
+        current = [
+            (place, memory) for place in page if (memory := loaded_memories.get(place.candidate.passage.memory_id))
+        ]
+        confidences = [None] * len(current) if size is None else _measure_confidences(current, best, words, size)
+        for (place, memory), confidence in zip(current, confidences, strict=True):
+            is_sure = confidence is None or confidence >= SURE
             detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(
                 memory=memory,
@@ -104,7 +98,30 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked]) -> Iterator
                 signals=tuple(_explain(place, query, window)),
                 labels=build_labels(memory, query),
                 is_sure=is_sure,
+                confidence=confidence,
             )
+
+
+def _measure_confidences(
+    page: Sequence[tuple[Ranked, Memory]], best: float, words: list[str], size: int
+) -> list[float]:
+    """Return the confidence of each hit: its own, raised where the question names a memory."""
+    confidences = [
+        measure_confidence(place.meaning, best - place.score, _share_words(place, words), size) for place, _ in page
+    ]
+    # A tag alone does not make an answer, so something must be sure by itself.
+    if max(confidences, default=0.0) < SURE:
+        return confidences
+    named_positions = [position for position, (_, memory) in enumerate(page) if _is_named(memory, words)]
+    # What matches better than an answer is one too.
+    last_named = max(named_positions, default=-1)
+    return [max(own, SURE) if position <= last_named else own for position, own in enumerate(confidences)]
+
+
+def _share_words(place: Ranked, words: list[str]) -> float:
+    """Return the share of the question's words that occur in the best passage or beside it, such as in its tags."""
+    passage = place.candidate.passage
+    return measure_share(words, f"{passage.text} {passage.context}")
 
 
 def _is_named(memory: Memory, words: Sequence[str]) -> bool:
@@ -114,7 +131,14 @@ def _is_named(memory: Memory, words: Sequence[str]) -> bool:
     count: "fix the build" does not ask for every fix.
     """
     names = (*memory.tags, memory.subject, memory.kind.plural)
-    return any(measure_share([word], name.lower()) for name in names if name for word in words)
+    parts = [part for name in names if name for part in extract_terms(name)]
+    return any(_is_same_word(word, part) for word in words for part in parts)
+
+
+def _is_same_word(word: str, other: str) -> bool:
+    """Whether two words differ at most in their endings; short words must be equal."""
+    stem = word[: max(SHORTEST_STEM, len(word) - 2)]
+    return word == other or (len(stem) >= SHORTEST_STEM and other.startswith(stem))
 
 
 def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
@@ -128,16 +152,39 @@ def _select_text(memory: Memory, passage: str, detail: Detail) -> str:
             return memory.text
 
 
-def _score(candidate: Candidate, most_words: float, weight: float, query: Query, window: Window) -> Ranked:
-    words = candidate.words / most_words if most_words > 0 else 0.0
+def _score(
+    passages: Sequence[Candidate],
+    most_words: float,
+    weight: float,
+    penalty: float,
+    query: Query,
+    window: Window,
+) -> Ranked:
+    """Score a memory by those of its passages that were found."""
+    words = _average_best([candidate.words for candidate in passages]) / most_words if most_words > 0 else 0.0
+    meaning = max((candidate.meaning for candidate in passages if candidate.meaning is not None), default=None)
     score = weight * words
-    if candidate.meaning is not None:
-        score += (1 - weight) * _rescale(candidate.meaning)
+    if meaning is not None:
+        score += (1 - weight) * _rescale(meaning)
+    score -= penalty * math.log(min(len(passages), MOST_PENALISED))
+    # Most memories have one passage, and this runs for every candidate.
+    best = passages[0] if len(passages) == 1 else max(passages, key=lambda place: _fit(place, most_words, weight))
     # A factor below one would raise a negative score (a cosine below that of unrelated texts).
     if score > 0:
-        for _, factor, _ in _factors(candidate, query, window):
+        for _, factor, _ in _factors(best, query, window):
             score *= factor
-    return Ranked(candidate, round(score, 4), words)
+    return Ranked(best, round(score, 4), words, meaning)
+
+
+def _average_best(scores: list[float]) -> float:
+    best = scores if len(scores) <= WORD_PASSAGES else nlargest(WORD_PASSAGES, scores)
+    return sum(best) / len(best)
+
+
+def _fit(candidate: Candidate, most_words: float, weight: float) -> float:
+    """Return how well one passage matches, by its words and its meaning."""
+    words = candidate.words / most_words if most_words > 0 else 0.0
+    return weight * words + (1 - weight) * _rescale(candidate.meaning or UNRELATED_COSINE)
 
 
 def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
@@ -145,8 +192,8 @@ def _explain(place: Ranked, query: Query, window: Window) -> Iterator[Signal]:
     candidate = place.candidate
     if place.words:
         yield Signal(name="words", score=place.words, why=_describe_words(place.words))
-    if candidate.meaning is not None:
-        yield Signal(name="meaning", score=candidate.meaning, why=_describe_meaning(_rescale(candidate.meaning)))
+    if place.meaning is not None:
+        yield Signal(name="meaning", score=place.meaning, why=_describe_meaning(_rescale(place.meaning)))
     for name, factor, why in _factors(candidate, query, window):
         yield Signal(name=name, score=factor, why=why)
 

@@ -1,5 +1,6 @@
 """Find candidates: visible passages that match a question by their words or their meaning."""
 
+from dataclasses import replace
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,11 @@ if TYPE_CHECKING:
     # NumPy, which a search by words alone does not load.
     from hivemind.recall.embeddings import SemanticIndex
 
-MOST_BY_WORDS = 100
+MOST_BY_WORDS, MOST_BY_WORDS_IF_PASTED = 100, 200
+"""A pasted text shares words with nearly everything, and a long memory counts by several of its passages."""
 MOST_BY_MEANING = 60
+PASTED_CHARACTERS = 400
+"""A question longer than this is a pasted text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,18 @@ class Candidate:
 
 def find_candidates(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
     """Search the visible passages by words and, with a model, by meaning."""
+    # A phrase in quotes must match word for word. If none does, the question is still answered as well as possible.
+    unquoted_query = replace(query, text=query.text.replace('"', " "))
+    return _find(db, query, meaning) or (_find(db, unquoted_query, meaning) if extract_phrases(query.text) else [])
+
+
+def _find(db: Database, query: Query, meaning: "SemanticIndex | None") -> list[Candidate]:
     query_vector = meaning.embed_query(query) if meaning else None
-    limit = max(MOST_BY_WORDS, query.limit)
+    is_pasted = len(query.text) > PASTED_CHARACTERS
+    limit = max(MOST_BY_WORDS_IF_PASTED if is_pasted else MOST_BY_WORDS, query.limit)
     passages = {passage.key: passage for passage in db.index.search(query, limit)}
     cosines = query_vector.compare(db, also=set(passages)) if query_vector else {}
-    # A phrase in quotes must match word for word, so meaning adds no candidates.
+    # Meaning adds no candidates that lack a phrase in quotes.
     is_phrase = bool(extract_phrases(query.text))
     nearest = [] if is_phrase else nlargest(max(MOST_BY_MEANING, query.limit), cosines, key=lambda key: cosines[key])
     passages |= {passage.key: passage for passage in words.get_passages(db, set(nearest) - set(passages))}

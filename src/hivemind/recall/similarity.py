@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
 from hivemind.store.database import Database, Vector
 from hivemind.store.projections import session_passages, vectors
@@ -17,46 +16,7 @@ LIKELY_SESSION_PASSAGES = 60
 MOST_FILTERED_PASSAGES = 2_000
 """How many passages that match a metadata filter are compared exactly; more would take longer than a recall may."""
 
-TYPICAL_COSINE, TYPICAL_PAIRS = 0.535, 12
-"""The average cosine between notes of one project, and how many pairs of notes it counts for: a store with two or three
-notes says little about its own average."""
-
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisibleCosines:
-    """The visible passages around a question."""
-
-    cosines: dict[int, float]
-    average_cosine: float
-    """Between two of the passages, not to the question."""
-    count: int
-    """Of visible passages; an estimate if there are many."""
-
-
-def describe_neighbourhood(db: Database, query: Query, model: str, query_vector: Floats) -> VisibleCosines:
-    """Compare the question with the visible passages, and these with each other."""
-    sample = vectors.find_some(db, query, model, MOST_FILTERED_PASSAGES)
-    is_complete = len(sample) < MOST_FILTERED_PASSAGES
-    cosines = cosines_by_passage(sample, query_vector) if is_complete else find_near(db, query, model, query_vector)
-    return VisibleCosines(
-        cosines=cosines,
-        average_cosine=_average_cosine(sample),
-        count=len(sample) if is_complete else db.index.size,
-    )
-
-
-def _average_cosine(passages: Sequence[Vector]) -> float:
-    """Return the average cosine between two different passages, drawn towards what is typical if there are few."""
-    if not passages:
-        return TYPICAL_COSINE
-    numbers, scales = _stack(passages)
-    # All pairs at once: the square of a sum of unit vectors is the sum of all cosines, each passage with itself too.
-    total = scales @ numbers
-    pair_count = len(passages) * (len(passages) - 1)
-    pair_sum = float(total @ total) - len(passages)
-    return (pair_sum + TYPICAL_COSINE * TYPICAL_PAIRS) / (pair_count + TYPICAL_PAIRS)
 
 
 def find_near(db: Database, query: Query, model: str, query_vector: Floats) -> dict[int, float]:

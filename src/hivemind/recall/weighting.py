@@ -9,16 +9,32 @@ import re
 from collections.abc import Sequence
 from heapq import nlargest
 
+from hivemind.formats.dataclass import dataclass
 from hivemind.model.recall import Query
 from hivemind.recall.search import Candidate
 from hivemind.text.scripts import is_beyond_latin
+from hivemind.text.tokenise import extract_terms, measure_share
 
-PROSE_WEIGHT, CODE_WEIGHT = 0.4, 0.1
-"""The weight of words among candidates that are prose, and that are code; meaning has the rest."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """How words and meaning are mixed; ``python -m benchmarks.retrieval DATA --fusion`` compares other values."""
+
+    prose_weight: float = 0.4
+    """The weight of words among candidates that are prose; meaning has the rest."""
+    code_weight: float = 0.1
+    """The weight of words among candidates that are code."""
+    passages_penalty: float = 0.1
+    """Taken off per logarithm of the passages found: each passage is one more chance to be close by accident."""
+
+
+FUSION = Fusion()
 OTHER_SCRIPT_WEIGHT = 0.7
 """For a question beyond the Latin script, which the model hardly reads."""
-CODE_DENSITY = 0.05
-"""The share of brackets, semicolons, equals signs and underscores from which on a text counts as code."""
+PROSE_DENSITY, CODE_DENSITY = 0.01, 0.05
+"""The share of brackets, semicolons, equals signs and underscores up to which a text is prose, and from which code."""
+FEWEST_WORDS_FACTOR, MANY_WORDS = 0.5, 0.5
+"""The weight is halved if the best candidates share no word, and whole if one has half of the question's words."""
 LOOKED_AT, CHARACTERS_LOOKED_AT = 10, 800
 """The best by words and the best by meaning are enough to see what a store is made of."""
 SYMBOLS = str.maketrans("", "", "(){}[];=<>_")
@@ -26,20 +42,32 @@ IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\(|::|\.\w+\(|\w/\w+\.\w")
 """What only code, paths and messages of programs contain."""
 
 
-def weigh_words(query: Query, candidates: Sequence[Candidate]) -> float:
+def weigh_words(query: Query, candidates: Sequence[Candidate], fusion: Fusion = FUSION) -> float:
     """Return the weight of words for this question, between 0 and 1."""
-    if is_beyond_latin(query.text):
-        return OTHER_SCRIPT_WEIGHT
-    if IDENTIFIER.search(query.text):
-        return PROSE_WEIGHT
-    return PROSE_WEIGHT - (PROSE_WEIGHT - CODE_WEIGHT) * _measure_code(candidates)
-
-
-def _measure_code(candidates: Sequence[Candidate]) -> float:
-    """Return how far the best candidates are code: 0 for prose, 1 for code."""
     by_words = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.words)
+    shared_words_factor = _weigh_shared_words(query, by_words)
+    if is_beyond_latin(query.text):
+        return OTHER_SCRIPT_WEIGHT * shared_words_factor
+    code_share = 0.0 if IDENTIFIER.search(query.text) else _measure_code(candidates, by_words)
+    return (fusion.prose_weight - (fusion.prose_weight - fusion.code_weight) * code_share) * shared_words_factor
+
+
+def _weigh_shared_words(query: Query, by_words: Sequence[Candidate]) -> float:
+    """Return 1 if a candidate has many words of the question, less if the best shares only few of them.
+
+    Scores of words are relative to the best, so a candidate with one common word of five would count fully.
+    """
+    words = extract_terms(query.text)
+    texts = (f"{candidate.passage.text} {candidate.passage.context}" for candidate in by_words if candidate.words > 0)
+    share = max((measure_share(words, text) for text in texts), default=0.0)
+    return min(1.0, FEWEST_WORDS_FACTOR + (1 - FEWEST_WORDS_FACTOR) * share / MANY_WORDS)
+
+
+def _measure_code(candidates: Sequence[Candidate], by_words: Sequence[Candidate]) -> float:
+    """Return how far the best candidates are code: 0 for prose, 1 for code."""
     by_meaning = nlargest(LOOKED_AT, candidates, key=lambda candidate: candidate.meaning or 0.0)
     texts = {candidate.passage.text[:CHARACTERS_LOOKED_AT] for candidate in (*by_words, *by_meaning)}
     length = sum(map(len, texts))
     symbols = length - sum(len(text.translate(SYMBOLS)) for text in texts)
-    return min(1.0, symbols / length / CODE_DENSITY) if length else 0.0
+    density = symbols / length if length else 0.0
+    return min(1.0, max(0.0, (density - PROSE_DENSITY) / (CODE_DENSITY - PROSE_DENSITY)))

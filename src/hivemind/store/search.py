@@ -37,7 +37,7 @@ SEARCH = (
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
     # The id breaks ties, so that the same query always gives the same order.
     " ORDER BY best.score DESC, m.id LIMIT :limit)"
-    f" SELECT {PASSAGE_COLUMNS}, seen.score FROM seen JOIN passages p ON p.key = seen.key"
+    f" SELECT {PASSAGE_COLUMNS}, seen.score, (SELECT count(*) FROM best) FROM seen JOIN passages p ON p.key = seen.key"
     " JOIN memories m ON m.key = p.memory JOIN words w ON w.rowid = p.key ORDER BY seen.score DESC, m.id"
 )
 SEARCH_SESSIONS = (
@@ -92,11 +92,12 @@ class SqliteSearch:
         if not expression:
             return []
         values = bind_filters(query) | WEIGHTS | {"asked": expression, "limit": limit}
-        # The best matches are usually visible. Only if too few are, every match is checked.
-        rows = self._db.execute(SEARCH, values | {"looked_at": CANDIDATES_PER_HIT * limit})
-        if len(rows) < limit:
+        # The best matches are usually visible. Only if too few are, and there are more, every match is checked.
+        looked_at = CANDIDATES_PER_HIT * limit
+        rows = self._db.execute(SEARCH, values | {"looked_at": looked_at})
+        if not rows or (len(rows) < limit and rows[0][-1] == looked_at):
             rows = self._db.execute(SEARCH, values | {"looked_at": -1})
-        return [PassageHit(*row) for row in rows]
+        return [PassageHit(*row[:-1]) for row in rows]
 
     def find_unknown(self, words: Sequence[str]) -> list[str]:
         """Words that no passage has, whoever may see it."""

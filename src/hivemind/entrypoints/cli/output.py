@@ -389,5 +389,7 @@ def _print_remarks(hit: Hit, *, why: bool) -> None:
     for label in hit.labels:
         click.echo(click.style(indent(label), fg="yellow"))
     if why:
+        if hit.confidence is not None:
+            click.echo(click.style(indent(f"confidence {hit.confidence:.2f}: how sure it is an answer"), fg="cyan"))
         for signal in hit.signals:
             click.echo(click.style(indent(f"{signal.name} {signal.score:.2f}: {signal.why}"), fg="cyan"))
