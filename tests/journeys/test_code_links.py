@@ -217,7 +217,7 @@ def rename_and_rewrite(root: Path) -> None:
 CHANGES = {
     "nothing": Changed(edit=lambda root: None, label="", place=0, counts=1.0, told=f"{LINK}: unchanged"),
     "layout and comments": Changed(
-        edit=reformat, label="", place=0, counts=1.0, told=f"{LINK}: only layout or comments changed since"
+        edit=reformat, label="", place=0, counts=1.0, told=f"{LINK}: only layout, comments or local names changed"
     ),
     "docstring": Changed(
         edit=lambda root: swap(root, "Give a token", "Hand out a token"),
@@ -225,10 +225,10 @@ CHANGES = {
     ),
     "a detail": Changed(
         edit=lambda root: swap(root, "raise TooManyAttempts(user)", "raise TooManyTries(user)"),
-        label=f"{LINK}: body changed a little (about", place=0, counts=0.95, told=f"{LINK}: body changed a little",
+        label=f"{LINK}: body changed since", place=1, counts=0.7, told=f"{LINK}: body changed",
     ),
     "the body": Changed(
-        edit=rewrite, label=f"{LINK}: body changed (about", place=1, counts=0.7, told=f"{LINK}: body changed",
+        edit=rewrite, label=f"{LINK}: body changed since", place=1, counts=0.7, told=f"{LINK}: body changed",
     ),
     "the signature": Changed(
         edit=lambda root: swap(root, "(user, pw)", "(user, pw, otp)"),
@@ -240,7 +240,7 @@ CHANGES = {
         label=f"{LINK}: renamed to {PATH}::authenticate since", place=0, counts=1.0, told=f"{LINK}: renamed to",
     ),
     "the name and the body": Changed(
-        edit=rename_and_rewrite, label=f"{LINK}: renamed to {PATH}::authenticate; body changed (about",
+        edit=rename_and_rewrite, label=f"{LINK}: renamed to {PATH}::authenticate; body changed since",
         place=1, counts=0.7, told=f"{LINK}: renamed to",
     ),
     "the file": Changed(
@@ -252,7 +252,7 @@ CHANGES = {
         label=f"gone: {LINK} is no longer there since", place=2, counts=0.4, told=f"gone: {LINK}",
     ),
 }  # fmt: skip
-HARMLESS = ("nothing", "layout and comments", "docstring", "a detail", "the name", "the file")
+HARMLESS = ("nothing", "layout and comments", "docstring", "the name", "the file")
 
 
 def recalled(mind: Hivemind) -> tuple[int, Hit]:
@@ -297,7 +297,7 @@ def test_each_change_of_the_code_is_told_and_weighed_at_recall(
     assert code_of(hit).why.startswith(change.told)
     assert "".join(hit.labels).startswith(change.label)
     assert bool(hit.labels) == bool(change.label)
-    assert "".join(hit.labels).endswith(": verify before acting") == (case not in HARMLESS)
+    assert "".join(hit.labels[:1]).endswith(": verify before acting") == (case not in HARMLESS)
     assert ("verify before acting" in printed, f"since {then}" in printed) == (
         case not in HARMLESS,
         bool(change.label),
@@ -313,8 +313,24 @@ def test_what_is_said_unasked_is_judged_by_the_code_too(shop: Path, open_mind: O
     rewrite(shop)
     doubted = (mind.brief().text, mind.on_prompt(prompt).text, mind.context(files=[PATH]).text)
 
-    assert all(JWT in said and "verify before acting]" not in said for said in sure)
-    assert all(JWT in said and "verify before acting]" in said for said in doubted)
+    lines = "verify before acting · `log_failure(record, attempts)` → `sleep(attempts)`; added `notify(record.owner)`]"
+    assert all(JWT in said and "verify before acting" not in said for said in sure)
+    assert all(JWT in said and lines in said for said in doubted)
+
+
+def test_a_memory_is_told_what_the_code_says_instead_of_its_words(shop: Path, open_mind: Open) -> None:
+    mind = open_mind(shop)
+    write(shop, "shop/invoice.py", "def settle_invoice(total):\n    return total * 2 if total > 5_000 else total\n")
+    commit(shop)
+    mind.remember("settle_invoice doubles every total above 5,000.")
+
+    write(shop, "shop/invoice.py", "def settle_invoice(total):\n    return total * 2 if total > 7_000 else total\n")
+    (hit,) = mind.recall("what does settle_invoice do?").answers
+
+    assert hit.labels[-1] == "it says 5_000, the code now says 7_000"
+    # The log has no code: the receipt says that the body changed, and the label shows how.
+    assert "7_000" in hit.labels[-2]
+    assert "7_000" not in code_of(hit).why
 
 
 def test_a_revert_heals(asked: Hivemind, shop: Path) -> None:

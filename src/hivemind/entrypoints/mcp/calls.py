@@ -139,7 +139,7 @@ def explain(mind: Mind, arguments: Arguments) -> str:
         *(f"{format_label(format_date(event.at), event.actor, event.channel)}: {quote_text(what)}"
           for event, what in events),
         *(f"code: {format_field(change.anchor.label)}: {format_field(change.text)}: verify before acting"
-          for change in stale),
+          f"{f'; {format_field(change.excerpt)}' if change.excerpt else ''}" for change in stale),
     ]  # fmt: skip
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines.append(f"contradicts: {', '.join(shorten_id(other.id) for other in contradictions)}")
