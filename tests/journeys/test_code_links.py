@@ -94,7 +94,7 @@ def test_a_link_that_leads_nowhere_keeps_the_memory_and_says_so() -> None:
     assert f"no unique match for '{PATH}::authenticate_nobody': nothing here has that name" in lost.stderr
     assert f"nearest: {LINK}" in lost.stderr
     assert "The memory is kept; tie it to code with 'hivemind code link " in lost.stderr
-    assert found.stderr == ""
+    assert found.stderr == f"Linked to {PATH}::find_record.\n"
     assert run_json("recall", "jwt library")["hits"][0]["memory"]["links"] == [f"{PATH}::authenticate_nobody"]
 
 
@@ -103,10 +103,29 @@ def test_a_link_that_fits_several_places_keeps_the_memory_and_names_them() -> No
     several = run("remember", "Money is rounded", "--link", "total")
     unique = run("remember", "Rows are counted", "--link", "report.total")
 
-    assert (several.exit_code, unique.exit_code, unique.stderr) == (0, 0, "")
+    assert (several.exit_code, unique.exit_code, unique.stderr) == (
+        0, 0, "Linked to shop/report.py::total.\n",
+    )  # fmt: skip
     assert "no unique match for 'total': it fits 2 places" in several.stderr
     assert all(label in several.stderr for label in ("shop/report.py::total", "shop/till.py::Till.total"))
     assert {one["text"] for one in run_json("list")} == {"Money is rounded", "Rows are counted"}
+
+
+def test_a_memory_that_could_not_be_linked_is_linked_when_the_index_knows_its_code(shop: Path) -> None:
+    unlinked = run("remember", "settle_invoice doubles above 5")
+    words = run("remember", "Deploys happen on Tuesdays")
+    before = run_json("status")
+    write(shop, "shop/invoice.py", "def settle_invoice(total):\n    return total * 2 if total > 5 else total\n")
+
+    indexed = run("code", "index")
+
+    assert "Not linked to code: nothing here has a name that it mentions." in unlinked.stderr
+    assert words.stderr == ""
+    assert (before["linked"], before["unlinked"]) == (0, 1)
+    assert "Linked 1 memory." in indexed.stdout
+    assert (run_json("status")["linked"], run_json("status")["unlinked"]) == (1, 0)
+    [memory] = [memory for memory in run_json("list") if memory["text"].startswith("settle")]
+    assert memory["anchors"][0]["qualified"] == "settle_invoice"
 
 
 def test_an_agent_links_by_the_same_names_and_hears_what_did_not_fit(shop: Path, open_mind: Open) -> None:
@@ -696,7 +715,7 @@ def test_the_doctor_says_whether_the_tree_can_be_followed(
     monkeypatch.chdir(tmp_path)
     [outside] = [one for one in run_json("doctor") if one["what"] == "code"]
 
-    assert "symbols in 4 files; changes can be followed" in here["detail"]
+    assert "symbols in 4 files; 0 memories linked to code; changes can be followed" in here["detail"]
     assert "no git repository here" in outside["detail"]
     assert here["is_well"]
     assert outside["is_well"]

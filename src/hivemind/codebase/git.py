@@ -13,6 +13,9 @@ TIMEOUT_SECONDS = 20.0
 HISTORY_SECONDS = 600.0
 """Timeout for reading a long history, which only happens while a person waits for it."""
 
+OUTSIDE_SECONDS = 1.0
+"""Timeout for searching a directory that is no repository."""
+
 # A repository's own configuration may name programs to run: a file system monitor, hooks.
 _SAFE_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
 # No locks that would block the user's own git, no password prompts, no downloads in a partial clone.
@@ -93,10 +96,14 @@ def list_files(root: Path) -> list[str] | None:
     return _split_paths(output)
 
 
-def find_files_with_word(root: Path, word: str) -> list[str]:
-    """Tracked and untracked files that contain this word; empty outside of git."""
+def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS) -> list[str]:
+    """Files that contain this word and are not ignored; empty if the search takes longer."""
+    is_repository = (root / ".git").exists()
+    options = ("-l", "-z", "-w", "-I", "--fixed-strings", "--untracked" if is_repository else "--no-index")
+    # Any other directory may be a whole disk.
+    timeout = timeout if is_repository else min(timeout, OUTSIDE_SECONDS)
     try:
-        output = run(root, "grep", "-l", "-z", "-w", "-I", "--untracked", "--fixed-strings", "-e", word)
+        output = run(root, "grep", *options, "-e", word, timeout=timeout)
     except Unavailable:  # git exits with 1 if no file contains the word
         return []
     return _split_paths(output)

@@ -10,14 +10,22 @@ MIN_NAME = 3
 
 _SCOPE = re.compile(r"::|#|->")
 _BACKTICKS = re.compile(r"`([^`\n]{2,200})`")
-_QUALIFIED_NAME = re.compile(r"[A-Za-z_$][\w.$]*(?:::\w+)*")
+_WORD = r"[A-Za-z_$][\w$]*"
+_QUALIFIED_NAME = re.compile(rf"{_WORD}(?:(?:\.|::|#|->){_WORD})*")
 _LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
 _PATH = re.compile(
     r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
 )
-_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_CALL = re.compile(rf"(?<![\w$.])({_QUALIFIED_NAME.pattern})\(\)?")
+# Longest first: `TypeAdapter.validate_python` is one name and not two.
 _CODELIKE = re.compile(
-    r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
+    r"(?<![\w$.])(?:"
+    rf"{_WORD}(?:(?:\.|::|#|->){_WORD})+"  # Class.method, Type::method, pkg.Symbol
+    r"|_+[A-Za-z]\w*"  # _private
+    r"|[a-z]+(?:_[a-z0-9]+)+_*"  # snake_case
+    r"|[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # CamelCase
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # UPPER_CASE
+    r")(?!\w)"
 )
 _NOUN = r"(?:module|package|namespace|crate|folder|directory|file)s?\b"
 _NAME = r"[`'\"]?([\w@][\w@./\\:#-]*\w|\w)[`'\"]?"

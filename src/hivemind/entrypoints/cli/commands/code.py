@@ -139,7 +139,8 @@ def index() -> None:
     with open_mind() as mind, progress("Reading the code") as advance:
         report = mind.code.index(advance)
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
-    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.")
+    linked = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
+    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked}")
 
 
 @code.command("watch")
