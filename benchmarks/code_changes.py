@@ -12,7 +12,7 @@ import argparse
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
@@ -279,15 +279,13 @@ def _list_symbols(sources: dict[str, bytes], commit: str, paths: Iterable[str]) 
             yield from outline(path, source).symbols
 
 
-def print_pairs(root: Path, commits: int, count: int, seed: int, wanted: Callable[[CommitChange], bool]) -> None:
-    """Print one changed symbol of each of some random commits, with its diff and a place for the verdict."""
+def print_pairs(root: Path, commits: int, count: int, seed: int, subject_pattern: str) -> None:
+    """Print one changed symbol of each of some random commits, with its diff."""
     draw = random.Random(seed)
-    listing = git.run(root, "log", "--no-merges", "--format=%H", f"-n{commits}", "HEAD").decode().split()
+    subjects = ("--extended-regexp", "--regexp-ignore-case", f"--grep={subject_pattern}") if subject_pattern else ()
+    listing = git.run(root, "log", "--no-merges", "--format=%H", f"-n{commits}", *subjects, "HEAD").decode().split()
     for commit in draw.sample(listing, len(listing)):
-        try:
-            changes = [change for change in judge_commit(root, commit) if wanted(change)]
-        except (KeyError, ValueError):
-            continue
+        changes = [*judge_commit(root, commit)]
         if changes and count:
             count -= 1
             change = draw.choice(changes)
@@ -338,8 +336,9 @@ def main() -> None:
     command.add_argument("--commits", type=int, default=600)
     command.add_argument("--count", type=int, default=20)
     command.add_argument("--seed", type=int, default=1)
+    command.add_argument("--subject", default="", help="only commits whose message matches this pattern")
     command.set_defaults(
-        run=lambda given: print_pairs(given.repository, given.commits, given.count, given.seed, lambda _: True)
+        run=lambda given: print_pairs(given.repository, given.commits, given.count, given.seed, given.subject)
     )
     command = commands.add_parser("score")
     command.add_argument("labels", type=Path)

@@ -203,6 +203,37 @@ def test_a_variable_that_is_used_once_may_be_written_in_place() -> None:
     assert compare("a.py", old, new.replace("find_rate", "load_rate"), "f").is_own
 
 
+def test_a_part_may_become_a_function_of_its_own_and_back() -> None:
+    whole = "def f(a):\n    b = a.load(3)\n    if b > 9:\n        raise TooBig(b)\n    return b\n"
+    helper = "def check(b):\n    if b > 9:\n        raise TooBig(b)\n    return b\n"
+    parts = f"def f(a):\n    return check(a.load(3))\n\n\n{helper}"
+
+    assert not compare("a.py", whole, parts, "f").exists
+    assert not compare("a.py", parts, whole, "f").exists
+    assert compare("a.py", whole, parts.replace("9", "8"), "f").is_own
+    # A function that was there before is another one, to which the code switched.
+    assert compare("a.py", whole + helper, parts, "f").is_own
+
+
+def test_a_value_may_get_a_name() -> None:
+    plain = "def f(a):\n    return a > 9\n"
+    named = "LIMIT = 9\n\n\ndef f(a):\n    return a > LIMIT\n"
+
+    assert not compare("a.py", plain, named, "f").exists
+    assert not compare("a.py", named, plain, "f").exists
+    assert compare("a.py", plain, named.replace("9", "8"), "f").is_own
+
+
+def test_annotations_that_silence_warnings_are_like_comments() -> None:
+    java = 'class A {\n  @SuppressWarnings("x")\n  int f() { return 1; }\n}\n'
+    rust = "#[allow(dead_code)]\n#[cfg(unix)]\nfn f() -> u8 { 1 }\n"
+
+    assert not compare("A.java", java, java.replace('@SuppressWarnings("x")\n', "\n"), "A.f").exists
+    assert compare("A.java", java, java.replace('@SuppressWarnings("x")', "@Deprecated"), "A.f").is_own
+    assert not compare("a.rs", rust, rust.replace("#[allow(dead_code)]\n", ""), "f").exists
+    assert compare("a.rs", rust, rust.replace("unix", "windows"), "f").is_own
+
+
 def test_parentheses_braces_quotes_and_types_of_variables_are_style() -> None:
     assert not edit("a.py", "if not names", "if (not names)").exists
     assert not edit("a.py", "    tax = 19", "    tax: int = 19").exists

@@ -4,8 +4,8 @@ Two versions do the same if they are equal up to layout, comments, a consistent 
 independent statements, and variables that are used once. Anything else may change behaviour or contract.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ from hivemind.codebase.syntax import (
     build_tree,
     holds_statements,
     inline_variables,
+    iter_names,
     iter_tokens,
+    substitute,
 )
 from hivemind.model.code import CALLABLES, LineChange
 
@@ -27,6 +29,9 @@ WasRenamed = Callable[[str, str], bool]
 
 MAX_LINE = 90
 """Characters of a changed line that are shown."""
+
+_GLUE = frozenset({"return", "await", "async", "self", "this", "super", ".", "?", "->", "&", "*", "=", ":", "mut"})
+"""Tokens that a function of its own needs or spares."""
 
 MAX_COMPARED = 1_000
 """Lines or tokens between the first and the last change that are compared; the time grows with their square."""
@@ -108,11 +113,29 @@ def _are_equivalent(old: Version, new: Version, was_renamed: WasRenamed) -> bool
     before, after = build_tree(*old), build_tree(*new)
     if before is None or after is None:
         return False
-    for old_tree, new_tree in ((before, after), (inline_variables(before), inline_variables(after))):
+    old_names, new_names = ({each.name for each in version.file.definitions} for version in (old, new))
+    # A constant that only one version has is replaced by its value: somebody gave the value a name.
+    named = (
+        substitute(before, _list_constants(old.file, before, new_names)),
+        substitute(after, _list_constants(new.file, after, old_names)),
+    )
+    for old_tree, new_tree in ((before, after), named, tuple(map(inline_variables, named))):
         mapping = _NameMapping()
         if mapping.fits(old_tree, new_tree) and all(was_renamed(*pair) for pair in mapping.global_renames):
             return True
-    return False
+    return _is_extraction(old, new, old_names) or _is_extraction(new, old, new_names)
+
+
+def _list_constants(file: ParsedFile, tree: Tree, other_names: Collection[str]) -> Mapping[str, Tree]:
+    """The values of constants that a tree uses and that exist in this version of the file alone."""
+    used_names = {name.text for name in iter_names(tree)} - {*other_names}
+    values = {}
+    for definition in file.definitions:
+        if definition.kind in ("const", "macro", "field") and definition.name in used_names:
+            value = build_tree(file, definition._replace(start=definition.body_start))
+            if value and len(value.children) == 1:
+                values[definition.name] = value.children[0]
+    return values
 
 
 class _NameMapping:
@@ -236,3 +259,39 @@ def _iter_all_tokens(version: Version) -> Iterator[str]:
     yield from iter_tokens(tree) if tree else ()
     for position in version.definition.members:
         yield from _iter_all_tokens(Version(version.file, version.file.definitions[position]))
+
+
+def _is_extraction(whole: Version, part: Version, other_names: Collection[str]) -> bool:
+    """Whether a part of the first version is now a function of its own, which the second one calls.
+
+    The tokens of both versions are counted: what the second lacks must be in functions that exist only beside it.
+    """
+    before, after = build_tree(*whole), build_tree(*part)
+    if before is None or after is None:
+        return False
+    names = {name.text for name in iter_names(after)} - {name.text for name in iter_names(before)}
+    helpers = [
+        definition
+        for definition in part.file.definitions
+        if definition.kind in CALLABLES and definition.name in names and definition.name not in other_names
+    ]
+    combined, free_tokens = _count_tokens(after), {*_GLUE, *(helper.name for helper in helpers)}
+    for helper in helpers:
+        tree = build_tree(part.file, helper)
+        if tree is None:
+            return False
+        header = Version(part.file, helper._replace(end=helper.body_start))
+        # What stands in the header, such as parameters and types, may be called something else outside.
+        free_tokens |= _count_tokens(build_tree(*header) or Branch("definition", ())).keys()
+        combined += _count_tokens(tree)
+    difference = (_count_tokens(before) - combined) + (combined - _count_tokens(before))
+    return bool(helpers) and not difference.keys() - free_tokens
+
+
+def _count_tokens(tree: Tree) -> Counter[str]:
+    """Count the tokens of a tree without local names."""
+    if isinstance(tree, Branch):
+        return sum(map(_count_tokens, tree.children), Counter[str]())
+    if isinstance(tree, Name):
+        return Counter([tree.text] if not tree.is_local and tree.text else [])
+    return Counter([tree])

@@ -263,7 +263,7 @@ def _calls(tree: Tree) -> bool:
     return any(_CALLS.search(branch.kind) for branch in iter_branches(tree))
 
 
-def inline_variables(tree: Branch) -> Tree:
+def inline_variables(tree: Tree) -> Tree:
     """The tree with each local that is assigned once and used once replaced by its value."""
     uses = Counter(name.text for name in iter_names(tree) if name.is_local)
     writes = Counter(name for branch in iter_branches(tree) for name in branch.written)
@@ -274,16 +274,19 @@ def inline_variables(tree: Branch) -> Tree:
         if branch.value is not None and len(branch.written & single) == 1
         for name, value in [(next(iter(branch.written)), branch.value)]
     }
-    return _substitute(tree, values) if values else tree
+    return substitute(tree, values)
 
 
-def _substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
-    if isinstance(tree, Name) and tree.is_local and tree.text in values and depth <= MAX_DEPTH:
-        return _substitute(values[tree.text], values, depth + 1)
+def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
+    """The tree with names replaced by their values; a statement that only assigns one of them is left out."""
+    if not values:
+        return tree
+    if isinstance(tree, Name) and tree.text in values and depth <= MAX_DEPTH:
+        return substitute(values[tree.text], values, depth + 1)
     if not isinstance(tree, Branch):
         return tree
     children = tuple(
-        _substitute(child, values, depth + 1) for child in tree.children if not _is_assignment_of(child, values)
+        substitute(child, values, depth + 1) for child in tree.children if not _is_assignment_of(child, values)
     )
     if len(children) == 1 and _TRANSPARENT.search(tree.kind):
         return children[0]

@@ -15,6 +15,10 @@ MAX_LATER_COMMITS = 5
 """Commits after that of an anchor in which its code is searched for, if it was not committed yet."""
 
 
+MAX_PARSED_FILES = 16
+"""Syntax trees that are kept; one takes a few megabytes, and anchors in one file mostly follow each other."""
+
+
 class Versions:
     """The old code of some anchors, which git has, beside the code of the working tree."""
 
@@ -66,9 +70,12 @@ class Versions:
 
     def _parse(self, path: str, source: bytes) -> ParsedFile | None:
         key = (path, source)
-        if key not in self._files:
-            self._files[key] = parse_file(path, source)
-        return self._files[key]
+        file = self._files.pop(key) if key in self._files else parse_file(path, source)
+        # The last used is put at the end; the first one goes.
+        self._files[key] = file
+        if len(self._files) > MAX_PARSED_FILES:
+            del self._files[next(iter(self._files))]
+        return file
 
     def _was_renamed(self, anchor: Anchor, old_source: bytes, old_name: str, new_name: str) -> bool:
         """Whether a symbol of this name is gone from the tree, and one of the new name appeared."""
