@@ -203,6 +203,12 @@ def test_a_variable_that_is_used_once_may_be_written_in_place() -> None:
     assert compare("a.py", old, new.replace("find_rate", "load_rate"), "f").is_own
 
 
+def test_a_variable_that_is_assigned_from_itself_is_compared_in_finite_time() -> None:
+    old = "def f(a):\n    for b in a:\n        b2 = strip(b2)\n    return 1\n"
+
+    assert compare("a.py", old, old.replace("1", "2"), "f").is_own
+
+
 def test_a_part_may_become_a_function_of_its_own_and_back() -> None:
     whole = "def f(a):\n    b = a.load(3)\n    if b > 9:\n        raise TooBig(b)\n    return b\n"
     helper = "def check(b):\n    if b > 9:\n        raise TooBig(b)\n    return b\n"

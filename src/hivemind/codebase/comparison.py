@@ -133,7 +133,8 @@ def _list_constants(file: ParsedFile, tree: Tree, other_names: Collection[str]) 
     for definition in file.definitions:
         if definition.kind in ("const", "macro", "field") and definition.name in used_names:
             value = build_tree(file, definition._replace(start=definition.body_start))
-            if value and len(value.children) == 1:
+            # Only plain values; others may depend on more than their text.
+            if value and len(value.children) == 1 and not any(iter_names(value)):
                 values[definition.name] = value.children[0]
     return values
 

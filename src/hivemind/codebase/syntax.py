@@ -33,6 +33,8 @@ _PATTERN_NODE = re.compile(r"pattern|_list$|tuple|declarator|target|splat|^varia
 _VALUE_FIELDS = frozenset({"type", "value", "size", "default_value"})
 _MEMBER_FIELDS = frozenset({"attribute", "field", "property", "method"})
 _MEMBER_NODE = re.compile(r"attribute|member|field|selector|navigation|property")
+_ERASED_NODE = re.compile(r"^(?:type_annotation|type_arguments|type_parameters)$")
+_CAST_NODE = re.compile(r"^(?:as_expression|satisfies_expression|non_null_expression)$")
 _VARIABLE_NODE = re.compile(r"^(?:assignment|variable_declarator)$")
 _STATEMENTS = re.compile(r"(?:^|_)(?:block|statements|statement_list|compound_statement|body_statement|body)$")
 # Braces around a single statement and parentheses around an expression are a matter of style.
@@ -139,6 +141,14 @@ class _Builder:
         end = self.member_ends.get(node.start_byte)
         return end is not None and node.is_named and 0 <= node.end_byte - end <= 2
 
+    def _is_erased(self, parent: Node, node: Node, field: str) -> bool:
+        """Whether a node says only which type a variable inside of a body has, and that has no effect."""
+        if not self.grammar.has_erased_types or node.start_byte < self.definition.body_start:
+            return False
+        is_type = field == "type" and _VARIABLE_NODE.search(parent.type) or _ERASED_NODE.search(node.type)
+        # The types in a class body are its contract.
+        return bool(is_type) and self.definition.kind in MEMBERLESS_KINDS
+
     def _build_leaf(self, node: Node, field: str, parent: str) -> Tree | None:
         text = _text(node)
         if text in _PUNCTUATION or text.encode() in self.grammar.noise or not text.strip():
@@ -156,8 +166,7 @@ class _Builder:
         values: list[Tree] = []
         for position, child in enumerate(node.children):
             field = node.field_name_for_child(position) or ""
-            is_erased = field == "type" and self.grammar.has_erased_types and _VARIABLE_NODE.search(node.type)
-            if is_erased and self.locals and node.start_byte >= self.definition.body_start:
+            if self._is_erased(node, child, field):
                 continue
             tree = self.build(child, field, depth + 1, node.type)
             # The colon before a type that is left out, and nothing else, has no meaning without it.
@@ -168,7 +177,8 @@ class _Builder:
                 targets.append(tree)
             elif field in ("right", "value"):
                 values.append(tree)
-        if len(children) == 1 and _TRANSPARENT.search(node.type):
+        is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
+        if is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type)):
             return children[0]
         written = frozenset(name for target in targets for name in _list_written(target))
         is_single = len(targets) == len(values) == 1 and isinstance(targets[0], Name) and targets[0].is_local
@@ -282,7 +292,9 @@ def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
     if not values:
         return tree
     if isinstance(tree, Name) and tree.text in values and depth <= MAX_DEPTH:
-        return substitute(values[tree.text], values, depth + 1)
+        # Without the name itself: `line = strip(line)` would be replaced for ever.
+        others = {name: value for name, value in values.items() if name != tree.text}
+        return substitute(values[tree.text], others, depth + 1)
     if not isinstance(tree, Branch):
         return tree
     children = tuple(
