@@ -5,7 +5,7 @@ python -m benchmarks.code_changes refactorings REPOSITORY...       edits that do
 python -m benchmarks.code_changes pairs REPOSITORY [--commits N]   real changes of single symbols, to be labelled
 python -m benchmarks.code_changes score LABELS FOLDER              labelled changes; FOLDER has a clone of each
 
-Repositories may be bare. The labels are lines of repository, commit, path::symbol and verdict, separated by tabs.
+Repositories may be bare. `benchmarks/code_pairs.tsv` has labels.
 """
 
 import argparse
@@ -295,14 +295,17 @@ def print_pairs(root: Path, commits: int, count: int, seed: int, subject_pattern
             print(show_diff(change.old_text, change.new_text)[:1500])
 
 
-def print_score(labels: Path, folder: Path, is_verbose: bool) -> None:
+def print_score(labels: Path, folder: Path, wanted_part: str, is_verbose: bool) -> None:
     """Print the share of each verdict that asks to verify, by language."""
     tallies: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
     for line in labels.read_text().splitlines():
         if not line or line.startswith("#"):
             continue
-        repository, commit, label, verdict = line.split("\t")[:4]
-        root = next(path for path in (folder / repository / "repo", folder / repository) if path.exists())
+        repository, commit, label, verdict, part = line.split("\t")
+        if wanted_part not in ("all", part):
+            continue
+        names = (repository, repository.rpartition("/")[2], f"{repository.replace('/', '+')}/repo")
+        root = next(folder / name for name in names if (folder / name).exists())
         full_id = git.resolve_commit(root, commit)
         change = next((each for each in judge_commit(root, full_id) if each.staleness.anchor.label == label), None)
         if change is None:
@@ -343,8 +346,9 @@ def main() -> None:
     command = commands.add_parser("score")
     command.add_argument("labels", type=Path)
     command.add_argument("folder", type=Path)
+    command.add_argument("--part", choices=("held", "tuned", "all"), default="held")
     command.add_argument("--verbose", action="store_true")
-    command.set_defaults(run=lambda given: print_score(given.labels, given.folder, given.verbose))
+    command.set_defaults(run=lambda given: print_score(given.labels, given.folder, given.part, given.verbose))
     options = parser.parse_args()
     options.run(options)
 

@@ -188,6 +188,14 @@ def test_dependent_lines_may_not_change_places() -> None:
     assert compare("a.py", old, new, "f").is_own
 
 
+def test_a_declaration_may_move_to_where_it_is_used() -> None:
+    old = "def f(a):\n    b = []\n    if not a:\n        return None\n    b.append(a)\n    return b\n"
+    new = "def f(a):\n    if not a:\n        return None\n    b = []\n    b.append(a)\n    return b\n"
+
+    assert not compare("a.py", old, new, "f").exists
+    assert compare("a.py", old.replace("b = []", "a.b = []"), new.replace("b = []", "a.b = []"), "f").is_own
+
+
 def test_two_calls_for_their_effect_may_not_change_places() -> None:
     old = "def f(a):\n    lock(a)\n    write(a)\n    close(a)\n"
     new = "def f(a):\n    write(a)\n    lock(a)\n    close(a)\n"

@@ -214,7 +214,7 @@ def test_a_class_whose_method_changed_must_be_verified_and_its_label_names_the_m
 
     assert judged.change is SymbolChange.MEMBERS
     assert judged.must_verify
-    assert judged.text.startswith("close changed")
+    assert judged.text.startswith("member close changed")
     assert service.judge(sibling).change is SymbolChange.FRESH
 
 

@@ -30,8 +30,16 @@ WasRenamed = Callable[[str, str], bool]
 MAX_LINE = 90
 """Characters of a changed line that are shown."""
 
-_GLUE = frozenset({"return", "await", "async", "self", "this", "super", ".", "?", "->", "&", "*", "=", ":", "mut"})
+_GLUE = frozenset(
+    {"return", "await", "async", "self", "this", "super", "const", "let", "var", "val", "mut", "static"}
+    | {".", "?", "->", "&", "*", "=", ":=", ":"}
+)
 """Tokens that a function of its own needs or spares."""
+
+_GUARD = frozenset(["if", "else", "<", ">", "==", "!=", "!", "0", "1", "NULL", "null", "nil", "None"])
+"""Tokens with which a caller may look at the result of that function: `if err != nil`."""
+
+MAX_GUARD_TOKENS = 6
 
 MAX_COMPARED = 1_000
 """Lines or tokens between the first and the last change that are compared; the time grows with their square."""
@@ -285,8 +293,10 @@ def _is_extraction(whole: Version, part: Version, other_names: Collection[str]) 
         # What stands in the header, such as parameters and types, may be called something else outside.
         free_tokens |= _count_tokens(build_tree(*header) or Branch("definition", ())).keys()
         combined += _count_tokens(tree)
-    difference = (_count_tokens(before) - combined) + (combined - _count_tokens(before))
-    return bool(helpers) and not difference.keys() - free_tokens
+    missing, added = _count_tokens(before) - combined, combined - _count_tokens(before)
+    guards = sum(count for token, count in added.items() if token in _GUARD - free_tokens)
+    is_same = not missing.keys() - free_tokens and not added.keys() - free_tokens - _GUARD
+    return bool(helpers) and is_same and guards <= MAX_GUARD_TOKENS
 
 
 def _count_tokens(tree: Tree) -> Counter[str]:

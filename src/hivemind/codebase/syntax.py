@@ -145,7 +145,7 @@ class _Builder:
         """Whether a node says only which type a variable inside of a body has, and that has no effect."""
         if not self.grammar.has_erased_types or node.start_byte < self.definition.body_start:
             return False
-        is_type = field == "type" and _VARIABLE_NODE.search(parent.type) or _ERASED_NODE.search(node.type)
+        is_type = (field == "type" and _VARIABLE_NODE.search(parent.type)) or _ERASED_NODE.search(node.type)
         # The types in a class body are its contract.
         return bool(is_type) and self.definition.kind in MEMBERLESS_KINDS
 
@@ -255,7 +255,11 @@ def are_independent(first: Tree, second: Tree) -> bool:
     first_written, second_written = _collect_written(first), _collect_written(second)
     first_names = {name.text for name in iter_names(first)}
     second_names = {name.text for name in iter_names(second)}
-    if first_written & second_names or second_written & first_names or _leaves(first) or _leaves(second):
+    if first_written & second_names or second_written & first_names:
+        return False
+    # A declaration may move past a statement that leaves the block; it is not needed there.
+    declares = _only_declares(first, first_written) or _only_declares(second, second_written)
+    if not declares and (_leaves(first) or _leaves(second)):
         return False
     # Two calls for their effect may depend on each other in ways that names do not show.
     return bool(first_written and second_written) or not (_calls(first) and _calls(second))
@@ -263,6 +267,13 @@ def are_independent(first: Tree, second: Tree) -> bool:
 
 def _collect_written(tree: Tree) -> set[str]:
     return {name for branch in iter_branches(tree) for name in branch.written}
+
+
+def _only_declares(tree: Tree, written: set[str]) -> bool:
+    """Whether a statement does nothing but give local names their value."""
+    local_names = {name.text for name in iter_names(tree) if name.is_local}
+    is_assignment = isinstance(tree, Branch) and re.search(r"declaration|assign|expression_statement", tree.kind)
+    return bool(is_assignment and written) and written <= local_names and not _leaves(tree)
 
 
 def _leaves(tree: Tree) -> bool:
