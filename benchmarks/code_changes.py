@@ -247,7 +247,15 @@ def judge_commit(root: Path, commit: str) -> Iterator[CommitChange]:
     old_names, new_names = {symbol.name for symbol in old}, {symbol.name for symbol in new}
 
     def was_renamed(old_name: str, new_name: str) -> bool:
-        return new_name in new_names - old_names and old_name in old_names - new_names
+        if new_name in new_names - old_names and old_name in old_names - new_names:
+            return True
+        # As the product does for names that are no symbols, with the whole tree.
+        places = git.find_files_with_word_at(root, commit, new_name)
+        return (
+            len(places) > 1
+            and git.contains_word(root, old_name, 20.0, commit) is False
+            and git.contains_word(root, new_name, 20.0, f"{commit}^") is False
+        )
 
     files: dict[str, ParsedFile | None] = {}
 

@@ -328,6 +328,24 @@ def test_a_symbol_renamed_in_the_whole_tree_changes_nothing_for_its_callers(work
     assert not workspace.judge(anchor).must_verify
 
 
+def test_a_field_replaced_in_all_files_changes_nothing_for_those_who_read_it(workspace: "Workspace") -> None:
+    workspace.write("node.ts", "export interface Node {\n  isOnce: boolean;\n  isLast: boolean;\n}\n")
+    workspace.write("gen.ts", "export function gen(node: Node): number {\n  return node.isOnce ? 1 : 2;\n}\n")
+    workspace.commit()
+    workspace.index.refresh()
+    anchor = workspace.anchor("gen.ts::gen")
+
+    workspace.replace("gen.ts", "isOnce", "isLast")
+    switched = workspace.judge(anchor)
+    workspace.replace("gen.ts", "isLast", "isCached")
+    unknown = workspace.judge(anchor)
+    workspace.replace("node.ts", "isOnce", "isCached")
+
+    assert switched.must_verify
+    assert unknown.must_verify
+    assert not workspace.judge(anchor).must_verify
+
+
 def test_code_that_was_committed_after_the_memory_is_found(workspace: "Workspace") -> None:
     workspace.write("shop.py", "def pay(a):\n    return a\n")
     workspace.commit()

@@ -39,8 +39,10 @@ class Commit:
     files: tuple[str, ...]
 
 
-def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS) -> bytes:
-    """Run one git command in this tree and return its output."""
+def run(
+    root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS, may_find_nothing: bool = False
+) -> bytes:
+    """Run one git command in this tree and return its output; a search `may_find_nothing`, which is no error."""
     # git sets GIT_DIR and others for its hooks; inherited from there, they would point to another repository.
     environment = {
         name: value
@@ -56,7 +58,7 @@ def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOU
         raise Unavailable(f"git cannot be run: {error}") from None
     except subprocess.TimeoutExpired:
         raise Unavailable(f"git {arguments[0]} took longer than {timeout:.0f} seconds") from None
-    if process.returncode:
+    if process.returncode and not (may_find_nothing and process.returncode == 1):
         raise Unavailable(f"git {arguments[0]}: {process.stderr.decode('utf-8', 'replace').strip()}")
     return process.stdout
 
@@ -107,6 +109,17 @@ def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS
     except Unavailable:  # git exits with 1 if no file contains the word
         return []
     return _split_paths(output)
+
+
+def contains_word(root: Path, word: str, timeout: float, commit: str = "") -> bool | None:
+    """Whether any file contains this word, now or at a commit; None if that takes longer to find out."""
+    place = [commit] if commit else ["--untracked"]
+    options = ("-l", "-w", "-I", "--fixed-strings")
+    try:
+        output = run(root, "grep", *options, "-e", word, *place, timeout=timeout, may_find_nothing=True)
+    except Unavailable:
+        return None
+    return bool(output)
 
 
 def find_files_with_word_at(root: Path, commit: str, word: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Find the code of an anchor as it was, and compare it with the code of today."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from hivemind.codebase import git, tree
@@ -14,6 +15,9 @@ from hivemind.model.code import Anchor, Symbol
 MAX_LATER_COMMITS = 5
 """Commits after that of an anchor in which its code is searched for, if it was not committed yet."""
 
+
+SEARCH_SECONDS = 0.5
+"""How long git may search the tree for a name that may have been replaced everywhere."""
 
 MAX_PARSED_FILES = 16
 """Syntax trees that are kept; one takes a few megabytes, and anchors in one file mostly follow each other."""
@@ -38,7 +42,7 @@ class Versions:
             return None
 
         def was_renamed(old_name: str, new_name: str) -> bool:
-            return self._was_renamed(anchor, old_version.file.source, old_name, new_name)
+            return self._was_renamed(anchor, old_version, new_version, old_name, new_name)
 
         return compare_versions(old_version, new_version, was_renamed)
 
@@ -77,15 +81,34 @@ class Versions:
             del self._files[next(iter(self._files))]
         return file
 
-    def _was_renamed(self, anchor: Anchor, old_source: bytes, old_name: str, new_name: str) -> bool:
-        """Whether a symbol of this name is gone from the tree, and one of the new name appeared."""
-        places = self._index.find_by_name(new_name) if self._index.is_built else []
-        if not places or self._index.find_by_name(old_name, limit=1) or new_name.encode() in old_source:
+    def _was_renamed(self, anchor: Anchor, old: Version, new: Version, old_name: str, new_name: str) -> bool:
+        """Whether a name is gone from the whole tree, and another one appeared in more places than this."""
+        if _occurs(new_name, old.file.source) or _occurs(old_name, new.file.source):
             return False
-        names = [f"{anchor.commit}:{path}" for path in {symbol.path for symbol in places}]
-        sources = self._read_blobs(names).values() if COMMIT_ID.fullmatch(anchor.commit) else []
-        # A name that existed already is another symbol, to which the code switched.
-        return not any(new_name.encode() in source for source in sources)
+        places = self._index.find_by_name(new_name) if self._index.is_built else []
+        if self._index.find_by_name(old_name, limit=1) or not COMMIT_ID.fullmatch(anchor.commit):
+            return False
+        if places:
+            names = [f"{anchor.commit}:{path}" for path in {symbol.path for symbol in places}]
+            # A name that existed already is another symbol, to which the code switched.
+            return not any(_occurs(new_name, source) for source in self._read_blobs(names).values())
+        return self._was_replaced(anchor.commit, new, old_name, new_name)
+
+    def _was_replaced(self, commit: str, new: Version, old_name: str, new_name: str) -> bool:
+        """Whether a name that is no symbol, such as that of a field, was replaced by another one in all files."""
+        start, end = new.definition.start, new.definition.end
+        outside = new.file.source[:start] + new.file.source[end:]
+        root = self._index.root
+        # In the order of cost; a name that occurs here alone may be anything.
+        return (
+            git.contains_word(root, old_name, SEARCH_SECONDS) is False
+            and (_occurs(new_name, outside) or len(git.find_files_with_word(root, new_name, SEARCH_SECONDS)) > 1)
+            and git.contains_word(root, new_name, SEARCH_SECONDS, commit) is False
+        )
+
+
+def _occurs(name: str, source: bytes) -> bool:
+    return re.search(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])", source) is not None
 
 
 def _blob_name(anchor: Anchor) -> str:
