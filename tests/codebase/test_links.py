@@ -7,6 +7,7 @@ import pytest
 
 from hivemind.codebase.index import MAX_AUTOMATIC_FILES, CodeIndex
 from hivemind.codebase.links import find, find_mentions
+from hivemind.codebase.mentions import surely_names_code
 from hivemind.curate.anchor import find_anchors
 
 if TYPE_CHECKING:
@@ -216,3 +217,20 @@ def test_a_name_is_found_without_git(tmp_path: Path) -> None:
         anchors = find_anchors(index, (), (), "settle_invoice doubles above 5", "")
 
     assert [anchor.label for anchor in anchors] == ["invoice.py::settle_invoice"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names_code"),
+    [
+        ("settle_invoice doubles above 5", True),
+        ("Basket.empty forgets the coupon", True),
+        ("Till::ring is slow", True),
+        ("run() is slow", True),
+        ("`run` is slow", True),
+        ("We use TypeScript, Next.js and PostgreSQL", False),
+        ("The CI/CD pipeline runs on GitHub", False),
+        ("See example.com", False),
+    ],
+)
+def test_products_are_not_taken_for_code_that_is_missing(text: str, names_code: bool) -> None:
+    assert surely_names_code(text) is names_code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
-from hivemind.codebase.mentions import looks_like_code
+from hivemind.codebase.mentions import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
@@ -178,7 +178,7 @@ class Checkout:
             more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
             return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}."
         # What is wrong with links that somebody wrote is in `link_problems`.
-        if memory.links or not self.owns(memory) or not looks_like_code(memory.text):
+        if memory.links or not self.owns(memory) or not surely_names_code(memory.text):
             return ""
         with suppress(Unavailable, StoreError):
             if self.index.is_built:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hivemind.app.context import Context, Progress, quietly
 from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, InvalidInput, NotFound
 from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, RelatedFile, Symbol
@@ -116,7 +117,9 @@ class Code:
         """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
         context, checkout = self._context, self._checkout
         # A hub or a teammate's memory has an owner who links it; only one's own are changed here.
-        own = [memory for memory in unlinked_memories(context) if memory.owner == context.settings.person]
+        own = [
+            memory for memory in unlinked_memories(context, looks_like_code) if memory.owner == context.settings.person
+        ]
         claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
         anchors = checkout.anchors_for(claims, context.edited_files)
         pairs = [(memory, found) for memory, found in zip(own, anchors, strict=True) if found]

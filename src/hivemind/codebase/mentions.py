@@ -27,6 +27,12 @@ _CODELIKE = re.compile(
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # UPPER_CASE
     r")(?!\w)"
 )
+_PLAIN_CODE = re.compile(
+    r"(?<![\w$./-])(?:_*[A-Za-z]\w*_\w+"  # snake_case
+    rf"|{_WORD}(?:::|#|->){_WORD}"  # Type::method
+    r"|[A-Za-z]\w{2,}\.[a-z]\w{4,}"  # Class.method; suffixes of files and domains are shorter
+    r")(?![\w/])"
+)
 _NOUN = r"(?:module|package|namespace|crate|folder|directory|file)s?\b"
 _NAME = r"[`'\"]?([\w@][\w@./\\:#-]*\w|\w)[`'\"]?"
 _PLACES = (
@@ -49,6 +55,11 @@ def find_addresses(text: str) -> list[str]:
 def looks_like_code(text: str) -> bool:
     """Whether a text contains anything written like code; if not, it names no symbol."""
     return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
+
+
+def surely_names_code(text: str) -> bool:
+    """Whether a text names code beyond doubt; `TypeScript` and `Next.js` look like code, but are products."""
+    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _CALL, _PLAIN_CODE))
 
 
 def find_links(text: str) -> list[str]:
