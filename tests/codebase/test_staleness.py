@@ -260,6 +260,24 @@ def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(servic
     assert two.change is SymbolChange.GONE
 
 
+@pytest.mark.parametrize("is_committed", [False, True], ids=["uncommitted", "committed"])
+def test_a_stray_copy_of_a_moved_file_does_not_hide_it(service: "Workspace", is_committed: bool) -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    source = service.read(PATH)
+    service.remove(PATH)
+    service.write("login/service.py", source)
+    if is_committed:
+        service.commit()
+    service.write("login/service_backup.py", source)
+    service.index.refresh()
+
+    judged = service.judge(anchor)
+
+    assert judged.change is SymbolChange.MOVED
+    assert judged.now is not None
+    assert judged.now.path == "login/service.py"
+
+
 def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::authenticate_user")
     plain = service.root.parent / "copy" / "auth"

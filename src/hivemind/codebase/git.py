@@ -98,6 +98,12 @@ def list_files(root: Path) -> list[str] | None:
     return _split_paths(output)
 
 
+def list_tracked(root: Path, paths: Iterable[str]) -> set[str]:
+    """Those of the paths that git tracks."""
+    names = [f":(literal){path}" for path in paths]
+    return set(run_or_empty(root, "ls-files", "-z", "--", *names).split("\0")) - {""}
+
+
 def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS) -> list[str]:
     """Files that contain this word and are not ignored; empty if the search takes longer."""
     is_repository = (root / ".git").exists()

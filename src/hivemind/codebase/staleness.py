@@ -130,12 +130,33 @@ def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None
     likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
     # Files that changed according to git come last: a large merge must not crowd out better candidates.
     paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
-    new_symbols = [symbol for path in paths for symbol in index.symbols_of(path)]
+    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.symbols_of(path)])
     old_symbols = _load_symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
     # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
     others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
     pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
     return next(pair.new for pair in pairs if pair.old is old)
+
+
+def _drop_copies(index: CodeIndex, old_path: str, symbols: Sequence[Symbol]) -> list[Symbol]:
+    """The symbols without those of files that are exact copies of others, such as a backup of a moved file."""
+    paths_by_content: dict[str, list[str]] = {}
+    for symbol in symbols:
+        if symbol.kind == FILE:
+            paths_by_content.setdefault(symbol.fingerprint.raw, []).append(symbol.path)
+    copies = [path for paths in paths_by_content.values() if len(paths) > 1 for path in paths]
+    if not copies:
+        return [*symbols]
+    tracked_paths = git.list_tracked(index.root, copies)
+    old_folder, _, old_name = old_path.rpartition("/")
+
+    def distance(path: str) -> tuple[bool, bool, bool, int]:
+        folder, _, name = path.rpartition("/")
+        # A stray copy is rarely committed; a file mostly keeps its name or its folder.
+        return (path not in tracked_paths, name != old_name, folder != old_folder, len(path))
+
+    kept_paths = {min(paths, key=distance) for paths in paths_by_content.values()}
+    return [symbol for symbol in symbols if symbol.path in kept_paths]
 
 
 def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], dict[str, str]]:
