@@ -1,9 +1,9 @@
 """Measure which changes of a function ask to verify a memory about it.
 
-python -m benchmarks.code_changes mutations REPOSITORY...          small edits that change behaviour, made by a program
-python -m benchmarks.code_changes refactorings REPOSITORY...       edits that do not
-python -m benchmarks.code_changes pairs REPOSITORY [--commits N]   real changes of single symbols, to be labelled
-python -m benchmarks.code_changes score LABELS FOLDER              labelled changes; FOLDER has a clone of each
+python -m benchmarks.code mutations REPOSITORY...          small edits that change behaviour, made by a program
+python -m benchmarks.code refactorings REPOSITORY...       edits that do not
+python -m benchmarks.code pairs REPOSITORY [--commits N]   real changes of single symbols, to be labelled
+python -m benchmarks.code verdicts LABELS FOLDER              labelled changes; FOLDER has a clone of each
 
 Repositories may be bare. `benchmarks/code_pairs.tsv` has labels.
 """
@@ -28,6 +28,7 @@ from hivemind.codebase.staleness import assess_change
 from hivemind.codebase.symbols import ParsedFile, outline, parse_file
 from hivemind.model.code import LOOSE_KINDS, Anchor, Staleness, Symbol
 
+COMMANDS = ("mutations", "refactorings", "pairs", "verdicts")
 LENGTHS = ((4, 8), (9, 15), (16, 30), (31, 80))
 LANGUAGES = ("python", "typescript", "javascript", "go", "java", "rust", "c", "cpp", "ruby", "kotlin", "php", "csharp")
 MAX_PAIR_LINES = 120
@@ -303,7 +304,7 @@ def print_pairs(root: Path, commits: int, count: int, seed: int, subject_pattern
             print(show_diff(change.old_text, change.new_text)[:1500])
 
 
-def print_score(labels: Path, folder: Path, wanted_part: str, is_verbose: bool) -> None:
+def print_verdicts(labels: Path, folder: Path, wanted_part: str, is_verbose: bool) -> None:
     """Print the share of each verdict that asks to verify, by language."""
     tallies: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
     for line in labels.read_text().splitlines():
@@ -351,15 +352,11 @@ def main() -> None:
     command.set_defaults(
         run=lambda given: print_pairs(given.repository, given.commits, given.count, given.seed, given.subject)
     )
-    command = commands.add_parser("score")
+    command = commands.add_parser("verdicts")
     command.add_argument("labels", type=Path)
     command.add_argument("folder", type=Path)
     command.add_argument("--part", choices=("held", "tuned", "all"), default="held")
     command.add_argument("--verbose", action="store_true")
-    command.set_defaults(run=lambda given: print_score(given.labels, given.folder, given.part, given.verbose))
+    command.set_defaults(run=lambda given: print_verdicts(given.labels, given.folder, given.part, given.verbose))
     options = parser.parse_args()
     options.run(options)
-
-
-if __name__ == "__main__":
-    main()

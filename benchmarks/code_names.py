@@ -1,17 +1,17 @@
 """Measure which names in a text are linked to the symbol they mean.
 
-python -m benchmarks.code_names REPOSITORY...    repositories may be bare; the newest commit is unpacked and indexed
+python -m benchmarks.code names REPOSITORY...    repositories may be bare; the newest commit is unpacked and indexed
 """
 
 import random
 import re
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
-from hivemind.codebase import links
+from hivemind.codebase import git, links
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
@@ -21,14 +21,13 @@ SAMPLE = 40
 """Names of each kind per repository."""
 
 
-def main() -> None:
+def main(repositories: Sequence[str]) -> None:
     tallies: dict[str, Counter[str]] = defaultdict(Counter)
-    for repository in map(Path, sys.argv[1:]):
+    for repository in map(Path, repositories):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / re.sub(r"^.*[+]", "", repository.resolve().parent.name)
             root.mkdir()
-            archive = subprocess.run(["git", "-C", repository, "archive", "HEAD"], check=True, capture_output=True)
-            subprocess.run(["tar", "x", "-C", root], input=archive.stdout, check=True)
+            unpack(repository, root)
             subprocess.run(["git", "init", "-q", root], check=True)
             with CodeIndex.open(root, Path(folder) / "cache") as index:
                 index.refresh()
@@ -36,6 +35,18 @@ def main() -> None:
     for group, tally in tallies.items():
         shares = ", ".join(f"{outcome} {count / tally.total():.0%}" for outcome, count in tally.most_common())
         print(f"{group:<22} {tally.total():>4} names: {shares}")
+
+
+def unpack(repository: Path, root: Path) -> None:
+    """Write the code of the newest commit to a folder."""
+    listing = git.run(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode("utf-8", "replace").split("\0")
+    paths = [path for path in listing if language_of(path)]
+    for start in range(0, len(paths), 500):
+        sources = git.read_blobs(repository, [f"HEAD:{path}" for path in paths[start : start + 500]])
+        for name, source in sources.items():
+            target = root / name.removeprefix("HEAD:")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source)
 
 
 def measure(index: CodeIndex, tallies: dict[str, Counter[str]]) -> None:
@@ -84,7 +95,3 @@ def write_names(path: str, qualified: str, name: str) -> list[tuple[str, str]]:
         written += [("plain name", name)] if "_" in name.strip("_") or re.search(r"[a-z][A-Z]", name) else []
     written += [("_private", name)] if re.match(r"_[a-z]", name) and len(words) == 1 else []
     return written
-
-
-if __name__ == "__main__":
-    main()
