@@ -211,6 +211,22 @@ def test_a_variable_that_is_used_once_may_be_written_in_place() -> None:
     assert compare("a.py", old, new.replace("find_rate", "load_rate"), "f").is_own
 
 
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("a.py", "    n += 5\n    return n\n", "    n = 5\n    return n\n"),
+        ("a.py", "    for b in a:\n        log(b)\n", "    for b in a:\n        save(b)\n"),
+        ("a.py", "    b = next(a)\n    for c in a:\n        use(b)\n", "    for c in a:\n        use(next(a))\n"),
+        ("a.py", "    b = read(a)\n    return lambda: b\n", "    return lambda: read(a)\n"),
+        ("a.go", "\tfor i := range a {\n\t\tlog(i)\n\t}\n", "\tfor i := range a {\n\t\tsave(i)\n\t}\n"),
+    ],
+)
+def test_a_variable_of_a_loop_or_with_two_values_is_not_written_in_place(path: str, old: str, new: str) -> None:
+    head, tail = ("def f(a):\n", "") if path == "a.py" else ("package p\n\nfunc f(a []int) {\n", "}\n")
+
+    assert compare(path, head + old + tail, head + new + tail, "f").is_own
+
+
 def test_a_variable_that_is_assigned_from_itself_is_compared_in_finite_time() -> None:
     old = "def f(a):\n    for b in a:\n        b2 = strip(b2)\n    return 1\n"
 

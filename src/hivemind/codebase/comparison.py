@@ -41,6 +41,9 @@ _GUARD = frozenset(["if", "else", "<", ">", "==", "!=", "!", "0", "1", "NULL", "
 
 MAX_GUARD_TOKENS = 6
 
+MAX_SWAPPED = 300
+"""Pairs of statements in another order; a block with more was rewritten, and comparing them would take long."""
+
 MAX_COMPARED = 1_000
 """Lines or tokens between the first and the last change that are compared; the time grows with their square."""
 
@@ -195,11 +198,11 @@ def _align_statements(old: Branch, new: Branch) -> list[tuple[Tree, Tree]] | Non
         if position not in partners:
             partners[position] = rest.pop(0)
     order = [partners[position] for position in range(len(old.children))]
-    if not all(
-        are_independent(old.children[first], old.children[second])
-        for second in range(len(order))
-        for first in range(second)
-        if order[first] > order[second]
+    swapped = [
+        (first, second) for second in range(len(order)) for first in range(second) if order[first] > order[second]
+    ]
+    if len(swapped) > MAX_SWAPPED or not all(
+        are_independent(old.children[first], old.children[second]) for first, second in swapped
     ):
         return None
     return [(old.children[position], new.children[partner]) for position, partner in enumerate(order)]

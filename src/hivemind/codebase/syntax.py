@@ -5,8 +5,9 @@ new language needs none of its own.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -45,6 +46,8 @@ _LOCAL_LEAVES = frozenset({"identifier", "simple_identifier", "variable_name"})
 _NAME_LEAVES = re.compile(r"identifier|^constant$|^name$")
 _QUOTE = re.compile(r"^[A-Za-z]{0,2}'{1,3}$")
 _LEAVES = re.compile(r"^(?:return|raise|throw|break|continue|goto|yield|defer|panic)$")
+_LOOP = re.compile(r"for_|^for|while|loop|range|_do|^do_|repeat|comprehension|generator")
+_FUNCTION = re.compile(r"lambda|closure|arrow_function|function_expression|func_literal|anonymous|^block$|do_block")
 _CALLS = re.compile(r"call|invocation|creation|^new_|await|macro_inv")
 
 
@@ -178,11 +181,13 @@ class _Builder:
             elif field in ("right", "value"):
                 values.append(tree)
         is_cast = self.grammar.has_erased_types and _CAST_NODE.search(node.type)
-        if is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type)):
+        if children and (is_cast or (len(children) == 1 and _TRANSPARENT.search(node.type))):
             return children[0]
         written = frozenset(name for target in targets for name in _list_written(target))
         is_single = len(targets) == len(values) == 1 and isinstance(targets[0], Name) and targets[0].is_local
-        return Branch(node.type, tuple(children), written, values[0] if is_single else None)
+        # Neither `total += 1`, which also reads, nor a loop, which assigns many values.
+        is_plain = ("=" in children or ":=" in children) and not _LOOP.search(node.type)
+        return Branch(node.type, tuple(children), written, values[0] if is_single and is_plain else None)
 
 
 def _bind(parent: Node, field: str, outer: _Binding) -> _Binding:
@@ -285,17 +290,29 @@ def _calls(tree: Tree) -> bool:
 
 
 def inline_variables(tree: Tree) -> Tree:
-    """The tree with each local that is assigned once and used once replaced by its value."""
-    uses = Counter(name.text for name in iter_names(tree) if name.is_local)
+    """The tree with each local that is assigned once and used once, in the same loop, replaced by its value."""
+    places: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    for name, loops in _iter_places(tree, (), count()):
+        places[name].append(loops)
     writes = Counter(name for branch in iter_branches(tree) for name in branch.written)
-    single = {name for name, count in uses.items() if count == 2 and writes[name] == 1}
+    single = {name for name, loops in places.items() if len(loops) == 2 and loops[0] == loops[1] and writes[name] == 1}
     values = {
-        name: value
+        name: branch.value
         for branch in iter_branches(tree)
-        if branch.value is not None and len(branch.written & single) == 1
-        for name, value in [(next(iter(branch.written)), branch.value)]
+        if branch.value is not None and len(branch.written) == 1
+        for name in branch.written & single
     }
     return substitute(tree, values)
+
+
+def _iter_places(tree: Tree, loops: tuple[int, ...], numbers: Iterator[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield each local name with the loops and functions around it, which may run more than once."""
+    if isinstance(tree, Name) and tree.is_local:
+        yield tree.text, loops
+    elif isinstance(tree, Branch):
+        inner_loops = (*loops, next(numbers)) if _LOOP.search(tree.kind) or _FUNCTION.search(tree.kind) else loops
+        for child in tree.children:
+            yield from _iter_places(child, inner_loops, numbers)
 
 
 def substitute(tree: Tree, values: Mapping[str, Tree], depth: int = 0) -> Tree:
@@ -322,7 +339,7 @@ def _is_assignment_of(tree: Tree, values: Mapping[str, Tree]) -> bool:
         if tree.value is not None and tree.written <= values.keys():
             return True
         inner = [child for child in tree.children if isinstance(child, Branch) and child.written]
-        if len(inner) != 1 or not re.search(r"declaration|statement|assign", tree.kind):
+        if len(inner) != 1 or not re.search(r"declaration|^expression_statement$|assign", tree.kind):
             return False
         tree = inner[0]
     return False
