@@ -4,6 +4,8 @@ python -m benchmarks.code index                 Django's sdist from PyPI, compar
 python -m benchmarks.code history REPOSITORY    staleness over the real commits of a repository
 python -m benchmarks.code sample REPOSITORY     a sample of renames, moves and losses to label by hand, one per line
 python -m benchmarks.code score LABELS...       precision and recall from labelled lines
+python -m benchmarks.code mutations|refactorings|pairs|verdicts …    see benchmarks/code_changes.py
+python -m benchmarks.code names REPOSITORY...   see benchmarks/code_names.py
 """
 
 import argparse
@@ -22,13 +24,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks import code_changes, code_names
 from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import assess_change, judge
-from hivemind.codebase.symbols import outline
+from hivemind.codebase.symbols import ParsedFile, outline, parse_file
 from hivemind.model.code import BROKEN, FILE, Anchor, Staleness, Symbol, SymbolChange
 
 DJANGO = "Django==5.2.*"
@@ -38,6 +41,11 @@ NOT_CODE = frozenset({"key", "table", "section", FILE})
 
 
 def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in code_changes.COMMANDS:
+        return code_changes.main()
+    if name == "names":
+        return code_names.main(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="benchmarks.code", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("index")
@@ -52,6 +60,7 @@ def main() -> None:
     command.set_defaults(run=lambda options: print_score(options.labels))
     options = parser.parse_args()
     options.run(options)
+    return None
 
 
 def measure_index() -> None:
@@ -168,9 +177,21 @@ def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Stalen
 
     seconds, pairs = measure_cpu(work)
     costs.append(seconds)
+    files: dict[str, ParsedFile | None] = {}
+
+    def parse(name: str) -> ParsedFile | None:
+        if name not in files:
+            files[name] = parse_file(name.partition(":")[2], sources[name])
+        return files[name]
+
     for before, after in pairs:
-        if before.kind not in NOT_CODE:
+        if before.kind in NOT_CODE:
+            continue
+        if after is None or before.fingerprint.raw == after.fingerprint.raw:
             yield assess_change(Anchor.of(before, f"{commit}^"), after, commit)
+        else:
+            old_file, new_file = parse(f"{commit}^:{before.path}"), parse(f"{commit}:{after.path}")
+            yield code_changes.judge_symbols(before, after, old_file, new_file, code_changes.never_renamed)
 
 
 def list_symbols(sources: dict[str, bytes], commit: str, paths: Sequence[str]) -> Iterator[Symbol]:

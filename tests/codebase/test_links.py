@@ -1,10 +1,14 @@
 """From what people write to the symbols they mean."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hivemind.codebase.index import MAX_AUTOMATIC_FILES, CodeIndex
 from hivemind.codebase.links import find, find_mentions
+from hivemind.codebase.mentions import surely_names_code
+from hivemind.curate.anchor import find_anchors
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
@@ -51,7 +55,8 @@ def labels(workspace: "Workspace", link: str) -> list[str]:
         ("shop/basket.py", ["shop/basket.py"]),
         ("basket.py", ["shop/basket.py"]),
         ("shop/basket.py:5", ["shop/basket.py::Basket.pay"]),
-        ("shop/basket.py:4-8", ["shop/basket.py::Basket"]),
+        ("shop/basket.py:3-8", ["shop/basket.py::Basket"]),
+        ("shop/basket.py:4-8", ["shop/basket.py::Basket.pay", "shop/basket.py::Basket.empty"]),
         ("shop/basket.py:1-9", ["shop/basket.py::LIMIT", "shop/basket.py::Basket"]),
         ("shop/basket.py:2", ["shop/basket.py"]),
         ("charge_card", ["shop/basket.py::charge_card"]),
@@ -110,3 +115,122 @@ def test_a_symbol_that_moved_since_the_index_looked_is_not_linked_where_it_was(s
 )
 def test_a_text_is_linked_to_what_it_names_and_no_more(shop: "Workspace", text: str, meant: set[str]) -> None:
     assert {anchor.label for anchor in find_mentions(shop.index, text)} == meant
+
+
+RUST_TYPE = "pub struct Pool { size: u32 }\n" + "".join(
+    f"impl From<T{number}> for Pool {{ fn from(_: T{number}) -> Self {{ Pool {{ size: {number} }} }} }}\n"
+    for number in range(9)
+)
+
+SENTENCES = [
+    ("TypeAdapter.validate_python accepts strings", ["core/adapter.py::TypeAdapter.validate_python"]),
+    ("`TypeAdapter.validate_python` accepts strings", ["core/adapter.py::TypeAdapter.validate_python"]),
+    ("adapter.validate_python() accepts strings", ["core/adapter.py::TypeAdapter.validate_python"]),
+    ("TypeAdapter::validate_python accepts strings", ["core/adapter.py::TypeAdapter.validate_python"]),
+    ("FieldInfo._copy is shallow", ["core/adapter.py::FieldInfo._copy"]),
+    ("_load_cache is slow", ["core/adapter.py::_load_cache"]),
+    ("_Registry holds plugins", ["core/adapter.py::_Registry"]),
+    ("core.adapter.build_adapter is public", ["core/adapter.py::build_adapter"]),
+    ("store.NewPool opens connections", ["store/pool.go::NewPool"]),
+    ("`store.Pool.Close` waits", ["store/pool.go::Pool.Close"]),
+    ("Pool#Close waits", ["store/pool.go::Pool.Close"]),
+    ("Keep adapter.py free of I/O", ["core/adapter.py"]),
+    ("Everything works.Then it fails", []),
+    ("json.dumps is slow", []),
+    ("other.validate_python is unrelated", []),
+]
+
+
+@pytest.fixture
+def library(workspace: "Workspace") -> "Workspace":
+    workspace.write(
+        "core/adapter.py",
+        """
+        class TypeAdapter:
+            def validate_python(self, value):
+                return value
+
+        class FieldInfo:
+            def _copy(self):
+                return self
+
+        class _Registry:
+            pass
+
+        def _load_cache():
+            return {}
+
+        def build_adapter():
+            return TypeAdapter()
+        """,
+    )
+    workspace.write("core/model.py", "class Model:\n    def validate_python(self, value):\n        return 1\n")
+    workspace.write(
+        "tests/test_adapter.py", "class TypeAdapter:\n    def validate_python(self, value):\n        return 2\n"
+    )
+    workspace.write(
+        "store/pool.go",
+        "package store\n\ntype Pool struct{}\n\nfunc NewPool() *Pool { return nil }\n\nfunc (p *Pool) Close() {}\n",
+    )
+    workspace.write("src/pool.rs", RUST_TYPE)
+    workspace.commit()
+    return workspace
+
+
+@pytest.mark.parametrize("is_indexed", [True, False], ids=["indexed", "not indexed"])
+@pytest.mark.parametrize(("sentence", "expected_labels"), SENTENCES)
+def test_names_are_understood_as_people_write_them(
+    library: "Workspace", sentence: str, expected_labels: list[str], is_indexed: bool
+) -> None:
+    if is_indexed:
+        library.index.refresh()
+
+    anchors = find_anchors(library.index, (), (), sentence, "")
+
+    assert [anchor.label for anchor in anchors] == expected_labels
+
+
+def test_a_type_with_many_implementations_is_linked_with_its_definition_first(library: "Workspace") -> None:
+    symbols = find(library.index, "src/pool.rs::Pool")
+
+    assert symbols[0].kind == "struct"
+    assert {symbol.label for symbol in symbols} == {"src/pool.rs::Pool"}
+
+
+def test_a_name_in_a_large_tree_that_was_never_indexed_is_found(library: "Workspace") -> None:
+    for number in range(MAX_AUTOMATIC_FILES + 1):
+        library.write(f"data/f{number}.py", "VALUE = 1\n")
+    library.write("billing/invoice.py", "def settle_invoice(total):\n    return total\n")
+    library.write("billing/report.py", "from billing.invoice import settle_invoice\n\nprint(settle_invoice(3))\n")
+
+    anchors = find_anchors(library.index, (), (), "settle_invoice doubles above 5", "")
+
+    assert [anchor.label for anchor in anchors] == ["billing/invoice.py::settle_invoice"]
+    assert not library.index.is_built
+
+
+def test_a_name_is_found_without_git(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "invoice.py").write_text("def settle_invoice(total):\n    return total\n")
+
+    with CodeIndex.open(tmp_path / "plain", tmp_path / "cache") as index:
+        anchors = find_anchors(index, (), (), "settle_invoice doubles above 5", "")
+
+    assert [anchor.label for anchor in anchors] == ["invoice.py::settle_invoice"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names_code"),
+    [
+        ("settle_invoice doubles above 5", True),
+        ("Basket.empty forgets the coupon", True),
+        ("Till::ring is slow", True),
+        ("run() is slow", True),
+        ("`run` is slow", True),
+        ("We use TypeScript, Next.js and PostgreSQL", False),
+        ("The CI/CD pipeline runs on GitHub", False),
+        ("See example.com", False),
+    ],
+)
+def test_products_are_not_taken_for_code_that_is_missing(text: str, names_code: bool) -> None:
+    assert surely_names_code(text) is names_code

@@ -1,13 +1,14 @@
 """One anchor walks through everything that can happen to its symbol."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.staleness import judge
-from hivemind.model.code import Anchor, SymbolChange
+from hivemind.model.code import SymbolChange
 from tests.sample_service import SERVICE as SIGNING_IN
 
 if TYPE_CHECKING:
@@ -87,7 +88,13 @@ def move_and_edit(at: "Workspace") -> None:
 CASES: dict[str, tuple[Callable[["Workspace"], None], SymbolChange, SymbolChange, bool, str]] = {
     "nothing": (lambda at: None, SymbolChange.FRESH, SymbolChange.FRESH, False, "unchanged"),
     "other lines above": (push_down, SymbolChange.FRESH, SymbolChange.FRESH, False, "unchanged"),
-    "layout and comments": (reformat, SymbolChange.COSMETIC, SymbolChange.COSMETIC, False, "only layout or comments"),
+    "layout and comments": (
+        reformat,
+        SymbolChange.COSMETIC,
+        SymbolChange.COSMETIC,
+        False,
+        "only layout, comments or local names",
+    ),
     "docstring": (
         lambda at: at.replace(PATH, "Give a token", "Hand out a token"),
         SymbolChange.DOCS,
@@ -97,12 +104,19 @@ CASES: dict[str, tuple[Callable[["Workspace"], None], SymbolChange, SymbolChange
     ),
     "a detail": (
         lambda at: at.replace(PATH, "raise TooManyAttempts(user)", "raise TooManyTries(user)"),
-        SymbolChange.BODY_MINOR,
-        SymbolChange.BODY_MINOR,
-        False,
-        "body changed a little (about",
+        SymbolChange.BODY_MAJOR,
+        SymbolChange.BODY_MAJOR,
+        True,
+        "body changed since",
     ),
-    "the body": (edit_major, SymbolChange.BODY_MAJOR, SymbolChange.BODY_MAJOR, True, "body changed (about"),
+    "local names": (
+        lambda at: at.replace(PATH, "attempts", "tries"),
+        SymbolChange.COSMETIC,
+        SymbolChange.COSMETIC,
+        False,
+        "only layout, comments or local names",
+    ),
+    "the body": (edit_major, SymbolChange.BODY_MAJOR, SymbolChange.BODY_MAJOR, True, "body changed since"),
     "the signature": (
         lambda at: at.replace(PATH, "(user, pw)", "(user, pw, otp)"),
         SymbolChange.SIGNATURE,
@@ -191,7 +205,7 @@ def test_verifying_takes_hold_of_the_symbol_as_it_is_now(service: "Workspace") -
     assert service.judge(now).change is SymbolChange.FRESH
 
 
-def test_a_class_whose_method_changed_has_changed_members(service: "Workspace") -> None:
+def test_a_class_whose_method_changed_must_be_verified_and_its_label_names_the_method(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::Session")
     sibling = service.anchor(f"{PATH}::Session.open")
     service.replace(PATH, "self.ended = now()", "self.ended = now(UTC)")
@@ -199,7 +213,8 @@ def test_a_class_whose_method_changed_has_changed_members(service: "Workspace") 
     judged = service.judge(anchor)
 
     assert judged.change is SymbolChange.MEMBERS
-    assert not judged.must_verify
+    assert judged.must_verify
+    assert judged.text.startswith("member close changed")
     assert service.judge(sibling).change is SymbolChange.FRESH
 
 
@@ -245,6 +260,24 @@ def test_what_two_candidates_fit_equally_well_is_gone_rather_than_guessed(servic
     assert two.change is SymbolChange.GONE
 
 
+@pytest.mark.parametrize("is_committed", [False, True], ids=["uncommitted", "committed"])
+def test_a_stray_copy_of_a_moved_file_does_not_hide_it(service: "Workspace", is_committed: bool) -> None:
+    anchor = service.anchor(f"{PATH}::authenticate_user")
+    source = service.read(PATH)
+    service.remove(PATH)
+    service.write("login/service.py", source)
+    if is_committed:
+        service.commit()
+    service.write("login/service_backup.py", source)
+    service.index.refresh()
+
+    judged = service.judge(anchor)
+
+    assert judged.change is SymbolChange.MOVED
+    assert judged.now is not None
+    assert judged.now.path == "login/service.py"
+
+
 def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::authenticate_user")
     plain = service.root.parent / "copy" / "auth"
@@ -257,18 +290,19 @@ def test_anchors_are_judged_without_any_index_and_without_git(service: "Workspac
     assert judged.change is SymbolChange.RENAMED
 
 
-def test_an_anchor_of_another_scheme_is_only_compared_by_its_bytes(service: "Workspace") -> None:
+def test_an_anchor_of_another_scheme_is_compared_by_the_code_that_git_has(service: "Workspace") -> None:
     anchor = service.anchor(f"{PATH}::authenticate_user")
-    fields = {name: getattr(anchor, name) for name in Anchor.__dataclass_fields__}
-    foreign = Anchor(**fields | {"fingerprint": "0" + anchor.fingerprint[1:]})
+    foreign = replace(anchor, fingerprint="0" + anchor.fingerprint[1:])
+    unknown = replace(foreign, commit="")
 
-    same = service.judge(foreign)
+    same = service.judge(unknown)
     push_down(service)
     reformat(service)
-    other = service.judge(foreign)
 
     assert same.change is SymbolChange.FRESH
-    assert other.change is SymbolChange.BODY_MAJOR
+    assert service.judge(foreign).change is SymbolChange.COSMETIC
+    # Without the old code only the bytes can be compared.
+    assert service.judge(unknown).change is SymbolChange.BODY_MAJOR
 
 
 def test_a_commit_is_judged_by_what_it_did_to_each_symbol(service: "Workspace") -> None:

@@ -303,7 +303,7 @@ def test_a_memory_is_linked_by_any_spelling_of_a_function(link: str) -> None:
     misspelt = run("remember", "Passwords are never logged.", "--link", "auth.service.authenticate_usr")
 
     tied = {memory["text"]: [anchor["qualified"] for anchor in memory["anchors"]] for memory in run_json("list")}
-    assert (linked.exit_code, linked.stderr) == (0, "")
+    assert (linked.exit_code, linked.stderr) == (0, "Linked to auth/service.py::authenticate_user.\n")
     assert tied == {AUTH: ["authenticate_user"], "Passwords are never logged.": []}
     assert "no unique match for 'auth.service.authenticate_usr'" in misspelt.stderr
     assert FUNCTION in misspelt.stderr

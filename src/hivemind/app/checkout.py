@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hivemind.codebase import git
 from hivemind.codebase import repository as repositories_on_disk
-from hivemind.codebase.mentions import looks_like_code
+from hivemind.codebase.mentions import looks_like_code, surely_names_code
 from hivemind.errors import HivemindError, StoreError, Unavailable
 from hivemind.model.claim import Claim, Proposal
 from hivemind.model.code import Anchor, Staleness
@@ -22,6 +22,9 @@ from hivemind.store.projections import repositories
 if TYPE_CHECKING:
     from hivemind.app.anchoring import AnchoredCheckout
     from hivemind.codebase.index import CodeIndex
+
+MAX_LABELS = 3
+"""Names of linked code that are shown when a memory is stored."""
 
 NO_TREE = "there is no working tree here; run this in a clone of the repository"
 
@@ -168,11 +171,25 @@ class Checkout:
         except (Unavailable, StoreError) as error:
             return (f"not tied to {', '.join(memory.links)}: {error}. The memory is kept",)
 
+    def describe_links(self, memory: Memory) -> str:
+        """Say which code a new memory is linked to, or why it is linked to none though it names some; else empty."""
+        if memory.anchors:
+            labels = [anchor.label for anchor in memory.anchors]
+            more = f" and {len(labels) - MAX_LABELS} more" if len(labels) > MAX_LABELS else ""
+            return f"Linked to {', '.join(labels[:MAX_LABELS])}{more}."
+        # What is wrong with links that somebody wrote is in `link_problems`.
+        if memory.links or not self.owns(memory) or not surely_names_code(memory.text):
+            return ""
+        with suppress(Unavailable, StoreError):
+            if self.index.is_built:
+                return "Not linked to code: nothing here has a name that it mentions."
+        return "Not linked to code yet: this tree is not indexed. 'hivemind code index' does that and links it."
+
     def _may_be_about_code(self, claim: Claim) -> bool:
         """Whether it is worth opening the index for a claim."""
         if claim.scope is Scope.USER or not self.repository.id or not self.is_meant_by(claim):
             return False
-        return bool(claim.links or claim.sources) or (self.is_under_git and looks_like_code(claim.text))
+        return bool(claim.links or claim.sources) or looks_like_code(claim.text)
 
     def _paths_in_tree(self, files: Iterable[str]) -> list[str]:
         root = self.index.root

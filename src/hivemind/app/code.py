@@ -10,8 +10,10 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.staleness import StaleMemory, stale_memories
+from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
+from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, InvalidInput, NotFound
+from hivemind.model.claim import Claim
 from hivemind.model.code import Anchor, RelatedFile, Symbol
 from hivemind.model.events import MemoryAnchored
 from hivemind.model.memory import Memory
@@ -33,6 +35,16 @@ class IndexReport:
     symbols: int
     changed: int
     """Files that changed since the last indexing."""
+    linked: int
+    """Memories that could be linked to code only now."""
+
+
+def describe_links(linked: int, unlinked: int) -> str:
+    """Say how many memories are linked to code, how many are not, and what to do about it."""
+    text = f"{plural(linked, 'memory')} linked to code"
+    if not unlinked:
+        return text
+    return f"{text}, {unlinked} that seem to name code are not: 'hivemind code index', or 'hivemind code link ID CODE'"
 
 
 class Code:
@@ -99,7 +111,26 @@ class Code:
         """Index the whole working tree."""
         changed = self._checkout.index.refresh(progress)
         files, symbols = self._checkout.index.count_files_and_symbols()
-        return IndexReport(files=files, symbols=symbols, changed=changed)
+        return IndexReport(files=files, symbols=symbols, changed=changed, linked=self.relink_unlinked())
+
+    def relink_unlinked(self) -> int:
+        """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
+        context, checkout = self._context, self._checkout
+        # A hub or a teammate's memory has an owner who links it; only one's own are changed here.
+        own = [
+            memory for memory in unlinked_memories(context, looks_like_code) if memory.owner == context.settings.person
+        ]
+        claims = [Claim(text=memory.text, scope=memory.scope, links=memory.links) for memory in own]
+        anchors = checkout.anchors_for(claims, context.edited_files)
+        pairs = [(memory, found) for memory, found in zip(own, anchors, strict=True) if found]
+        for memory, found in pairs:
+            anchored = MemoryAnchored(memory_id=memory.id, anchors=found)
+            context.change(memory, [context.factory.about(memory, anchored)])
+        return len(pairs)
+
+    def count_links(self) -> tuple[int, int]:
+        """Count the memories that are linked to code of this tree, and those that name code and are not."""
+        return len(anchored_memories(self._context)), len(unlinked_memories(self._context))
 
     def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
@@ -137,9 +168,10 @@ class Code:
         try:
             files, symbols = self._checkout.index.count_files_and_symbols()
             trouble, remedy = self._checkout.code.watch_trouble()
+            linked, unlinked = self.count_links()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
-        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}; {describe_links(linked, unlinked)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)

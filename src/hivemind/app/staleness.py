@@ -1,13 +1,17 @@
 """Memories whose code has changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hivemind.app.context import Context
 from hivemind.codebase import git
+from hivemind.codebase.mentions import surely_names_code
 from hivemind.model.code import Staleness
 from hivemind.model.memory import CURRENT_STATUSES, Memory
 from hivemind.store.projections import memories
 
+MAX_UNLINKED = 2_000
+"""Memories without links that are looked at; the newest come first."""
 EVERY = 100_000
 """More memories than are tied to one repository."""
 
@@ -42,3 +46,13 @@ def anchored_memories(context: Context) -> list[Memory]:
     """Find the memories linked to code of this tree."""
     query = context.query(limit=EVERY, statuses=CURRENT_STATUSES)
     return [memory for memory in memories.find_anchored(context.store.db, query) if context.checkout.owns(memory)]
+
+
+def unlinked_memories(context: Context, names_code: Callable[[str], bool] = surely_names_code) -> list[Memory]:
+    """Find the newest memories about this tree that name code and are not linked to any."""
+    query = context.query(limit=MAX_UNLINKED, statuses=CURRENT_STATUSES)
+    return [
+        memory
+        for memory in memories.find_unanchored(context.store.db, query)
+        if context.checkout.owns(memory) and (memory.links or names_code(memory.text))
+    ]

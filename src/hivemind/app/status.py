@@ -6,7 +6,7 @@ from dataclasses import replace
 from hivemind.app.agent_setup import Agents
 from hivemind.app.context import Context
 from hivemind.app.skills import examine_skills
-from hivemind.app.staleness import stale_memories
+from hivemind.app.staleness import anchored_memories, stale_memories, unlinked_memories
 from hivemind.capture import quarantine
 from hivemind.errors import HivemindError
 from hivemind.model.memory import Memory, Status
@@ -46,6 +46,8 @@ def status(context: Context, stats: Stats) -> StatusReport:
         connected=connected_names,
         waiting=waiting,
         doubted=len(stale),
+        linked=len(anchored_memories(context)) if context.checkout.exists else 0,
+        unlinked=len(unlinked_memories(context)) if context.checkout.exists else 0,
         embedded=embedded,
         unembedded=unembedded,
         quarantined=quarantine.count_items(context.settings.home),
@@ -76,6 +78,8 @@ def _next_steps(standing: StatusReport, unconnected_names: tuple[str, ...]) -> I
         yield NextStep(command="hivemind review", why="approve or reject what waits")
     if standing.doubted:
         yield NextStep(command="hivemind code stale", why="list memories whose code changed")
+    if standing.unlinked:
+        yield NextStep(command="hivemind code index", why="link memories to the code that they name")
     if standing.quarantined:
         yield NextStep(command="hivemind quarantine", why="look at input that could not be read")
     if standing.memories:

@@ -11,7 +11,7 @@ DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 """Errors that SQLite raises for a damaged file."""
 
 # Raise it with every change of the schema or of what is stored: an older file is then deleted and indexed again.
-_VERSION = 4
+_VERSION = 5
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,

@@ -13,6 +13,9 @@ TIMEOUT_SECONDS = 20.0
 HISTORY_SECONDS = 600.0
 """Timeout for reading a long history, which only happens while a person waits for it."""
 
+OUTSIDE_SECONDS = 1.0
+"""Timeout for searching a directory that is no repository."""
+
 # A repository's own configuration may name programs to run: a file system monitor, hooks.
 _SAFE_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
 # No locks that would block the user's own git, no password prompts, no downloads in a partial clone.
@@ -36,8 +39,10 @@ class Commit:
     files: tuple[str, ...]
 
 
-def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS) -> bytes:
-    """Run one git command in this tree and return its output."""
+def run(
+    root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOUT_SECONDS, may_find_nothing: bool = False
+) -> bytes:
+    """Run one git command in this tree and return its output; a search `may_find_nothing`, which is no error."""
     # git sets GIT_DIR and others for its hooks; inherited from there, they would point to another repository.
     environment = {
         name: value
@@ -53,7 +58,7 @@ def run(root: Path, *arguments: str, stdin: bytes = b"", timeout: float = TIMEOU
         raise Unavailable(f"git cannot be run: {error}") from None
     except subprocess.TimeoutExpired:
         raise Unavailable(f"git {arguments[0]} took longer than {timeout:.0f} seconds") from None
-    if process.returncode:
+    if process.returncode and not (may_find_nothing and process.returncode == 1):
         raise Unavailable(f"git {arguments[0]}: {process.stderr.decode('utf-8', 'replace').strip()}")
     return process.stdout
 
@@ -93,13 +98,34 @@ def list_files(root: Path) -> list[str] | None:
     return _split_paths(output)
 
 
-def find_files_with_word(root: Path, word: str) -> list[str]:
-    """Tracked and untracked files that contain this word; empty outside of git."""
+def list_tracked(root: Path, paths: Iterable[str]) -> set[str]:
+    """Those of the paths that git tracks."""
+    names = [f":(literal){path}" for path in paths]
+    return set(run_or_empty(root, "ls-files", "-z", "--", *names).split("\0")) - {""}
+
+
+def find_files_with_word(root: Path, word: str, timeout: float = TIMEOUT_SECONDS) -> list[str]:
+    """Files that contain this word and are not ignored; empty if the search takes longer."""
+    is_repository = (root / ".git").exists()
+    options = ("-l", "-z", "-w", "-I", "--fixed-strings", "--untracked" if is_repository else "--no-index")
+    # Any other directory may be a whole disk.
+    timeout = timeout if is_repository else min(timeout, OUTSIDE_SECONDS)
     try:
-        output = run(root, "grep", "-l", "-z", "-w", "-I", "--untracked", "--fixed-strings", "-e", word)
+        output = run(root, "grep", *options, "-e", word, timeout=timeout)
     except Unavailable:  # git exits with 1 if no file contains the word
         return []
     return _split_paths(output)
+
+
+def contains_word(root: Path, word: str, timeout: float, commit: str = "") -> bool | None:
+    """Whether any file contains this word, now or at a commit; None if that takes longer to find out."""
+    place = [commit] if commit else ["--untracked"]
+    options = ("-l", "-w", "-I", "--fixed-strings")
+    try:
+        output = run(root, "grep", *options, "-e", word, *place, timeout=timeout, may_find_nothing=True)
+    except Unavailable:
+        return None
+    return bool(output)
 
 
 def find_files_with_word_at(root: Path, commit: str, word: str) -> list[str]:

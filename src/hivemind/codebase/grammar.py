@@ -6,7 +6,9 @@ The head of a query file is read as settings, `; name: value`:
 * `files`     suffixes (`*.py`) or whole names (`Rakefile`)
 * `quotes`    string delimiters, longest first
 * `alike`     two quotes that a formatter may exchange
+* `arguments` `named` if callers may name arguments, so that the name of a parameter is part of the contract
 * `noise`     tokens without meaning, such as an optional semicolon
+* `types`     `erased` if the type of a variable has no effect when the program runs
 * `inherits`  another query file that is read first
 
 The captures: `@name`, `@body` and `@scope` inside a definition, which itself is captured by its kind
@@ -36,6 +38,10 @@ class Grammar:
     noise: frozenset[bytes]
     alike: bool
     """Whether 'x' and "x" mean the same."""
+    has_named_arguments: bool
+    """Whether callers may name arguments, so that a renamed parameter changes the contract."""
+    has_erased_types: bool
+    """Whether the type of a variable has no effect when the program runs."""
 
 
 def language_of(path: str) -> str | None:
@@ -69,6 +75,8 @@ def load_grammar(language: str) -> Grammar | None:
         token=_token_pattern(settings.get("quotes", "").split()),
         noise=frozenset(settings.get("noise", "").encode().split()),
         alike="alike" in settings,
+        has_named_arguments=settings.get("arguments") == "named",
+        has_erased_types=settings.get("types") == "erased",
     )
 
 

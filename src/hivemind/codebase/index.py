@@ -7,6 +7,7 @@ Calls and inheritance are stored as names and resolved by queries, so a saved fi
 import gc
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ MAX_COMMIT_FILES = 40
 
 MAX_AUTOMATIC_FILES = 500
 """Files that are indexed without a request, in about a second; a larger tree waits for `hivemind code index`."""
+
+SEARCH_SECONDS = 3.0
+"""How long git may search a tree that is not indexed yet for a name, while somebody waits."""
+
+MAX_DEFINING_FILES = 60
+"""Files with a definition of that name that are read then."""
 
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""
@@ -244,10 +251,19 @@ class CodeIndex:
 
     @rebuild_if_damaged
     def index_files_containing(self, name: str) -> None:
-        """In a tree that is not indexed yet, index the files in which git finds this word."""
+        """In a tree that is not indexed yet, index the files that seem to define this name."""
         if not self.is_built:
-            paths = git.find_files_with_word(self.root, name)[:MAX_AUTOMATIC_FILES]
-            self._read_and_store([path for path in paths if language_of(path)])
+            paths = git.find_files_with_word(self.root, name, SEARCH_SECONDS)
+            code_paths = [path for path in paths if language_of(path)][:MAX_AUTOMATIC_FILES]
+            self._read_and_store([path for path in code_paths if self._may_define(path, name)][:MAX_DEFINING_FILES])
+
+    def _may_define(self, path: str, name: str) -> bool:
+        """Whether a file looks as if it defined this name, which costs less than parsing it."""
+        content = tree.read(self.root, path)
+        word = re.escape(name.encode())
+        # After a word such as `def`, `class` or a type, or at the beginning of a line; not after an operator.
+        pattern = rb"(?m)^(?:[^\n=;\"']*[\w>*&)\]][ \t*&:]+)?[ \t]*" + word + rb"\b(?!\.)"
+        return content is not None and re.search(pattern, content[1]) is not None
 
     def find_similar(self, fingerprint: Fingerprint, limit: int = 50) -> list[Symbol]:
         """Symbols whose body may be similar to this one, as last indexed."""

@@ -31,6 +31,10 @@ _HEAD_BYTES = 4_096
 
 _MAX_HEADS = 50
 _LINES = re.compile(r"^(.+?):(\d+)(?:-(\d+))?$")
+_TEST_FOLDER = re.compile(
+    r"(?:^|/|_|\b)(?:tests?|specs?|e2e|fixtures?|mocks?|testdata|examples?|samples?|demos?|vendor|third_party|benches)(?:/|_|\b)",
+    re.IGNORECASE,
+)
 # Keys and headings are often ordinary words, so a name in running text does not mean them.
 _PROSE_KINDS = frozenset({"key", "table", "section"})
 
@@ -44,7 +48,9 @@ def find(index: CodeIndex, link: str) -> list[Symbol]:
     if literal is not None:
         return literal
     candidates = find_places(index, link)
-    return _keep_if_few(_load_symbols(index, candidates[0])) if len({place.label for place in candidates}) == 1 else []
+    return (
+        _keep_if_unique(_load_symbols(index, candidates[0])) if len({place.label for place in candidates}) == 1 else []
+    )
 
 
 def find_path(index: CodeIndex, link: str) -> list[Symbol] | None:
@@ -107,7 +113,8 @@ def find_mentions(index: CodeIndex, text: str, commit: str = "", near: Collectio
         symbol.path: symbol for path in mentions.find_paths(text) for symbol in _find_mentioned_file(index, path, near)
     }
     for name in mentions.find_names(text):
-        namesakes = [symbol for symbol in _find_by_name(index, name) if symbol.kind not in _PROSE_KINDS]
+        matches = _find_by_name(index, name) or _find_by_instance(index, name)
+        namesakes = [symbol for symbol in matches if symbol.kind not in _PROSE_KINDS]
         in_named_files = [symbol for symbol in namesakes if symbol.path in files]
         candidates = in_named_files or [symbol for symbol in namesakes if symbol.path in near] or namesakes
         if len(candidates) <= MAX_MENTION_MATCHES:
@@ -145,6 +152,9 @@ def _find_changed_lines(diff: str, text: str) -> Iterator[int]:
 def _find_mentioned_file(index: CodeIndex, text: str, near: Collection[str]) -> list[Symbol]:
     if (index.root / text).is_dir():
         return []
+    # Outside of git only paths from the root are looked up: listing the files could take long.
+    if not (index.root / ".git").exists():
+        return find_path(index, text) or []
     # A bare file name means the file that the session edited, if there is only one.
     near_matches = [path for path in near if f"/{path}".endswith(f"/{text}")]
     symbols = find(index, near_matches[0] if len(near_matches) == 1 else text)
@@ -186,10 +196,15 @@ def _select_best(fits: dict[CodePlace, Fit]) -> list[CodePlace]:
         if not (place.kind == FILE and place.path in types)
         and not (place.kind in MEMBERLESS_KINDS and place.path in files - types)
     }
-    best_places = addresses.select_best(eligible)
+    best_places = _prefer_product_code(addresses.select_best(eligible))
     # C declares a function in a header; its definition is meant if both fit.
     definitions = {place.qualified for place in best_places if place.kind != "prototype"}
     return [place for place in best_places if place.kind != "prototype" or place.qualified not in definitions]
+
+
+def _prefer_product_code(places: list[CodePlace]) -> list[CodePlace]:
+    """The places outside of tests and examples, if there are any; people mean these."""
+    return [place for place in places if not _TEST_FOLDER.search(place.path)] or places
 
 
 def _load_symbols(index: CodeIndex, place: CodePlace) -> list[Symbol]:
@@ -205,6 +220,23 @@ def _find_by_name(index: CodeIndex, name: str) -> list[Symbol]:
     by_label = {place.label: place for place in _select_best(fits)}
     few_places = [*by_label.values()] if len(by_label) <= 4 * MAX_CANDIDATES else []
     return [symbol for place in few_places for symbol in _load_symbols(index, place)]
+
+
+def _find_by_instance(index: CodeIndex, name: str) -> list[Symbol]:
+    """The method that a name with an instance means: `adapter.validate` is `TypeAdapter.validate`."""
+    instance, _, method = name.rpartition(".")
+    # Only the last word of the class is written, and only in lower case; `fs.read` and `os.path` are other things.
+    if not instance.islower() or "." in instance or len(instance) < mentions.MIN_NAME:
+        return []
+    places = [CodePlace(*row) for row in index.find_places([method])]
+    fits = [
+        place
+        for place in places
+        if addresses.normalise_word(place.qualified)
+        .removesuffix(f".{addresses.normalise_word(method)}")
+        .endswith(addresses.normalise_word(instance))
+    ]
+    return [symbol for place in _keep_if_few(fits) for symbol in _load_symbols(index, place)]
 
 
 def _relative_path(root: Path, text: str) -> str:
@@ -228,18 +260,26 @@ def _find_in_file(symbols: Iterable[Symbol], name: str) -> list[Symbol]:
 
 
 def _find_at_lines(symbols: list[Symbol], first: int, last: int) -> list[Symbol]:
-    """The innermost symbol around the lines, else the top-level symbols they touch, else the file."""
+    """The symbols that the lines cover: the innermost one around them or those inside it, else the file."""
     inner = [symbol for symbol in symbols if symbol.kind != FILE]
     around = [symbol for symbol in inner if symbol.line <= first and last <= symbol.end_line]
-    if around:
-        return [min(around, key=lambda symbol: (symbol.end_line - symbol.line, -len(symbol.qualified)))]
-    overlapping = [symbol for symbol in inner if symbol.line <= last and first <= symbol.end_line and not symbol.parent]
-    return _keep_if_few(overlapping) or symbols[:1]
+    container = min(around, key=lambda symbol: (symbol.end_line - symbol.line, -len(symbol.qualified)), default=None)
+    parent = container.qualified if container else ""
+    overlapping = [
+        symbol for symbol in inner if symbol.line <= last and first <= symbol.end_line and symbol.parent == parent
+    ]
+    if container is None:
+        return _keep_if_few(overlapping) or symbols[:1]
+    # Lines with the header mean the container; lines over several of its members mean these.
+    return _keep_if_few(overlapping) if len(overlapping) > 1 and first > container.line else [container]
 
 
 def _keep_if_unique(symbols: Sequence[Symbol]) -> list[Symbol]:
     """The symbols if all have the same label, as overloads do; else none."""
-    return _keep_if_few(symbols) if len({symbol.label for symbol in symbols}) == 1 else []
+    if len({symbol.label for symbol in symbols}) != 1:
+        return []
+    # A type comes before the blocks that implement it, of which Rust may have many.
+    return sorted(symbols, key=lambda symbol: symbol.kind == "impl")[:MAX_CANDIDATES]
 
 
 def _keep_if_few(items: Iterable[_T]) -> list[_T]:

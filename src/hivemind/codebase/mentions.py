@@ -10,14 +10,28 @@ MIN_NAME = 3
 
 _SCOPE = re.compile(r"::|#|->")
 _BACKTICKS = re.compile(r"`([^`\n]{2,200})`")
-_QUALIFIED_NAME = re.compile(r"[A-Za-z_$][\w.$]*(?:::\w+)*")
+_WORD = r"[A-Za-z_$][\w$]*"
+_QUALIFIED_NAME = re.compile(rf"{_WORD}(?:(?:\.|::|#|->){_WORD})*")
 _LINK = re.compile(r"[\w./\\@+-]+\.\w+::[\w.:]+")
 _PATH = re.compile(
     r"(?<![\w:/])(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*\.\w{1,8}(?::\d+(?:-\d+)?)?(?![\w/])|(?:[\w@+.-]+/)+[\w@+.-]+"
 )
-_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)?")
+_CALL = re.compile(rf"(?<![\w$.])({_QUALIFIED_NAME.pattern})\(\)?")
+# Longest first: `TypeAdapter.validate_python` is one name and not two.
 _CODELIKE = re.compile(
-    r"\b(?:[a-z]+(?:_[a-z0-9]+)+|_*[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b"
+    r"(?<![\w$.])(?:"
+    rf"{_WORD}(?:(?:\.|::|#|->){_WORD})+"  # Class.method, Type::method, pkg.Symbol
+    r"|_+[A-Za-z]\w*"  # _private
+    r"|[a-z]+(?:_[a-z0-9]+)+_*"  # snake_case
+    r"|[A-Za-z]+[a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # CamelCase
+    r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # UPPER_CASE
+    r")(?!\w)"
+)
+_PLAIN_CODE = re.compile(
+    r"(?<![\w$./-])(?:_*[A-Za-z]\w*_\w+"  # snake_case
+    rf"|{_WORD}(?:::|#|->){_WORD}"  # Type::method
+    r"|[A-Za-z]\w{2,}\.[a-z]\w{4,}"  # Class.method; suffixes of files and domains are shorter
+    r")(?![\w/])"
 )
 _NOUN = r"(?:module|package|namespace|crate|folder|directory|file)s?\b"
 _NAME = r"[`'\"]?([\w@][\w@./\\:#-]*\w|\w)[`'\"]?"
@@ -41,6 +55,11 @@ def find_addresses(text: str) -> list[str]:
 def looks_like_code(text: str) -> bool:
     """Whether a text contains anything written like code; if not, it names no symbol."""
     return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _PATH, _CALL, _CODELIKE))
+
+
+def surely_names_code(text: str) -> bool:
+    """Whether a text names code beyond doubt; `TypeScript` and `Next.js` look like code, but are products."""
+    return any(pattern.search(text, 0, MAX_TEXT) for pattern in (_BACKTICKS, _LINK, _CALL, _PLAIN_CODE))
 
 
 def find_links(text: str) -> list[str]:

@@ -1,26 +1,30 @@
 """Staleness: compare the anchors of memories with the working tree as it is now.
 
-The kind of change is a pure function of the old and the new symbol; only a symbol that moved must be searched for.
+Fingerprints say which symbols changed; only for those the old code is read from git and compared with the new one.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from hivemind.codebase import git
+from hivemind.codebase.comparison import CodeDifference
 from hivemind.codebase.fingerprint import digest, similarity
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.matching import match, similarity_key
 from hivemind.codebase.symbols import outline
+from hivemind.codebase.versions import Versions
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import FILE, Anchor, Staleness, Symbol, SymbolChange
+from hivemind.model.code import FILE, LOOSE_KINDS, Anchor, LineChange, Staleness, Symbol, SymbolChange
 
 MINOR_SIMILARITY = 0.9
-"""A body at least this similar has changed only in details."""
+"""A file or folder at least this similar has changed only in details."""
 
 REWRITE_SIMILARITY = 0.5
-"""A container less similar than this was rewritten, even if only its members changed."""
+"""A file or folder less similar than this was rewritten, even if only its members changed."""
+
+MAX_NAMED_MEMBERS = 3
 
 NO_HISTORY_PENALTY = 0.15
 """Subtracted from match scores where git cannot tell which candidates are new."""
@@ -34,7 +38,7 @@ MAX_SEARCH_FILES = 40
 _MAX_SIGNATURE_LENGTH = 160
 _CHANGE_TEXTS = {
     SymbolChange.FRESH: "unchanged",
-    SymbolChange.COSMETIC: "only layout or comments changed",
+    SymbolChange.COSMETIC: "only layout, comments or local names changed",
     SymbolChange.DOCS: "documentation changed",
     SymbolChange.MEMBERS: "some of its members changed ({share})",
     SymbolChange.BODY_MINOR: "body changed a little ({share})",
@@ -53,10 +57,27 @@ def judge(
     symbols = [_find_in_place(anchor, symbols_by_path[anchor.path]) for anchor in anchors]
     if any(symbol is None for symbol in symbols):
         commit = commit or git.head(index.root)
-    return [
-        assess_change(anchor, symbol or _find_moved(index, anchor, commit, in_passing), commit)
+    symbols = [
+        symbol or _find_moved(index, anchor, commit, in_passing)
         for anchor, symbol in zip(anchors, symbols, strict=True)
     ]
+    pairs = [*zip(anchors, symbols, strict=True)]
+    versions = Versions(index, [anchor for anchor, symbol in pairs if symbol and _needs_text(anchor, symbol)])
+    return [
+        assess_change(
+            anchor, symbol, commit, versions.compare(anchor, symbol) if symbol and _needs_text(anchor, symbol) else None
+        )
+        for anchor, symbol in pairs
+    ]
+
+
+def _needs_text(anchor: Anchor, new: Symbol) -> bool:
+    """Whether the code itself must be compared, because the fingerprints differ in more than comments and layout."""
+    old, now = anchor.symbol.fingerprint, new.fingerprint
+    is_code = anchor.kind not in LOOSE_KINDS and language_of(anchor.path) is not None
+    return is_code and old.raw != now.raw and (old.signature, old.body, old.members) != (
+        now.signature, now.body, now.members,
+    )  # fmt: skip
 
 
 def _load_symbols(index: CodeIndex, path: str) -> list[Symbol]:
@@ -109,12 +130,33 @@ def _search_tree(index: CodeIndex, anchor: Anchor, commit: str) -> Symbol | None
     likely_paths += [symbol.path for symbol in index.find_similar(old.fingerprint)]
     # Files that changed according to git come last: a large merge must not crowd out better candidates.
     paths = [*dict.fromkeys([*likely_paths, *changed])][:MAX_SEARCH_FILES]
-    new_symbols = [symbol for path in paths for symbol in index.symbols_of(path)]
+    new_symbols = _drop_copies(index, anchor.path, [symbol for path in paths for symbol in index.symbols_of(path)])
     old_symbols = _load_symbols_at(index, anchor.commit, [*dict.fromkeys([anchor.path, *paths])])
     # With the other old symbols matched too, a candidate that existed before is not taken for the missing one.
     others_before = [symbol for symbol in old_symbols if symbol.key != old.key]
     pairs = match([old, *others_before], new_symbols, moves, penalty=0.0 if old_symbols else NO_HISTORY_PENALTY)
     return next(pair.new for pair in pairs if pair.old is old)
+
+
+def _drop_copies(index: CodeIndex, old_path: str, symbols: Sequence[Symbol]) -> list[Symbol]:
+    """The symbols without those of files that are exact copies of others, such as a backup of a moved file."""
+    paths_by_content: dict[str, list[str]] = {}
+    for symbol in symbols:
+        if symbol.kind == FILE:
+            paths_by_content.setdefault(symbol.fingerprint.raw, []).append(symbol.path)
+    copies = [path for paths in paths_by_content.values() if len(paths) > 1 for path in paths]
+    if not copies:
+        return [*symbols]
+    tracked_paths = git.list_tracked(index.root, copies)
+    old_folder, _, old_name = old_path.rpartition("/")
+
+    def distance(path: str) -> tuple[bool, bool, bool, int]:
+        folder, _, name = path.rpartition("/")
+        # A stray copy is rarely committed; a file mostly keeps its name or its folder.
+        return (path not in tracked_paths, name != old_name, folder != old_folder, len(path))
+
+    kept_paths = {min(paths, key=distance) for paths in paths_by_content.values()}
+    return [symbol for symbol in symbols if symbol.path in kept_paths]
 
 
 def _list_changes(index: CodeIndex, since: str, until: str) -> tuple[list[str], dict[str, str]]:
@@ -149,46 +191,81 @@ def changed_since(index: CodeIndex, verdict: Staleness, commit: str) -> bool:
     return compare(old_symbol, verdict.now.symbol) not in (SymbolChange.FRESH, SymbolChange.COSMETIC)
 
 
-def compare(old: Symbol, new: Symbol) -> SymbolChange:
-    """Classify how the content differs, whatever the place and the name."""
+def compare(old: Symbol, new: Symbol, difference: CodeDifference | None = None) -> SymbolChange:
+    """Classify how the content differs, whatever the place and the name; without a difference by fingerprints alone."""
     before, after = old.fingerprint, new.fingerprint
     if before.raw == after.raw and (not before.body or before.docs == after.docs):
         return SymbolChange.FRESH
-    if not before.body:  # an anchor by another version of the program: only the bytes can be compared
-        return SymbolChange.BODY_MAJOR
+    is_docs_changed = bool(before.body) and before.docs != after.docs
+    if difference is not None and not difference.exists:
+        return SymbolChange.DOCS if is_docs_changed else SymbolChange.COSMETIC
+    # An anchor by another version of the program: only the bytes can be compared.
+    if not before.body:
+        return SymbolChange.BODY_MAJOR if difference is None or difference.is_own else SymbolChange.MEMBERS
     if old.family != new.family or before.signature != after.signature:
         return SymbolChange.SIGNATURE
+    if old.kind in LOOSE_KINDS:
+        return _compare_loosely(old, new)
     if before.body != after.body:
-        return (
-            SymbolChange.BODY_MINOR
-            if similarity(before.sketch, after.sketch) >= MINOR_SIMILARITY
-            else SymbolChange.BODY_MAJOR
-        )
+        return SymbolChange.BODY_MAJOR
     if before.members != after.members:
-        return (
-            SymbolChange.MEMBERS
-            if similarity(before.sketch, after.sketch) >= REWRITE_SIMILARITY
-            else SymbolChange.BODY_MAJOR
-        )
+        return SymbolChange.MEMBERS
+    return SymbolChange.DOCS if is_docs_changed else SymbolChange.COSMETIC
+
+
+def _compare_loosely(old: Symbol, new: Symbol) -> SymbolChange:
+    """Classify the change of a file or folder by how much of it is left."""
+    before, after = old.fingerprint, new.fingerprint
+    unchanged_share = similarity(before.sketch, after.sketch)
+    if before.body != after.body:
+        return SymbolChange.BODY_MINOR if unchanged_share >= MINOR_SIMILARITY else SymbolChange.BODY_MAJOR
+    if before.members != after.members:
+        return SymbolChange.MEMBERS if unchanged_share >= REWRITE_SIMILARITY else SymbolChange.BODY_MAJOR
     return SymbolChange.DOCS if before.docs != after.docs else SymbolChange.COSMETIC
 
 
-def assess_change(anchor: Anchor, new: Symbol | None, commit: str = "") -> Staleness:
-    """The staleness of an anchor, given its symbol of today, if any, and the checked-out commit."""
+def assess_change(
+    anchor: Anchor, new: Symbol | None, commit: str = "", difference: CodeDifference | None = None
+) -> Staleness:
+    """The staleness of an anchor, given its symbol of today, if any, and how its code differs, if that is known."""
     old = anchor.symbol
     if new is None:
         text = f"gone: {anchor.label} is no longer there{_since_commit(anchor)}"
         return Staleness(anchor=anchor, change=SymbolChange.GONE, edit=SymbolChange.GONE, text=text, now=None)
-    edit = compare(old, new)
+    edit = compare(old, new, difference)
     change = _classify_move(old, new) or edit
-    text = _describe_signature(old, new) if edit is SymbolChange.SIGNATURE else _CHANGE_TEXTS[edit]
-    if "{share}" in text:
-        text = text.format(share=_describe_share(old, new))
+    text = _describe_edit(old, new, edit, difference)
     if change is not edit:
         text = f"{change} to {new.label}" + ("" if edit in (SymbolChange.FRESH, SymbolChange.COSMETIC) else f"; {text}")
     if change is not SymbolChange.FRESH:
         text += _since_commit(anchor)
-    return Staleness(anchor=anchor, change=change, edit=edit, text=text, now=Anchor.of(new, commit))
+    return Staleness(
+        anchor=anchor,
+        change=change,
+        edit=edit,
+        text=text,
+        now=Anchor.of(new, commit),
+        lines=tuple(_select_lines(difference, old, edit)) if difference else (),
+        replaced=difference.replaced if difference else (),
+    )
+
+
+def _select_lines(difference: CodeDifference, old: Symbol, edit: SymbolChange) -> Iterator[LineChange]:
+    """Yield the changed lines to show, without the header if the text about the signature shows it already."""
+    for line in difference.lines:
+        if edit is not SymbolChange.SIGNATURE or not line.old or line.old.rstrip(" {=:;") not in old.signature:
+            yield line
+
+
+def _describe_edit(old: Symbol, new: Symbol, edit: SymbolChange, difference: CodeDifference | None) -> str:
+    if edit is SymbolChange.SIGNATURE:
+        return _describe_signature(old, new)
+    if difference is None or edit not in (SymbolChange.MEMBERS, SymbolChange.BODY_MAJOR):
+        return _CHANGE_TEXTS[edit].format(share=_describe_share(old, new))
+    named = [f"member {member.name} {member.verb}" for member in difference.members[:MAX_NAMED_MEMBERS]]
+    more = len(difference.members) - len(named)
+    parts = [*(["body changed"] if difference.is_own else []), *named, *([f"{more} more members"] if more > 0 else [])]
+    return ", ".join(parts)
 
 
 def _since_commit(anchor: Anchor) -> str:

@@ -61,6 +61,32 @@ class Outline(NamedTuple):
     references: tuple[Reference, ...]
 
 
+class Definition(NamedTuple):
+    """Where a definition and its parts are in the source, in bytes."""
+
+    kind: str
+    name: str
+    qualified: str
+    ordinal: int
+    start: int
+    end: int
+    name_span: _Span
+    body_start: int
+    members: tuple[int, ...]
+    """Positions of its members among the definitions of the file."""
+
+
+class ParsedFile(NamedTuple):
+    """The syntax tree of a file and its definitions; the first one is the file itself."""
+
+    grammar: Grammar
+    source: bytes
+    root: Node
+    definitions: tuple[Definition, ...]
+    ignored: frozenset[_Span]
+    """Comments and documentation."""
+
+
 @dataclass(slots=True)
 class _Draft:
     """A definition before its fingerprint is computed; spans are byte offsets."""
@@ -92,6 +118,26 @@ def outline(path: str, source: bytes, earlier: Iterable[Fingerprint] = ()) -> Ou
     grammar = load_grammar(language) if language and not _is_opaque(path, source) else None
     file_outline = _parse_outline(path, source, grammar, earlier) if grammar else None
     return file_outline or Outline((_whole_file_symbol(path, source),), ())
+
+
+def parse_file(path: str, source: bytes) -> ParsedFile | None:
+    """The syntax tree of a file; None if it cannot or need not be parsed."""
+    language = language_of(path)
+    grammar = load_grammar(language) if language and not _is_opaque(path, source) else None
+    root = _parse(grammar, source) if grammar else None
+    if grammar is None or root is None or _is_mostly_errors(root):
+        return None
+    captured, spans, _ = _capture(grammar, root, source)
+    drafts = _nest(captured, source)
+    _attach_docs(drafts, spans, source)
+    definitions = tuple(
+        Definition(
+            draft.kind, draft.name, draft.qualified, draft.ordinal, draft.start, draft.end, draft.name_span,
+            draft.body[0], tuple(draft.members),
+        )
+        for draft in drafts
+    )  # fmt: skip
+    return ParsedFile(grammar, source, root, definitions, frozenset((*spans["comment"], *spans["doc"])))
 
 
 def _parse_outline(path: str, source: bytes, grammar: Grammar, earlier: Iterable[Fingerprint]) -> Outline | None:

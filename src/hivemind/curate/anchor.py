@@ -23,6 +23,8 @@ from hivemind.model.code import Anchor, Symbol
 
 MAX_TREE_AGE_SECONDS = 10.0
 """The index of the tree is refreshed before a lookup if it is older than this."""
+MAX_SEARCHED_NAMES = 3
+"""Names of a text that git searches for in a tree that is not indexed yet, while somebody waits."""
 MOST_LOST_NAMES = 5
 """Names of a text that are looked for in the past; each costs two searches by git."""
 
@@ -44,6 +46,9 @@ def find_anchors(
     if stated_anchors:
         return deduplicate_anchors(stated_anchors)
     index.refresh_if_older(MAX_TREE_AGE_SECONDS)
+    if not index.is_built:
+        for name in islice(find_names(text), MAX_SEARCHED_NAMES):
+            index.index_files_containing(last_word(name))
     return deduplicate_anchors(find_mentions(index, text, commit, near))
 
 

@@ -25,8 +25,17 @@ CALLABLES = frozenset({"function", "method", "prototype"})
 MAX_TASK = 100
 """Characters of a session's task in its summary."""
 
+MAX_SHOWN_LINES = 2
+"""Changed lines in a label; each costs tokens, and whoever needs more opens the file."""
+
+MAX_SHOWN_LINE = 60
+"""Characters of each of them."""
+
 MAX_PATHS = 5
 """Edited files, and read files, in that summary."""
+
+LOOSE_KINDS = frozenset({FILE, FOLDER, "module", "section"})
+"""Kinds that hold so much that a change somewhere inside says little about a memory of the whole."""
 
 MEMBERLESS_KINDS = CALLABLES | {"macro", "const", "property", "field", "key"}
 """Kinds without members: a local function is part of its function, not a symbol of its own."""
@@ -51,7 +60,7 @@ class Fingerprint:
     sketch: str
     """Sample of the body's token triples with its members, for similarity."""
 
-    SCHEME = 1  # Increase it whenever the same code gives different digests.
+    SCHEME = 2  # Increase it whenever the same code gives different digests.
 
     def __str__(self) -> str:
         parts = (self.raw, self.signature, self.body, self.docs, self.members, self.tokens, self.sketch)
@@ -162,6 +171,18 @@ class SymbolChange(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LineChange:
+    """A line of code then and now; either is empty if there is no such line."""
+
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        old, new = (f"`{first_line(line, MAX_SHOWN_LINE)}`" if line else "" for line in (self.old, self.new))
+        return f"{old} → {new}" if old and new else f"removed {old}" if old else f"added {new}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Staleness:
     """How one anchor's symbol changed in the current working tree."""
 
@@ -173,11 +194,24 @@ class Staleness:
     """One sentence for people that says what changed."""
     now: Anchor | None
     """The symbol as it is now, wherever it is; none if it was deleted."""
+    lines: tuple[LineChange, ...] = ()
+    """The changed lines, if the old code is available."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Tokens of the old code and what stands in their place now; empty if nothing does."""
+
+    @property
+    def excerpt(self) -> str:
+        """The first changed lines, on one line; empty if they are not known."""
+        more = len(self.lines) - MAX_SHOWN_LINES
+        return "; ".join(map(str, self.lines[:MAX_SHOWN_LINES])) + (f"; {more} more lines" if more > 0 else "")
 
     @property
     def must_verify(self) -> bool:
         """Whether the memory must be checked against the code before anyone acts on it."""
-        # Small edits and renames leave most memories true; asking about each would teach people to ignore it.
+        # Renames leave most memories true, and so do changes somewhere in a file; asking about each would teach
+        # people to ignore it.
+        if self.edit is SymbolChange.MEMBERS:
+            return self.anchor.kind not in LOOSE_KINDS
         return self.change is SymbolChange.GONE or self.edit in (SymbolChange.BODY_MAJOR, SymbolChange.SIGNATURE)
 
 

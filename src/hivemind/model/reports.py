@@ -102,6 +102,10 @@ class StatusReport:
     connected: tuple[str, ...]
     waiting: int
     doubted: int
+    linked: int
+    """How many memories are linked to code of this tree."""
+    unlinked: int
+    """How many seem to name code and are not linked to any."""
     embedded: int
     """How many passages can be searched by meaning."""
     unembedded: int

@@ -1,5 +1,6 @@
 """Staleness: check hits against the code they are about; stale ones are labelled and moved down, never dropped."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -12,7 +13,7 @@ Judge = Callable[[Sequence[Anchor]], Sequence[Staleness]]
 """Returns the staleness of each anchor, or nothing at all where it cannot be determined."""
 
 SCORE_FACTORS = {
-    SymbolChange.MEMBERS: 0.98,
+    SymbolChange.MEMBERS: 0.9,
     SymbolChange.BODY_MINOR: 0.95,
     SymbolChange.BODY_MAJOR: 0.7,
     SymbolChange.SIGNATURE: 0.6,
@@ -21,6 +22,9 @@ SCORE_FACTORS = {
 """A hit's score is multiplied by this; a rename or move alone costs nothing."""
 
 VERIFY_SUFFIX = ": verify before acting"
+MIN_WORD = 3
+"""Letters of a name in the code that is looked for in a memory; shorter ones are ordinary words."""
+MAX_OUTDATED_WORDS = 2
 UNLABELLED_CHANGES = (SymbolChange.FRESH, SymbolChange.COSMETIC, SymbolChange.DOCS, SymbolChange.MEMBERS)
 """Too small, or for a whole file too common, to take a reader's attention."""
 
@@ -75,14 +79,39 @@ def _can_judge(memory: Memory, query: Query) -> bool:
 def _apply(hit: Hit, staleness: Staleness) -> Hit:
     factor = _factor(staleness)
     labels = _label(staleness)
+    # Lines of code are shown and not recorded with the receipt, because the log must not copy the code.
+    details = (staleness.excerpt, describe_outdated_words(hit.memory.text, staleness)) if staleness.must_verify else ()
     return replace(
         hit,
         # A factor below one would raise a negative score.
         score=round(hit.score * factor, 4) if hit.score > 0 else hit.score,
         signals=(*hit.signals, Signal(name="code", score=factor, why=next(iter(labels), _describe(staleness)))),
-        labels=(*hit.labels, *labels),
+        labels=(*hit.labels, *labels, *filter(None, details)),
         is_in_doubt=hit.is_in_doubt or staleness.must_verify,
     )
+
+
+def describe_outdated_words(text: str, staleness: Staleness) -> str:
+    """Say which words of a memory the code no longer has: `it says 5, the code now says 7`; empty if there are none."""
+    statement = _join_digits(text)
+    sentences = [
+        f"it says {old}, the code now says {new}" if new else f"it says {old}, which the code no longer has"
+        for old, new in dict.fromkeys(staleness.replaced)
+        if old != new and _says(statement, old) and not (new and _says(statement, new))
+    ]
+    return "; ".join(sentences[:MAX_OUTDATED_WORDS])
+
+
+def _says(text: str, token: str) -> bool:
+    word = _join_digits(token.strip("\"'`"))
+    if not (word.isdigit() or (len(word) >= MIN_WORD and re.search(r"\w", word))):
+        return False
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", text) is not None
+
+
+def _join_digits(text: str) -> str:
+    """The text with `10_000` and `10,000` as `10000`."""
+    return re.sub(r"(?<=\d)[_,](?=\d{3})", "", text)
 
 
 def _factor(staleness: Staleness) -> float:

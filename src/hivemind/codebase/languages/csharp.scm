@@ -1,6 +1,7 @@
 ; wheel: tree_sitter_c_sharp
 ; files: *.cs
 ; quotes: """ " '
+; arguments: named
 
 (class_declaration name: (_) @name body: (_) @body) @class
 (record_declaration name: (_) @name body: (_) @body) @class

@@ -1,5 +1,6 @@
 ; Shared by JavaScript and TypeScript; not a language of its own.
 ; quotes: " ' `
+; types: erased
 ; alike: ' "
 ; noise: ;
 

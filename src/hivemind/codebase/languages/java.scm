@@ -15,6 +15,8 @@
 (field_declaration declarator: (variable_declarator name: (_) @name !value)) @field
 
 [(line_comment) (block_comment)] @comment
+; It speaks to the compiler's warnings, as a comment does.
+((annotation name: (identifier) @_lint) @comment (#eq? @_lint "SuppressWarnings"))
 
 (method_invocation name: (identifier) @call)
 (object_creation_expression type: [(type_identifier) @call (generic_type (type_identifier) @call)])

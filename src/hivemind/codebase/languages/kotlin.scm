@@ -1,6 +1,7 @@
 ; wheel: tree_sitter_kotlin
 ; files: *.kt *.kts
 ; quotes: """ " '
+; arguments: named
 
 (class_declaration name: (_) @name (class_body) @body) @class
 (class_declaration name: (_) @name (enum_class_body) @body) @enum

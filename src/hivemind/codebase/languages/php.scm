@@ -1,6 +1,7 @@
 ; wheel: tree_sitter_php:language_php
 ; files: *.php *.phtml
 ; quotes: " '
+; arguments: named
 
 (function_definition name: (_) @name body: (_) @body) @function
 (class_declaration name: (_) @name body: (_) @body) @class

@@ -1,6 +1,8 @@
 ; wheel: tree_sitter_python
 ; files: *.py *.pyi
 ; quotes: """ ''' " '
+; types: erased
+; arguments: named
 ; alike: ' "
 
 (function_definition name: (_) @name body: (_) @body) @function
@@ -12,6 +14,8 @@
 
 (comment) @comment
 (block) @block
+; A tuple of one is its comma; a formatter may add one elsewhere.
+(tuple "(" . (_) . "," . ")") @block
 ; Normally part of the extent; the grammar loses it when an unindented comment follows.
 (decorator) @prefix
 (function_definition body: (block . (expression_statement (string)) @doc))

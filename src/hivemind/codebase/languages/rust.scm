@@ -18,7 +18,10 @@
 (type_item name: (_) @name type: (_) @body) @type
 
 [(line_comment) (block_comment)] @comment
-(attribute_item) @prefix
+((attribute_item (attribute . (identifier) @_lint)) @prefix (#not-any-of? @_lint "allow" "expect" "warn" "deny"))
+((attribute_item (attribute . (scoped_identifier))) @prefix)
+; These speak to the compiler's warnings, as a comment does.
+((attribute_item (attribute . (identifier) @_lint)) @comment (#any-of? @_lint "allow" "expect" "warn" "deny"))
 
 (call_expression function: [(identifier) @call (field_expression field: (field_identifier) @call)
   (scoped_identifier name: (identifier) @call)

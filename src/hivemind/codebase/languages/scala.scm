@@ -1,6 +1,7 @@
 ; wheel: tree_sitter_scala
 ; files: *.scala *.sc *.sbt
 ; quotes: """ " 
+; arguments: named
 
 (class_definition name: (_) @name body: (_) @body) @class
 (class_definition name: (_) @name !body) @class

@@ -1,6 +1,7 @@
 ; wheel: tree_sitter_swift
 ; files: *.swift
 ; quotes: """ "
+; arguments: named
 
 (class_declaration declaration_kind: "struct" name: (_) @name body: (_) @body) @struct
 (class_declaration declaration_kind: "enum" name: (_) @name body: (_) @body) @enum

@@ -83,6 +83,7 @@ def remember(mind: Mind, arguments: Arguments) -> str:
         lines += ["It contradicts these memories. Ask the user which is right.", _list_memories(contradictions)]
     if conflicts := mind.review.possible_conflicts(memory):
         lines += ["It may conflict with these memories. Ask the user if both are right.", _list_memories(conflicts)]
+    lines += map(quote_text, filter(None, [mind.checkout.describe_links(memory)]))
     lines += map(quote_text, mind.checkout.link_problems(memory))
     return "\n".join([*lines, *filter(None, [mind.browse.sharing_note(memory)])])
 
@@ -139,7 +140,7 @@ def explain(mind: Mind, arguments: Arguments) -> str:
         *(f"{format_label(format_date(event.at), event.actor, event.channel)}: {quote_text(what)}"
           for event, what in events),
         *(f"code: {format_field(change.anchor.label)}: {format_field(change.text)}: verify before acting"
-          for change in stale),
+          f"{f'; {format_field(change.excerpt)}' if change.excerpt else ''}" for change in stale),
     ]  # fmt: skip
     if contradictions := mind.browse.get_all(memory.contradicts):
         lines.append(f"contradicts: {', '.join(shorten_id(other.id) for other in contradictions)}")

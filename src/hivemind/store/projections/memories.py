@@ -214,6 +214,11 @@ def find_anchored(db: Database, query: Query, paths: Iterable[str] = ()) -> list
     )  # fmt: skip
 
 
+def find_unanchored(db: Database, query: Query) -> list[Memory]:
+    """Memories without code anchors that match the query's filters, newest first."""
+    return _select_fitting(db, query, f"m.anchors = '[]' ORDER BY {NEWEST_FIRST}")
+
+
 def has_anchors(db: Database, query: Query) -> bool:
     """Whether any memory that matches the query's filters has code anchors."""
     sql = f"SELECT 1 FROM memories m WHERE m.anchors <> '[]' AND {VISIBLE} AND {MATCHES_FILTERS} LIMIT 1"

@@ -20,6 +20,7 @@ from hivemind.entrypoints.cli.output import (
     progress,
     summarise,
 )
+from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
 from hivemind.model.reports import RelatedContext
 from hivemind.text.clean import first_line, plural
@@ -64,13 +65,17 @@ def list_stale(since: str) -> None:
     with open_mind() as mind, progress("Reading the code"):
         stale_memories = mind.code.stale(since=since)
     rows = [
-        [shorten_id(stale.memory.id), staleness.anchor.label, staleness.text, first_line(stale.memory.text, 60)]
+        [shorten_id(stale.memory.id), staleness.anchor.label, _describe(staleness), first_line(stale.memory.text, 60)]
         for stale in stale_memories
         for staleness in stale.became
     ]
     columns = ["id", "about", "change", "text"]
     emit_rows(stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.")
     sys.exit(1 if stale_memories else 0)
+
+
+def _describe(staleness: Staleness) -> str:
+    return ": ".join(filter(None, (staleness.text, staleness.excerpt)))
 
 
 @code.command("related")
@@ -134,7 +139,8 @@ def index() -> None:
     with open_mind() as mind, progress("Reading the code") as advance:
         report = mind.code.index(advance)
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
-    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.")
+    linked = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
+    emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked}")
 
 
 @code.command("watch")

@@ -77,6 +77,9 @@ def _print_status(report: StatusReport) -> None:
     if last := report.last_session:
         print_field("last session", f"{last.agent}, {format_minute(last.last_seen_at)}: {first_line(last.task, 60)}")
     print_field("to review", plural(report.waiting, "memory") if report.waiting else "none")
+    if report.linked or report.unlinked:
+        unlinked = f", {report.unlinked:,} that seem to name code are not" if report.unlinked else ""
+        print_field("code", f"{plural(report.linked, 'memory')} linked{unlinked}")
     print_field("stale", f"{plural(report.doubted, 'memory')} whose code changed" if report.doubted else "none")
     if report.unembedded > MANY_UNEMBEDDED:
         total = report.embedded + report.unembedded

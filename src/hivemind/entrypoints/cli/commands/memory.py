@@ -73,6 +73,8 @@ def remember(text: str | None, **options: Any) -> None:
         for other in conflicts:
             remedy = _describe_dispute(memory, other)
             warn_about_memory(f"may conflict with {summarise(other)}", first_line(other.text), remedy)
+        if links := mind.checkout.describe_links(memory):
+            note(links)
         for problem in mind.checkout.link_problems(memory):
             warn(problem)
         if sharing := mind.browse.sharing_note(memory):

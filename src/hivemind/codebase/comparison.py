@@ -1,0 +1,311 @@
+"""Compare two versions of a definition by their syntax trees: whether they do the same, and what differs.
+
+Two versions do the same if they are equal up to layout, comments, a consistent choice of local names, the order of
+independent statements, and variables that are used once. Anything else may change behaviour or contract.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from hivemind.codebase.symbols import Definition, ParsedFile
+from hivemind.codebase.syntax import (
+    Branch,
+    Name,
+    Tree,
+    are_independent,
+    build_tree,
+    holds_statements,
+    inline_variables,
+    iter_names,
+    iter_tokens,
+    substitute,
+)
+from hivemind.model.code import CALLABLES, LineChange
+
+WasRenamed = Callable[[str, str], bool]
+"""Whether a name that is not local was renamed in the whole tree, from the first to the second."""
+
+MAX_LINE = 90
+"""Characters of a changed line that are shown."""
+
+_GLUE = frozenset(
+    {"return", "await", "async", "self", "this", "super", "const", "let", "var", "val", "mut", "static"}
+    | {".", "?", "->", "&", "*", "=", ":=", ":"}
+)
+"""Tokens that a function of its own needs or spares."""
+
+_GUARD = frozenset(["if", "else", "<", ">", "==", "!=", "!", "0", "1", "NULL", "null", "nil", "None"])
+"""Tokens with which a caller may look at the result of that function: `if err != nil`."""
+
+MAX_GUARD_TOKENS = 6
+
+MAX_SWAPPED = 300
+"""Pairs of statements in another order; a block with more was rewritten, and comparing them would take long."""
+
+MAX_COMPARED = 1_000
+"""Lines or tokens between the first and the last change that are compared; the time grows with their square."""
+
+
+class Version(NamedTuple):
+    """A definition in one version of its file."""
+
+    file: ParsedFile
+    definition: Definition
+
+
+class MemberChange(NamedTuple):
+    """What happened to a member of a container: changed, added or removed."""
+
+    name: str
+    verb: str
+
+
+class CodeDifference(NamedTuple):
+    """What differs between two versions of a definition."""
+
+    is_own: bool
+    """Whether the definition itself differs, apart from its members."""
+    members: tuple[MemberChange, ...]
+    lines: tuple[LineChange, ...]
+    replaced: tuple[tuple[str, str], ...]
+    """Tokens and what stands in their place now; empty if nothing does."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether the two versions may behave differently."""
+        return self.is_own or bool(self.members)
+
+
+def find_version(file: ParsedFile, qualified: str, family: str, is_same: Callable[[bytes], bool]) -> Version | None:
+    """The definition of this name whose source is the same; None if there is none."""
+    candidates = (
+        definition
+        for definition in file.definitions
+        if definition.qualified == qualified and _family(definition) == family
+    )
+    matches = (each for each in candidates if is_same(file.source[each.start : each.end]))
+    return next((Version(file, definition) for definition in matches), None)
+
+
+def compare_versions(old: Version, new: Version, was_renamed: WasRenamed) -> CodeDifference:
+    """Compare two versions of a definition with all its members."""
+    members = tuple(_compare_members(old, new, was_renamed))
+    is_own = not _are_equivalent(old, new, was_renamed)
+    if not is_own and not members:
+        return CodeDifference(is_own, members, (), ())
+    return CodeDifference(is_own, members, tuple(_diff_lines(old, new)), tuple(_diff_tokens(old, new)))
+
+
+def _family(definition: Definition) -> str:
+    return "callable" if definition.kind in CALLABLES else definition.kind
+
+
+def _compare_members(old: Version, new: Version, was_renamed: WasRenamed) -> Iterator[MemberChange]:
+    old_members, new_members = _group_members(old), _group_members(new)
+    for key, definition in old_members.items():
+        after = new_members.get(key)
+        if after is None:
+            yield MemberChange(definition.name, "removed")
+        elif compare_versions(Version(old.file, definition), Version(new.file, after), was_renamed).exists:
+            yield MemberChange(definition.name, "changed")
+    for key, definition in new_members.items():
+        if key not in old_members:
+            yield MemberChange(definition.name, "added")
+
+
+def _group_members(version: Version) -> dict[tuple[str, str, int], Definition]:
+    members = (version.file.definitions[position] for position in version.definition.members)
+    return {(member.name, _family(member), member.ordinal): member for member in members}
+
+
+def _are_equivalent(old: Version, new: Version, was_renamed: WasRenamed) -> bool:
+    before, after = build_tree(*old), build_tree(*new)
+    if before is None or after is None:
+        return False
+    old_names, new_names = ({each.name for each in version.file.definitions} for version in (old, new))
+    # A constant that only one version has is replaced by its value: somebody gave the value a name.
+    named = (
+        substitute(before, _list_constants(old.file, before, new_names)),
+        substitute(after, _list_constants(new.file, after, old_names)),
+    )
+    for old_tree, new_tree in ((before, after), named, tuple(map(inline_variables, named))):
+        mapping = _NameMapping()
+        if mapping.fits(old_tree, new_tree) and all(was_renamed(*pair) for pair in mapping.global_renames):
+            return True
+    return _is_extraction(old, new, old_names) or _is_extraction(new, old, new_names)
+
+
+def _list_constants(file: ParsedFile, tree: Tree, other_names: Collection[str]) -> Mapping[str, Tree]:
+    """The values of constants that a tree uses and that exist in this version of the file alone."""
+    used_names = {name.text for name in iter_names(tree)} - {*other_names}
+    values = {}
+    for definition in file.definitions:
+        if definition.kind in ("const", "macro", "field") and definition.name in used_names:
+            value = build_tree(file, definition._replace(start=definition.body_start))
+            # Only plain values; others may depend on more than their text.
+            if value and len(value.children) == 1 and not any(iter_names(value)):
+                values[definition.name] = value.children[0]
+    return values
+
+
+class _NameMapping:
+    """A one-to-one mapping of old names to new ones, which grows while two trees are compared."""
+
+    def __init__(self) -> None:
+        self.forward: dict[Name, Name] = {}
+        self.backward: dict[Name, Name] = {}
+
+    @property
+    def global_renames(self) -> list[tuple[str, str]]:
+        """Names that are not local and differ."""
+        pairs = self.forward.items()
+        return [
+            (old.text, new.text) for old, new in pairs if old.text != new.text and not (old.is_local and new.is_local)
+        ]
+
+    def fits(self, old: Tree, new: Tree) -> bool:
+        """Whether the trees are equal under the mapping, which is extended by the names that they add."""
+        if isinstance(old, Name) and isinstance(new, Name):
+            return self.forward.setdefault(old, new) == new and self.backward.setdefault(new, old) == old
+        if not isinstance(old, Branch) or not isinstance(new, Branch):
+            return old == new
+        if old.kind != new.kind or len(old.children) != len(new.children):
+            return False
+        pairs = _align_statements(old, new) if holds_statements(old) else zip(old.children, new.children, strict=True)
+        return pairs is not None and all(self.fits(*pair) for pair in pairs)
+
+
+def _align_statements(old: Branch, new: Branch) -> list[tuple[Tree, Tree]] | None:
+    """Pair the statements of two blocks; None if they are not the same ones, or in an order that matters."""
+    if old.children == new.children:
+        return [*zip(old.children, new.children, strict=True)]
+    # Equal statements first, then those that differ in local names only; each in order of appearance.
+    partners: dict[int, int] = {}
+    for key in (lambda tree: tree, _anonymise):
+        positions: dict[Tree, list[int]] = defaultdict(list)
+        matched_positions = set(partners.values())
+        for position, child in enumerate(new.children):
+            if position not in matched_positions:
+                positions[key(child)].append(position)
+        for position, child in enumerate(old.children):
+            if position not in partners and (candidates := positions.get(key(child))):
+                partners[position] = candidates.pop(0)
+    # What is left must be equal in place; it may differ in names that were renamed everywhere.
+    rest = sorted(set(range(len(new.children))) - set(partners.values()))
+    for position in range(len(old.children)):
+        if position not in partners:
+            partners[position] = rest.pop(0)
+    order = [partners[position] for position in range(len(old.children))]
+    swapped = [
+        (first, second) for second in range(len(order)) for first in range(second) if order[first] > order[second]
+    ]
+    if len(swapped) > MAX_SWAPPED or not all(
+        are_independent(old.children[first], old.children[second]) for first, second in swapped
+    ):
+        return None
+    return [(old.children[position], new.children[partner]) for position, partner in enumerate(order)]
+
+
+def _anonymise(tree: Tree) -> Tree:
+    """The tree with one name for all locals."""
+    if isinstance(tree, Name):
+        return Name("", is_local=True) if tree.is_local else tree
+    if isinstance(tree, Branch):
+        return Branch(tree.kind, tuple(map(_anonymise, tree.children)))
+    return tree
+
+
+def _diff_lines(old: Version, new: Version) -> Iterator[LineChange]:
+    """Yield the lines that differ, without comments."""
+    for old_lines, new_lines in _list_replacements(_list_lines(old), _list_lines(new)):
+        for position in range(max(len(old_lines), len(new_lines))):
+            yield LineChange(old=_get(old_lines, position), new=_get(new_lines, position))
+
+
+def _list_replacements(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Yield the parts in which two sequences differ; nothing if that would take long."""
+    # Most edits are small, so equal beginnings and ends are set aside first.
+    shorter = min(len(before), len(after))
+    start = next((position for position in range(shorter) if before[position] != after[position]), shorter)
+    rest = shorter - start
+    end = next((position for position in range(rest) if before[-1 - position] != after[-1 - position]), rest)
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if max(len(before), len(after)) > MAX_COMPARED:
+        return
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield before[first:last], after[new_first:new_last]
+
+
+def _list_lines(version: Version) -> list[str]:
+    (file, definition) = version
+    code = bytearray(file.source[definition.start : definition.end])
+    for start, end in file.ignored:
+        if definition.start <= start and end <= definition.end:
+            span = slice(start - definition.start, end - definition.start)
+            code[span] = bytes(byte if byte == 10 else 32 for byte in code[span])
+    lines = (" ".join(line.split()) for line in code.decode("utf-8", "replace").splitlines())
+    return [line for line in lines if line.strip("(){}[];,")]
+
+
+def _get(lines: Sequence[str], position: int) -> str:
+    line = lines[position] if position < len(lines) else ""
+    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+
+
+def _diff_tokens(old: Version, new: Version) -> Iterator[tuple[str, str]]:
+    """Yield tokens that are gone and what replaced them."""
+    before, after = ([*_iter_all_tokens(version)] for version in (old, new))
+    remaining_tokens = set(after)
+    for old_tokens, new_tokens in _list_replacements(before, after):
+        if len(old_tokens) == len(new_tokens):
+            yield from zip(old_tokens, new_tokens, strict=True)
+        else:
+            yield from ((token, "") for token in old_tokens if token not in remaining_tokens)
+
+
+def _iter_all_tokens(version: Version) -> Iterator[str]:
+    tree = build_tree(*version)
+    yield from iter_tokens(tree) if tree else ()
+    for position in version.definition.members:
+        yield from _iter_all_tokens(Version(version.file, version.file.definitions[position]))
+
+
+def _is_extraction(whole: Version, part: Version, other_names: Collection[str]) -> bool:
+    """Whether a part of the first version is now a function of its own, which the second one calls.
+
+    The tokens of both versions are counted: what the second lacks must be in functions that exist only beside it.
+    """
+    before, after = build_tree(*whole), build_tree(*part)
+    if before is None or after is None:
+        return False
+    names = {name.text for name in iter_names(after)} - {name.text for name in iter_names(before)}
+    helpers = [
+        definition
+        for definition in part.file.definitions
+        if definition.kind in CALLABLES and definition.name in names and definition.name not in other_names
+    ]
+    combined, free_tokens = _count_tokens(after), {*_GLUE, *(helper.name for helper in helpers)}
+    for helper in helpers:
+        tree = build_tree(part.file, helper)
+        if tree is None:
+            return False
+        header = Version(part.file, helper._replace(end=helper.body_start))
+        # What stands in the header, such as parameters and types, may be called something else outside.
+        free_tokens |= _count_tokens(build_tree(*header) or Branch("definition", ())).keys()
+        combined += _count_tokens(tree)
+    missing, added = _count_tokens(before) - combined, combined - _count_tokens(before)
+    guards = sum(count for token, count in added.items() if token in _GUARD - free_tokens)
+    is_same = not missing.keys() - free_tokens and not added.keys() - free_tokens - _GUARD
+    return bool(helpers) and is_same and guards <= MAX_GUARD_TOKENS
+
+
+def _count_tokens(tree: Tree) -> Counter[str]:
+    """Count the tokens of a tree without local names."""
+    if isinstance(tree, Branch):
+        return sum(map(_count_tokens, tree.children), Counter[str]())
+    if isinstance(tree, Name):
+        return Counter([tree.text] if not tree.is_local and tree.text else [])
+    return Counter([tree])
