@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
 
 
-def ids(index: CodeIndex) -> dict[str, int]:
-    rows = select(index.db, "SELECT f.path, s.qualified, s.id FROM symbols s JOIN files f ON f.id = s.file")
-    return {f"{path}::{qualified}": symbol for path, qualified, symbol in rows}
-
-
 def imported_by(index: CodeIndex, path: str) -> set[str]:
     query = "SELECT t.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE f.path = ?"
     return {target for (target,) in select(index.db, query, path)}
@@ -68,21 +63,6 @@ def test_an_ignored_file_is_not_indexed(workspace: "Workspace") -> None:
     workspace.index.refresh()
 
     assert workspace.index.paths() == [".gitignore", "a.py"]
-
-
-def test_a_symbol_keeps_its_id_through_edit_rename_and_move(workspace: "Workspace") -> None:
-    fill(workspace)
-    before = ids(workspace.index)
-    workspace.replace("app/money.py", "add_up", "sum_up")
-    workspace.index.update(["app/money.py"])
-    renamed = ids(workspace.index)
-    workspace.write("app/cash.py", workspace.read("app/money.py"))
-    workspace.remove("app/money.py")
-
-    workspace.index.refresh()
-
-    assert renamed["app/money.py::sum_up"] == before["app/money.py::add_up"]
-    assert ids(workspace.index)["app/cash.py::sum_up"] == before["app/money.py::add_up"]
 
 
 def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Workspace") -> None:

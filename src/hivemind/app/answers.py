@@ -207,7 +207,7 @@ class Answers:
         try:
             index = self._context.checkout.index
             # Files of commits since the last look; to judge every anchor at each start would take too long.
-            last_look, paths = index.index_new_commits()
+            last_look, paths = index.list_new_commits()
             before = json.loads(index.get_fact(STALE_IDS) or "[]")
             changed = memories.find_anchored(db, broad_query, paths) if paths or not last_look else []
             candidates = {

@@ -24,6 +24,7 @@ _FOLDER_IS_MODULE = frozenset({"go"})
 # PHP maps namespace prefixes to folders in composer.json (PSR-4), which is not read here.
 _PREFIX_IS_ELSEWHERE = frozenset({"php"})
 _MAX_FOLDER_TARGETS = 30
+_FILES_AT_ONCE = 500
 
 
 @lru_cache(maxsize=16384)
@@ -37,26 +38,41 @@ def module_words(path: str) -> Words:
     return (*words, stem)
 
 
-def resolve_imports(db: apsw.Connection, changed: Iterable[str], added_or_removed: Collection[str]) -> None:
-    """Resolve the imports of changed files, and of files whose imports may mean an added or removed file."""
-    importers = set(changed)
-    if words := {module_words(path)[-1] for path in added_or_removed}:
-        rows = list(select(db, _SELECT_IMPORTS))
-        importers.update(path for _, path, import_name in rows if not words.isdisjoint(_SEPARATOR.split(import_name)))
-        rows = [row for row in rows if row[1] in importers]
-    else:
-        rows = [row for path in importers for row in select(db, f"{_SELECT_IMPORTS} WHERE f.path = ?", path)]
-    db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
+def resolve_imports(
+    db: apsw.Connection, changed: Collection[str], added_or_removed: Collection[str]
+) -> Iterator[dict[int, list[int]]]:
+    """Yield the files that each changed file imports, and each file whose imports may mean an added or removed one."""
+    new_words = {module_words(path)[-1] for path in added_or_removed}
     cache: _Cache = {}
-    uses: list[tuple[int, int]] = []
-    for file, importer, import_name in rows:
-        targets = find_targets(db, importer, import_name, cache)
-        if len(targets) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
-            uses += [(file, target) for target in targets[:_MAX_FOLDER_TARGETS] if target != file]
-    db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", uses)
+    edges: dict[int, list[int]] = {}
+    for file, importer, modules in _read_imports(db, None if new_words else changed):
+        names = modules.split("\n") if modules else []
+        if importer in changed or any(not new_words.isdisjoint(_SEPARATOR.split(name)) for name in names):
+            edges[file] = [target for name in names for target in _find_edges(db, file, importer, name, cache)]
+        if len(edges) >= _FILES_AT_ONCE:
+            yield edges
+            edges = {}
+    yield edges
 
 
-_SELECT_IMPORTS = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON i.file = f.id"
+def _read_imports(db: apsw.Connection, paths: Iterable[str] | None) -> Iterator[tuple[int, str, str]]:
+    """Yield id, path and imports of these files, or of all."""
+    query = "SELECT f.id, f.path, group_concat(i.module, char(10)) FROM files f LEFT JOIN imports i ON i.file = f.id"
+    if paths is not None:
+        for path in paths:
+            yield from select(db, f"{query} WHERE f.path = ? GROUP BY f.id", path)
+        return
+    last_id = 0
+    # In pages, because an open query would keep SQLite from shortening its journal while rows are written.
+    while rows := list(select(db, f"{query} WHERE f.id > ? GROUP BY f.id ORDER BY f.id LIMIT 1000", last_id)):
+        yield from rows
+        last_id = rows[-1][0]
+
+
+def _find_edges(db: apsw.Connection, file: int, importer: str, name: str, cache: _Cache) -> Iterator[int]:
+    targets = find_targets(db, importer, name, cache)
+    if len(targets) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
+        yield from (target for target in targets[:_MAX_FOLDER_TARGETS] if target != file)
 
 
 def find_targets(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:

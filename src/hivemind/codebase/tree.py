@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hivemind.codebase import git
 
-MAX_FILES = 100_000
+MAX_FILES = 400_000
 """Files beyond this number are not indexed; anchors in them still work."""
 
 MAX_READ_BYTES = 8_000_000
