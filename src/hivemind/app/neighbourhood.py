@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from hivemind import recall
 from hivemind.app.answers import MOST_SESSIONS, Answers
-from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.context import Context, Progress
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.app.staleness import EVERY
 from hivemind.codebase import addresses, graph, links, snapshots
@@ -52,7 +52,7 @@ class Neighbourhood:
 
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files."""
-        self._refresh(quietly)
+        self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
         near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.

@@ -6,6 +6,7 @@ Calls and inheritance are stored as names and resolved by queries, so a saved fi
 
 import fcntl
 import gc
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,12 +44,16 @@ MAX_LISTED_FILES = 10_000
 MAX_QUICK_FILES = 50
 """Changed files that are read while somebody waits, also a tenth of a second; more are left to the background."""
 
+LARGE_TREE_SECONDS = 300.0
+"""How long a look at a larger tree holds as long as the same commit is checked out."""
+
 WAIT_MS = 200
 """How long the answer about one file waits for another process that writes, before it does without storing it."""
 
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""
 
+LEFT_OUT_FACT = "left out"
 LAST_COMMIT_FACT = "last look"
 # Timestamps are coarse: a file written just before it was read may change again under the same stamp.
 _STAMP_RACE_NS = 50_000_000
@@ -129,9 +134,9 @@ class CodeIndex:
     @rebuild_if_damaged
     def refresh_if_older(self, seconds: float) -> None:
         """Refresh unless that was done within so many seconds; if it would take long, only note that it is due."""
-        if time.time_ns() - int(self.get_fact("refreshed") or 0) <= seconds * 1e9 or not self._may_index():
-            return
         ((count,),) = self._rows("SELECT count(*) FROM files")
+        if not self._may_index() or not self._is_older(seconds, is_large=count > MAX_LISTED_FILES):
+            return
         with self._lock() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -280,6 +285,10 @@ class CodeIndex:
         )
         return files, symbols
 
+    def count_left_out(self) -> int:
+        """The number of files that the last refresh left out, because there are more than are indexed."""
+        return int(self.get_fact(LEFT_OUT_FACT) or 0)
+
     def find_files(self, name: str, limit: int = 20) -> list[str]:
         """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
@@ -318,9 +327,19 @@ class CodeIndex:
         """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""
         return self.is_built or (self.root / ".git").exists()
 
+    def _is_older(self, seconds: float, *, is_large: bool) -> bool:
+        age = (time.time_ns() - int(self.get_fact("refreshed") or 0)) / 1e9
+        # Looking through a large tree takes a while even if nothing changed, so a new commit decides.
+        if is_large and age < LARGE_TREE_SECONDS:
+            return seconds < math.inf and git.head(self.root) != self.get_fact("history")
+        return age > seconds
+
     def _find_changed_files(self) -> list[str]:
         """The paths that differ from the index; deleted files are read like changed ones, and found to be gone."""
-        paths = tree.list_files(self.root)
+        all_paths = tree.list_files(self.root)
+        paths = all_paths[: tree.MAX_FILES]
+        if self.count_left_out() != len(all_paths) - len(paths):
+            self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
         rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
         stored_stamps = {path: row for path, *row in rows}
         changed_paths = [path for path in paths if not self._is_current(path, stored_stamps.pop(path, None))]

@@ -158,6 +158,8 @@ class SymbolChange(StrEnum):
     SIGNATURE = "signature"
     RENAMED = "renamed"
     MOVED = "moved"
+    MISSING = "missing"
+    """Not in its place; where it went is being searched for."""
     GONE = "gone"
 
 
@@ -178,7 +180,10 @@ class Staleness:
     def must_verify(self) -> bool:
         """Whether the memory must be checked against the code before anyone acts on it."""
         # Small edits and renames leave most memories true; asking about each would teach people to ignore it.
-        return self.change is SymbolChange.GONE or self.edit in (SymbolChange.BODY_MAJOR, SymbolChange.SIGNATURE)
+        return self.change in (SymbolChange.MISSING, SymbolChange.GONE) or self.edit in (
+            SymbolChange.BODY_MAJOR,
+            SymbolChange.SIGNATURE,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
