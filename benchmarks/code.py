@@ -4,6 +4,9 @@ python -m benchmarks.code index                 Django's sdist from PyPI, compar
 python -m benchmarks.code history REPOSITORY    staleness over the real commits of a repository
 python -m benchmarks.code sample REPOSITORY     a sample of renames, moves and losses to label by hand, one per line
 python -m benchmarks.code score LABELS...       precision and recall from labelled lines
+python -m benchmarks.code callers REPOSITORY    callers of functions with a unique name
+python -m benchmarks.code edges REPOSITORY      a sample of callers of other functions, to label by hand
+python -m benchmarks.code tasks REPOSITORY      files found from the messages of commits
 """
 
 import argparse
@@ -22,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from benchmarks import code_graph
 from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
@@ -42,10 +46,16 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("index")
     command.set_defaults(run=lambda options: measure_index())
-    for name, run in (("history", measure_history), ("sample", print_sample)):
+    for name, run in (
+        ("history", measure_history),
+        ("sample", print_sample),
+        ("callers", code_graph.measure_callers),
+        ("edges", code_graph.print_edges),
+        ("tasks", code_graph.measure_tasks),
+    ):
         command = commands.add_parser(name)
         command.add_argument("repository", type=Path)
-        command.add_argument("--commits", type=int, default=500)
+        command.add_argument("--commits", "--count", type=int, default=500)
         command.set_defaults(run=lambda options, run=run: run(options.repository, options.commits))
     command = commands.add_parser("score")
     command.add_argument("labels", type=Path, nargs="+")

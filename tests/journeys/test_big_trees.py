@@ -33,8 +33,10 @@ def ledger(make_repository: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 
 def ask_until(is_done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     end = time.monotonic() + 60
-    while not is_done(answer := run_json("recall", "settle_7 decimals")) and time.monotonic() < end:
+    answer: dict[str, Any] = run_json("recall", "settle_7 decimals")
+    while not is_done(answer) and time.monotonic() < end:
         time.sleep(0.2)
+        answer = run_json("recall", "settle_7 decimals")
     return answer
 
 

@@ -37,7 +37,9 @@ CREATE TABLE triples ( -- the smallest hashes of a body's sketch, to find the bo
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
-    name INTEGER, symbol INTEGER, PRIMARY KEY (name, symbol)
+    name INTEGER, symbol INTEGER,
+    qualifier TEXT, -- the word before its dot; empty for a plain name
+    PRIMARY KEY (name, symbol, qualifier)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_by_symbol ON mentions (symbol);
 CREATE TABLE imports (file INTEGER, module TEXT, PRIMARY KEY (file, module)) STRICT, WITHOUT ROWID;

@@ -58,7 +58,8 @@ class ContentRows(NamedTuple):
 
     symbols: list[list[str | int]]
     triples: list[tuple[int, int]]
-    mentions: list[tuple[int, str]]
+    mentions: list[tuple[int, str, str]]
+    """Position of the symbol, name and qualifier."""
     imports: list[str]
     words: tuple[str, str, str]
     """Of the path, of the names that it defines, and of its text."""
@@ -87,8 +88,10 @@ def _make_rows(source: bytes, file_outline: Outline) -> ContentRows:
             for position, symbol in enumerate(symbols)
             for triple in lookup_triples(symbol.fingerprint.tokens, symbol.fingerprint.sketch)
         ],
-        mentions=[(owner, name) for owner, kind, name in file_outline.references if kind != "import"],
-        imports=[name for _, kind, name in file_outline.references if kind == "import"],
+        mentions=[
+            (owner, name, qualifier) for owner, kind, name, qualifier in file_outline.references if kind != "import"
+        ],
+        imports=[name for _, kind, name, _ in file_outline.references if kind == "import"],
         words=(split_path(path), split_names(symbol.name for symbol in symbols), _text_words(source, symbols)),
     )
 

@@ -103,10 +103,10 @@ def _store_content(db: apsw.Connection, file: int, content: ContentRows) -> None
     db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
     triples = [(triple, first_id + position) for triple, position in content.triples]
     db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
-    names = {name for _, name in content.mentions}
+    names = {name for _, name, _ in content.mentions}
     db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", [(name,) for name in names])
-    mentions = [(first_id + owner, name) for owner, name in content.mentions]
-    db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ? FROM names WHERE text = ?", mentions)
+    mentions = [(first_id + owner, qualifier, name) for owner, name, qualifier in content.mentions]
+    db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ?, ? FROM names WHERE text = ?", mentions)
     db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", [(file, module) for module in content.imports])
     db.execute("INSERT INTO contents (rowid, path, names, body) VALUES (?, ?, ?, ?)", (file, *content.words))
 
