@@ -47,7 +47,10 @@ class Neighbourhood:
         else:
             answer = self._answers.search(context.query(validate_text(target, "the target"), limit=limit))
             near = self._around_files([anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
-            answer = recall.add_files(answer, near)
+            by_words = graph.find_by_task(self._checkout.index, target, MOST_FILES)
+            answer = recall.add_files(
+                answer, replace(near, files=graph.merge_rankings(near.files, by_words, MOST_FILES))
+            )
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:

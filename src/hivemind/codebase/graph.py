@@ -39,6 +39,9 @@ MAX_TOUCHED_FILES = 50
 OWN_INSTANCE = frozenset({"self", "this", "cls", "Self", "$this"})
 """Qualifiers for the class around the call."""
 
+RANK_OFFSET = 60
+"""From the paper on reciprocal rank fusion; larger values trust first places less."""
+
 MAX_REEXPORTS = 3
 """Steps from a file to those that import it by way of package files or headers."""
 
@@ -106,6 +109,18 @@ def find_by_task(index: CodeIndex, task: str, limit: int = 10) -> list[RelatedFi
     query = " OR ".join(f'"{term}"' for term in sorted(terms))
     rows = select(index.db, _CONTENT_QUERY, query, limit) if query else ()
     return [RelatedFile(path=path, weight=-rank, why=(Relation.SAME_WORDS,)) for path, rank in rows]
+
+
+def merge_rankings(first: Sequence[RelatedFile], second: Sequence[RelatedFile], limit: int) -> tuple[RelatedFile, ...]:
+    """Merge two lists whose weights cannot be compared, by reciprocal rank; a file in both has the reasons of both."""
+    files: dict[str, RelatedFile] = {}
+    for ranking in (first, second):
+        for place, file in enumerate(ranking, start=1):
+            earlier = files.get(file.path)
+            weight = 1 / (RANK_OFFSET + place) + (earlier.weight if earlier else 0.0)
+            why = (*(earlier.why if earlier else ()), *file.why)
+            files[file.path] = RelatedFile(path=file.path, weight=weight, why=why)
+    return tuple(sorted(files.values(), key=lambda file: -file.weight)[:limit])
 
 
 def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
