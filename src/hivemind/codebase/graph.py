@@ -8,6 +8,7 @@ from heapq import nlargest
 from math import sqrt
 
 from hivemind.codebase import touched_together
+from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import family_of
 from hivemind.codebase.imports import is_gateway, module_words, share_package
@@ -185,8 +186,8 @@ def _may_mean(caller: Symbol, qualifier: str, symbol: Symbol) -> bool:
     if qualifier in OWN_INSTANCE:
         return (caller.path, caller.parent) == (symbol.path, symbol.parent) and bool(symbol.parent)
     owner = symbol.parent.rpartition(".")[2] or module_words(symbol.path)[-1]
-    # An instance may be of any class; a name of several words is then evidence enough.
-    return qualifier == owner or (is_distinctive(symbol.name) and bool(symbol.parent))
+    # A variable is often named after its class; any other may be of any class.
+    return normalise_word(qualifier) == normalise_word(owner)
 
 
 def _is_in_sight(caller: str, path: str, in_sight: Collection[str], rival_paths: Collection[str]) -> bool:
