@@ -6,6 +6,9 @@ python -m benchmarks.code sample REPOSITORY     a sample of renames, moves and l
 python -m benchmarks.code score LABELS...       precision and recall from labelled lines
 python -m benchmarks.code mutations|refactorings|pairs|verdicts …    see benchmarks/code_changes.py
 python -m benchmarks.code names REPOSITORY...   see benchmarks/code_names.py
+python -m benchmarks.code callers REPOSITORY    callers of functions with a unique name
+python -m benchmarks.code edges REPOSITORY      a sample of callers of other functions, to label by hand
+python -m benchmarks.code tasks REPOSITORY      files found from the messages of commits
 """
 
 import argparse
@@ -24,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchmarks import code_changes, code_names
+from benchmarks import code_changes, code_graph, code_names
 from hivemind.codebase import git
 from hivemind.codebase.database import select
 from hivemind.codebase.grammar import language_of
@@ -50,10 +53,16 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("index")
     command.set_defaults(run=lambda options: measure_index())
-    for name, run in (("history", measure_history), ("sample", print_sample)):
+    for name, run in (
+        ("history", measure_history),
+        ("sample", print_sample),
+        ("callers", code_graph.measure_callers),
+        ("edges", code_graph.print_edges),
+        ("tasks", code_graph.measure_tasks),
+    ):
         command = commands.add_parser(name)
         command.add_argument("repository", type=Path)
-        command.add_argument("--commits", type=int, default=500)
+        command.add_argument("--commits", "--count", type=int, default=500)
         command.set_defaults(run=lambda options, run=run: run(options.repository, options.commits))
     command = commands.add_parser("score")
     command.add_argument("labels", type=Path, nargs="+")

@@ -28,6 +28,8 @@ class PastCommit(NamedTuple):
     """A commit, with an index of the tree before it."""
 
     commit: str
+    subject: str
+    """The first line of its message."""
     files: list[str]
     tree_index: CodeIndex
 
@@ -56,10 +58,10 @@ def main() -> None:
     print(f"  p50 {p50:.1f} ms, p95 {p95:.1f} ms of CPU for one answer")
 
 
-def walk(root: Path, commits: int) -> Iterator[PastCommit]:
+def walk(root: Path, commits: int, fewest: int = FEWEST) -> Iterator[PastCommit]:
     """Yield the last commits of the right size, oldest first, each with an index of the tree before it."""
     commits_in_range = [
-        commit for commit in git.read_commits(root, limit=20 * commits) if FEWEST <= len(commit.files) <= MOST
+        commit for commit in git.read_commits(root, limit=20 * commits) if fewest <= len(commit.files) <= MOST
     ][:commits]
     with tempfile.TemporaryDirectory() as place:
         tree = Path(place) / "tree"
@@ -74,8 +76,8 @@ def walk(root: Path, commits: int) -> Iterator[PastCommit]:
                     index.refresh()
                     tree_paths = set(index.paths())
                     files = [path for path in commit.files if path in tree_paths]
-                    if len(files) >= FEWEST:
-                        yield PastCommit(commit.id, files, index)
+                    if len(files) >= fewest:
+                        yield PastCommit(commit.id, commit.message.partition("\n")[0], files, index)
         finally:
             subprocess.run([*at, root, "worktree", "remove", "--force", tree], check=True)
 

@@ -3,18 +3,13 @@
 from typing import TYPE_CHECKING
 
 from hivemind.codebase.database import select
-from hivemind.codebase.graph import find_callers, find_related
+from hivemind.codebase.graph import find_by_task, find_callers, find_related
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.links import find
 from hivemind.model.code import SymbolChange
 
 if TYPE_CHECKING:
     from tests.codebase.conftest import Workspace
-
-
-def ids(index: CodeIndex) -> dict[str, int]:
-    rows = select(index.db, "SELECT f.path, s.qualified, s.id FROM symbols s JOIN files f ON f.id = s.file")
-    return {f"{path}::{qualified}": symbol for path, qualified, symbol in rows}
 
 
 def imported_by(index: CodeIndex, path: str) -> set[str]:
@@ -68,21 +63,6 @@ def test_an_ignored_file_is_not_indexed(workspace: "Workspace") -> None:
     workspace.index.refresh()
 
     assert workspace.index.paths() == [".gitignore", "a.py"]
-
-
-def test_a_symbol_keeps_its_id_through_edit_rename_and_move(workspace: "Workspace") -> None:
-    fill(workspace)
-    before = ids(workspace.index)
-    workspace.replace("app/money.py", "add_up", "sum_up")
-    workspace.index.update(["app/money.py"])
-    renamed = ids(workspace.index)
-    workspace.write("app/cash.py", workspace.read("app/money.py"))
-    workspace.remove("app/money.py")
-
-    workspace.index.refresh()
-
-    assert renamed["app/money.py::sum_up"] == before["app/money.py::add_up"]
-    assert ids(workspace.index)["app/cash.py::sum_up"] == before["app/money.py::add_up"]
 
 
 def test_one_updated_file_leaves_the_same_rows_as_a_new_index(workspace: "Workspace") -> None:
@@ -258,3 +238,95 @@ def test_an_import_that_a_new_file_makes_ambiguous_means_nobody(workspace: "Work
 
     assert before == {"one/money.py", "shop/cash.py"}
     assert imported_by(workspace.index, "app/basket.py") == {"one/money.py"}
+
+
+def callers_of(workspace: "Workspace", link: str) -> list[str]:
+    workspace.index.refresh()
+    symbol = next(symbol for symbol in find(workspace.index, link) if symbol.kind != "prototype")
+    return sorted(caller.label for caller in find_callers(workspace.index, symbol).symbols)
+
+
+def test_c_functions_are_called_across_files_by_way_of_their_header(workspace: "Workspace") -> None:
+    workspace.write("include/pool.h", "int drain(int count);\n")
+    workspace.write("src/pool.c", '#include "pool.h"\nint drain(int count) { return count; }\n')
+    workspace.write("src/main.c", '#include "pool.h"\nint main(void) { return drain(3); }\n')
+    workspace.write("src/other.c", "int unrelated(void) { return drain(3); }\n")
+
+    assert callers_of(workspace, "src/pool.c::drain") == ["src/main.c::main"]
+
+
+def test_go_and_java_files_of_one_package_need_no_import(workspace: "Workspace") -> None:
+    workspace.write("shop/till.go", "package shop\n\nfunc settle() int { return 1 }\n")
+    workspace.write("shop/order.go", "package shop\n\nfunc Close() int { return settle() }\n")
+    workspace.write("bank/order.go", "package bank\n\nfunc Open() int { return settle() }\n")
+    workspace.write("src/shop/Till.java", "package shop;\nclass Till {\n  static int count() { return 1; }\n}\n")
+    workspace.write("src/shop/Desk.java", "package shop;\nclass Desk {\n  int open() { return Till.count(); }\n}\n")
+    workspace.write("src/bank/Safe.java", "package bank;\nclass Safe {\n  int open() { return count(); }\n}\n")
+
+    assert callers_of(workspace, "shop/till.go::settle") == ["shop/order.go::Close"]
+    assert callers_of(workspace, "src/shop/Till.java::Till.count") == ["src/shop/Desk.java::Desk.open"]
+
+
+def test_callers_are_found_through_files_that_export_a_name_again(workspace: "Workspace") -> None:
+    workspace.write("bank/__init__.py", "from .till import settle\n")
+    workspace.write("bank/till.py", "def settle(amount):\n    return amount\n")
+    workspace.write("app/pay.py", "from bank import settle\n\ndef pay():\n    return settle(3)\n")
+    workspace.write("app/other.py", "def other():\n    return settle(3)\n")
+    workspace.write("web/money/index.ts", "export { charge } from './card';\n")
+    workspace.write("web/money/card.ts", "export function charge(sum: number) { return sum; }\n")
+    workspace.write("web/page.ts", "import { charge } from './money';\nexport function buy() { return charge(3); }\n")
+
+    assert callers_of(workspace, "bank/till.py::settle") == ["app/pay.py::pay"]
+    assert callers_of(workspace, "web/money/card.ts::charge") == ["web/page.ts::buy"]
+
+
+def test_nested_use_in_rust_reaches_every_module_it_names(workspace: "Workspace") -> None:
+    workspace.write("core-lib/src/lib.rs", "pub mod net;\npub mod clock;\n")
+    workspace.write("core-lib/src/net.rs", "pub fn listen() {}\n")
+    workspace.write("core-lib/src/clock.rs", "use super::net;\npub fn tick() {}\n")
+    workspace.write(
+        "app/src/main.rs", "use core_lib::{\n    clock::{self, tick},\n    net::listen,\n};\nfn main() { listen(); }\n"
+    )
+
+    workspace.index.refresh()
+
+    assert imported_by(workspace.index, "app/src/main.rs") == {"core-lib/src/net.rs", "core-lib/src/clock.rs"}
+    assert imported_by(workspace.index, "core-lib/src/clock.rs") == {"core-lib/src/net.rs"}
+    assert callers_of(workspace, "core-lib/src/net.rs::listen") == ["app/src/main.rs::main"]
+
+
+def test_of_two_copies_the_nearer_one_is_imported(workspace: "Workspace") -> None:
+    for copy in ("android", "jre"):
+        workspace.write(f"{copy}/com/shop/Till.java", "package com.shop;\nclass Till {}\n")
+        workspace.write(f"{copy}/com/bank/Safe.java", "package com.bank;\nimport com.shop.Till;\nclass Safe {}\n")
+
+    workspace.index.refresh()
+
+    assert imported_by(workspace.index, "jre/com/bank/Safe.java") == {"jre/com/shop/Till.java"}
+
+
+def test_a_common_name_is_a_caller_only_if_its_qualifier_says_so(workspace: "Workspace") -> None:
+    workspace.write(
+        "a.py", "class Cart:\n    def update(self):\n        pass\n\n    def close(self):\n        self.update()\n"
+    )
+    workspace.write("b.py", "import a\n\nclass Log:\n    def update(self):\n        pass\n")
+    workspace.write("c.py", "import a\n\ndef merge(rows):\n    {}.update(rows)\n")
+
+    assert callers_of(workspace, "a.py::Cart.update") == ["a.py::Cart.close"]
+
+
+def test_a_task_in_words_finds_files_by_path_names_and_text(workspace: "Workspace") -> None:
+    workspace.write(
+        "billing/invoice.py", "def render_totals(rows):\n    return sum(rows)  # rounded for the tax office\n"
+    )
+    workspace.write("auth/login.py", "def checkPassword(user):\n    return user.secret\n")
+    workspace.index.refresh()
+
+    def first(task: str) -> list[str]:
+        return [file.path for file in find_by_task(workspace.index, task)][:1]
+
+    assert first("fix the invoices") == ["billing/invoice.py"]
+    assert first("wrong password accepted") == ["auth/login.py"]
+    assert first("tax offices want rounding") == ["billing/invoice.py"]
+    assert first("kubernetes") == []
+    assert first('"AND" OR (') == []

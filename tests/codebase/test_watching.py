@@ -70,7 +70,7 @@ def test_a_large_tree_is_not_indexed_just_because_a_server_runs(
 ) -> None:
     workspace.write("a.py", "def first(): pass\n")
     workspace.commit()
-    monkeypatch.setattr(index_module, "MAX_AUTOMATIC_FILES", 0)
+    monkeypatch.setattr(index_module, "MAX_QUICK_FILES", 0)
 
     watcher.keep_warm(workspace.index, Event())
 

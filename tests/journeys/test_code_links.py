@@ -531,6 +531,14 @@ def test_related_tells_memories_files_and_callers(asked: Hivemind, shop: Path) -
     assert PATH in [one.path for one in task.files]
 
 
+def test_related_finds_files_for_a_task_that_no_memory_is_about(asked: Hivemind, shop: Path) -> None:
+    task = asked.code.find_related("coins of the till are rounded wrong")
+    nothing = asked.code.find_related("translate the newsletter")
+
+    assert (task.files[0].path, task.files[0].why) == ("shop/till.py", ("has words of the task",))
+    assert nothing.files == ()
+
+
 def observed(mind: Hivemind, session: str, *touched: tuple[str, str], task: str = "Add a second factor") -> None:
     """What hooks tell of a session that touched files: `read`, `edit` or `fail`, and a path as the agent wrote it."""
     made = [ObservationMade(agent="codex", session_id=session, seen=ObservationKind.PROMPT, text=task)]

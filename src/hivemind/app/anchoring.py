@@ -1,16 +1,24 @@
 """Anchors of memories in the code of a tree. This loads the parsers, so ``checkout`` imports it only when needed."""
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+from hivemind.app.checkout import used_cpu_seconds
 from hivemind.codebase import git, links, staleness, tree, watcher
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.mentions import looks_like_code
 from hivemind.curate import anchor
 from hivemind.model.claim import Claim, Proposal
-from hivemind.model.code import Anchor, Staleness
+from hivemind.model.code import Anchor, Staleness, SymbolChange
+
+ANCHORS_AT_ONCE = 5
+"""Anchors that are judged between two looks at the clock."""
+
+MISSING_TEXT = "no longer in its place; it is being searched for"
 
 CHANGED_LINE = re.compile(r"^[+-]", re.MULTILINE)
 """The sign of a line in a diff that an edit adds or removes."""
@@ -70,9 +78,23 @@ class AnchoredCheckout:
         """Keep one anchor per symbol, the newest."""
         return anchor.deduplicate_anchors(anchors)
 
-    def judge(self, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False) -> Sequence[Staleness]:
-        """Judge how the code of each anchor changed."""
-        return staleness.judge(self.index, anchors, commit, in_passing=in_passing)
+    def judge(
+        self, anchors: Sequence[Anchor], commit: str = "", *, in_passing: bool = False, deadline: float = math.inf
+    ) -> Sequence[Staleness]:
+        """Judge how the code of each anchor changed, of as many as can be judged before the deadline in CPU time."""
+        judgements: list[Staleness] = []
+        while len(judgements) < len(anchors) and used_cpu_seconds() < deadline:
+            page = anchors[len(judgements) : len(judgements) + ANCHORS_AT_ONCE] if deadline < math.inf else anchors
+            judgements += staleness.judge(self.index, page, commit, in_passing=in_passing)
+        if len(judgements) < len(anchors):
+            self.index.is_behind = True
+        return [self._correct_gone(judgement) for judgement in judgements]
+
+    def _correct_gone(self, judgement: Staleness) -> Staleness:
+        # As long as the tree is not read, a symbol that is not in its place may be in any other.
+        if judgement.change is not SymbolChange.GONE or not self.index.is_behind:
+            return judgement
+        return replace(judgement, change=SymbolChange.MISSING, edit=SymbolChange.MISSING, text=MISSING_TEXT)
 
     def has_changed_since(self, code_staleness: Staleness, commit: str) -> bool:
         """Whether code became stale by a change after this commit."""

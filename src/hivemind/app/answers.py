@@ -10,6 +10,7 @@ from functools import partial
 from time import process_time
 
 from hivemind import recall
+from hivemind.app.checkout import used_cpu_seconds
 from hivemind.app.context import Context
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
@@ -20,14 +21,14 @@ from hivemind.formats import timestamps
 from hivemind.model.events import MemoriesRecalled, ShownMemory, ShownSessionPassage
 from hivemind.model.ids import ReceiptId
 from hivemind.model.memory import Memory
-from hivemind.model.recall import Hit, Occasion, Query, Recall, Receipt
+from hivemind.model.recall import CODE_BEHIND, Hit, Occasion, Query, Recall, Receipt
 from hivemind.model.scope import Scope, Visibility
 from hivemind.recall import at_action, fit
 from hivemind.recall import brief as briefs
 from hivemind.recall import sessions as past_sessions
 from hivemind.recall.conflict import mark_conflicts
 from hivemind.recall.prompt import find_for_prompt
-from hivemind.recall.staleness import label_stale
+from hivemind.recall.staleness import Judge, label_stale
 from hivemind.store.projections import memories, receipts, sessions
 from hivemind.text.clean import validate_text
 
@@ -37,6 +38,8 @@ RUNNING, MOST_RUNNING = timedelta(minutes=30), 10
 """A session that was active so recently may be the one that asks."""
 UNASKED_SECONDS = 0.1
 """Processor time for checking code where nobody has asked us."""
+ASKED_SECONDS = 0.15
+"""Processor time for checking code where somebody waits for the answer; to load the parsers takes as much again."""
 CHECKED_AT_ONCE, MOST_CHECKED, MOST_DOUBTS = 10, 100, 5
 STALE_IDS = "in doubt"
 """The name under which the code index keeps the memories that were stale at the last look."""
@@ -54,7 +57,7 @@ class Answers:
 
     def recall(self, query: Query) -> Recall:
         """Search memories, then sessions, and record a receipt."""
-        return self.with_receipt(self.with_sessions(self._with_code(self.search(query))))
+        return self._say_if_behind(self.with_receipt(self.with_sessions(self._with_code(self.search(query)))))
 
     def with_sessions(self, answer: Recall, limit: int = past_sessions.MOST_BESIDE_MEMORIES) -> Recall:
         """Add matching passages of past sessions, after the memories."""
@@ -92,7 +95,7 @@ class Answers:
             # New passages become searchable by meaning a few at a time.
             context.embedder.meaning.catch_up(context.store.db, EMBEDDED_PER_RECALL)
         with context.store.db.reading():
-            return recall.answer(context.store.db, query, context.embedder.meaning, context.checkout.staleness_of)
+            return recall.answer(context.store.db, query, context.embedder.meaning, self._make_judge())
 
     def with_receipt(self, answer: Recall, *, is_unasked: bool = False, occasion: str = "") -> Recall:
         """Record a receipt for an answer and return the answer with its id."""
@@ -188,7 +191,20 @@ class Answers:
         files = touched_together.find_related(sessions_together, inside, MOST_FILES)
         near = recall.Nearby(symbols=(), inside=inside, files=files, sessions=sessions_together[:MOST_SESSIONS])
         with context.store.db.reading():
-            return recall.add_linked_memories(context.store.db, answer, near, context.checkout.staleness_of)
+            return recall.add_linked_memories(context.store.db, answer, near, self._make_judge())
+
+    def _make_judge(self) -> Judge:
+        """A judge of anchors that leaves to the background what it has no time for."""
+        deadline = used_cpu_seconds() + ASKED_SECONDS
+        return partial(self._context.checkout.staleness_of, deadline=deadline)
+
+    def _say_if_behind(self, answer: Recall) -> Recall:
+        """Add to an answer that the code is still being read, and see to it that it is."""
+        self._context.index_if_behind()
+        if not self._context.checkout.is_code_behind:
+            return answer
+        text = f"{answer.text}\n{CODE_BEHIND}" if answer.text else ""
+        return replace(answer, is_code_behind=True, text=text)
 
     def mark_stale(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
         """Label the hits whose code changed, as far as the time allows."""
@@ -207,7 +223,7 @@ class Answers:
         try:
             index = self._context.checkout.index
             # Files of commits since the last look; to judge every anchor at each start would take too long.
-            last_look, paths = index.index_new_commits()
+            last_look, paths = index.list_new_commits()
             before = json.loads(index.get_fact(STALE_IDS) or "[]")
             changed = memories.find_anchored(db, broad_query, paths) if paths or not last_look else []
             candidates = {
@@ -258,7 +274,7 @@ class Answers:
             hits, more = hits[:-1], more + 1
         answer = self.with_receipt(Recall(query=query, hits=hits, text=""), is_unasked=is_unasked)
         frame = briefs.Frame(mark=self._make_mark(hits), receipt=answer.receipt or "", more=more)
-        return replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids))
+        return self._say_if_behind(replace(answer, text=briefs.render_brief(hits, frame, asked_ids=asked_ids)))
 
     def at_action(self, query: Query, hits: Iterable[Hit], heading: str, occasion: Occasion) -> Recall:
         """Render the memories that concern an action and fit the budget, and record a receipt with the occasion."""

@@ -1,5 +1,7 @@
 """The working tree as one object: its identity, commit, code index, anchors and their staleness."""
 
+import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -30,6 +32,11 @@ NO_TREE = "there is no working tree here; run this in a clone of the repository"
 
 EditedFiles = Callable[[Claim], Iterable[str]]
 """The files that were edited in the session of a claim."""
+
+
+def used_cpu_seconds() -> float:
+    """The CPU time that this process and the commands it ran have used."""
+    return sum(os.times()[:4])
 
 
 class Checkout:
@@ -83,6 +90,11 @@ class Checkout:
         if "code" in self.__dict__:
             self.code.close()
 
+    @property
+    def is_code_behind(self) -> bool:
+        """Whether an answer needed more of the code than could be read in time."""
+        return "code" in self.__dict__ and self.index.is_behind
+
     def head(self) -> str:
         """The commit that is checked out."""
         return git.head(self.root)
@@ -127,18 +139,20 @@ class Checkout:
         return anchors
 
     def staleness_of(
-        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False
+        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
     ) -> Sequence[Staleness]:
-        """Judge how anchored code changed; empty if that is not possible."""
+        """Judge how anchored code changed; empty if that is not possible, shorter if the time is not enough."""
         try:
-            return self.judge(anchors, commit=commit, in_passing=in_passing)
+            return self.judge(anchors, commit=commit, in_passing=in_passing, deadline=deadline)
         except HivemindError:
             # An answer without this is worth more than none, and each entry still says how old it is.
             return ()
 
-    def judge(self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False) -> Sequence[Staleness]:
+    def judge(
+        self, anchors: Sequence[Anchor], *, commit: str = "", in_passing: bool = False, deadline: float = math.inf
+    ) -> Sequence[Staleness]:
         """Judge how anchored code changed; raises if that is not possible."""
-        return self.code.judge(anchors, commit, in_passing=in_passing)
+        return self.code.judge(anchors, commit, in_passing=in_passing, deadline=deadline)
 
     def has_changed_since(self, staleness: Staleness, commit: str) -> bool:
         """Whether code became stale by a change after this commit."""

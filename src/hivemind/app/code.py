@@ -1,5 +1,7 @@
 """Memories and code: links, staleness, related files, the code index."""
 
+import math
+import os
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -9,7 +11,10 @@ from threading import Event as Stop
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from hivemind.app.answers import ASKED_SECONDS
+from hivemind.app.checkout import used_cpu_seconds
 from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.low_priority import LOWEST_PRIORITY
 from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
 from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, InvalidInput, NotFound
@@ -37,6 +42,8 @@ class IndexReport:
     """Files that changed since the last indexing."""
     linked: int
     """Memories that could be linked to code only now."""
+    left_out: int
+    """Files beyond the number that is indexed."""
 
 
 def describe_links(linked: int, unlinked: int) -> str:
@@ -74,9 +81,20 @@ class Code:
             raise InvalidInput(self._checkout.code.mismatch(link))
         return anchors
 
-    def stale(self, *, since: str = "") -> tuple[StaleMemory, ...]:
-        """Find memories whose code changed, and how; with ``since``, only by changes after that commit."""
-        return stale_memories(self._context, since)
+    def stale(self, *, since: str = "", wait: bool = False) -> tuple[StaleMemory, ...]:
+        """Find memories whose code changed, and how; with ``since``, only by changes after that commit.
+
+        With ``wait`` all code is read first; else ``is_behind`` says whether some is left to the background.
+        """
+        if wait:
+            self._checkout.index.refresh()
+        deadline = math.inf if wait else used_cpu_seconds() + ASKED_SECONDS
+        return stale_memories(self._context, since, deadline)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last answer needed more of the code than could be read in time."""
+        return self._checkout.is_code_behind
 
     def behind(self, memory: Memory) -> tuple[AnchoredCode, ...]:
         """Return the code of a memory's anchors then and now; empty for code of other repositories."""
@@ -111,7 +129,9 @@ class Code:
         """Index the whole working tree."""
         changed = self._checkout.index.refresh(progress)
         files, symbols = self._checkout.index.count_files_and_symbols()
-        return IndexReport(files=files, symbols=symbols, changed=changed, linked=self.relink_unlinked())
+        left_out = self._checkout.index.count_left_out()
+        linked = self.relink_unlinked()
+        return IndexReport(files=files, symbols=symbols, changed=changed, linked=linked, left_out=left_out)
 
     def relink_unlinked(self) -> int:
         """Link memories that name code which the index knows by now, and return how many; call it after indexing."""
@@ -131,6 +151,17 @@ class Code:
     def count_links(self) -> tuple[int, int]:
         """Count the memories that are linked to code of this tree, and those that name code and are not."""
         return len(anchored_memories(self._context)), len(unlinked_memories(self._context))
+
+    def index_politely(self) -> IndexReport:
+        """Index the tree and judge all links at the lowest priority, unless another process is indexing it."""
+        os.nice(LOWEST_PRIORITY)
+        if not self._checkout.index.is_being_refreshed():
+            report = self.index()
+            # Where moved code went is remembered, so that the next answer need not search for it.
+            stale_memories(self._context)
+            return report
+        files, symbols = self._checkout.index.count_files_and_symbols()
+        return IndexReport(files=files, symbols=symbols, changed=0, linked=0, left_out=0)
 
     def watch(self, stop: Stop, on_change: Callable[[int], None] = lambda changed: None) -> None:
         """Update the index whenever the tree changes, until stopped; without it, files are read when asked about."""
@@ -171,7 +202,10 @@ class Code:
             linked, unlinked = self.count_links()
         except HivemindError as error:
             return Finding(what="code", is_well=False, detail=str(error), remedy="hivemind code index")
-        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}; {describe_links(linked, unlinked)}"
+        counts = f"{plural(symbols, 'symbol')} in {plural(files, 'file')}"
+        if left_out := self._checkout.index.count_left_out():
+            counts += f" ({plural(left_out, 'more file')} left out: over the limit)"
+        counts += f"; {describe_links(linked, unlinked)}"
         if trouble:
             detail = f"{counts}; changes are noticed only when asked about, because {trouble}"
             return Finding(what="code", is_well=True, detail=detail, remedy=remedy)

@@ -1,6 +1,7 @@
 """The context of all components: store, settings, author, clock, working tree and model."""
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,9 +9,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Never
 
 from hivemind.app.checkout import Checkout
+from hivemind.capture import background
 from hivemind.capture.redact import collect_secrets, redact
 from hivemind.curate.event_factory import EventFactory
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
@@ -47,6 +50,10 @@ def utc_now() -> datetime:
 
 def quietly(count: int, total: int) -> None:
     """Ignore progress."""
+
+
+INDEXING_PAUSE_SECONDS = 60.0
+"""A process starts indexing in the background at most this often."""
 
 
 class LazyEmbedder:
@@ -106,6 +113,7 @@ class Context:
         self.author = author
         self.clock = clock
         self.embedder = embedder or LazyEmbedder(settings.model)
+        self._indexing_started_at = -math.inf
         self.factory = EventFactory(
             writer=author, clock=clock, redact=partial(redact, known_secrets=collect_secrets(os.environ))
         )
@@ -134,8 +142,23 @@ class Context:
 
     def close(self) -> None:
         """Close the files."""
+        self.index_if_behind()
         self.checkout.close()
         self.store.close()
+
+    def index_if_behind(self) -> None:
+        """Index the working tree in the background if an answer needed more of it than could be read in time."""
+        is_due = self.checkout.is_code_behind and monotonic() - self._indexing_started_at > INDEXING_PAUSE_SECONDS
+        if is_due and self.store.directory and not self.checkout.index.is_being_refreshed():
+            self._indexing_started_at = monotonic()
+            tree = str(self.checkout.root.absolute())
+            background.start(*self.store_options(), "code", "index", "--background", "--tree", tree)
+
+    def store_options(self) -> list[str]:
+        """The options with which another process opens this store."""
+        directory, named_stores = self.store.directory, self.settings.store_directory("x").parent
+        is_named = directory is not None and directory.is_relative_to(named_stores)
+        return ["--store", str(directory.relative_to(named_stores))] if directory and is_named else []
 
     def record(self, events: Iterable[Event]) -> list[Event]:
         """Record events, and the id of this working tree if it is new."""

@@ -132,10 +132,7 @@ class Maintenance:
         model = context.settings.model or SHIPPED_MODEL
         if model == "none" or not vectors.count(context.store.db, model)[1]:
             return
-        named_stores = context.settings.store_directory("x").parent
-        is_named = self._require_directory().is_relative_to(named_stores)
-        store = ["--store", str(self._require_directory().relative_to(named_stores))] if is_named else []
-        background.start(*store, "config", "model", "catch-up", "--background")
+        background.start(*context.store_options(), "config", "model", "catch-up", "--background")
 
     def catch_up_politely(self) -> int:
         """Embed passages at the lowest priority, unless another process does; stop when the machine is on battery."""

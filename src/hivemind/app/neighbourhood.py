@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from hivemind import recall
 from hivemind.app.answers import MOST_SESSIONS, Answers
-from hivemind.app.context import Context, Progress, quietly
+from hivemind.app.context import Context, Progress
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.app.staleness import EVERY
 from hivemind.codebase import addresses, graph, links, snapshots
@@ -47,12 +47,15 @@ class Neighbourhood:
         else:
             answer = self._answers.search(context.query(validate_text(target, "the target"), limit=limit))
             near = self._around_files([anchor.path for hit in answer.answers for anchor in hit.memory.anchors])
-            answer = recall.add_files(answer, near)
+            by_words = graph.find_by_task(self._checkout.index, target, MOST_FILES)
+            answer = recall.add_files(
+                answer, replace(near, files=graph.merge_rankings(near.files, by_words, MOST_FILES))
+            )
         return RelatedContext(recall=self._answers.with_receipt(answer), callers=self._callers(symbols))
 
     def neighbours(self, files: tuple[str, ...], limit: int) -> tuple[RelatedFile, ...]:
         """Find the files most related to some files."""
-        self._refresh(quietly)
+        self._checkout.index.refresh_if_older(INDEX_AGE_SECONDS)
         sessions_together = shared_sessions(self._context.store.db, self._context.repository, files)
         near = graph.find_related(self._checkout.index, files, MOST_FILES, sessions_together)
         # To lie in the same folder is no reason to be told of it.

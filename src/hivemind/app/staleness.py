@@ -1,7 +1,9 @@
 """Memories whose code has changed."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from hivemind.app.context import Context
 from hivemind.codebase import git
@@ -24,17 +26,21 @@ class StaleMemory:
     became: tuple[Staleness, ...]
 
 
-def stale_memories(context: Context, since: str = "") -> tuple[StaleMemory, ...]:
-    """Find memories whose code changed, and how; with ``since``, only by changes after that commit."""
+def stale_memories(context: Context, since: str = "", deadline: float = math.inf) -> tuple[StaleMemory, ...]:
+    """Find memories whose code changed, and how; with ``since``, only by changes after that commit.
+
+    Those that cannot be judged before the deadline, in CPU time, are left out.
+    """
     checkout = context.checkout
     commit = git.resolve_commit(checkout.index.root, since) if since else ""
     candidates = anchored_memories(context)
     if not candidates:
         return ()
-    judgements = iter(checkout.judge([anchor for memory in candidates for anchor in memory.anchors]))
+    anchors = [anchor for memory in candidates for anchor in memory.anchors]
+    judgements = iter(checkout.judge(anchors, deadline=deadline))
     doubts = []
     for memory in candidates:
-        stale = [staleness for staleness in (next(judgements) for _ in memory.anchors) if staleness.must_verify]
+        stale = [staleness for staleness in islice(judgements, len(memory.anchors)) if staleness.must_verify]
         if commit:
             stale = [staleness for staleness in stale if checkout.has_changed_since(staleness, commit)]
         if stale:

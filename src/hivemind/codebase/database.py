@@ -10,8 +10,12 @@ import apsw
 DAMAGE_ERRORS = (apsw.CorruptError, apsw.NotADBError)
 """Errors that SQLite raises for a damaged file."""
 
-# Raise it with every change of the schema or of what is stored: an older file is then deleted and indexed again.
-_VERSION = 5
+BUSY_TIMEOUT_MS = 5_000
+"""How long a write waits for other processes."""
+
+VERSION = 6
+"""Part of the file's name; raise it with every change of the schema or of what is stored."""
+
 _SCHEMA = """
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
@@ -21,7 +25,7 @@ CREATE TABLE files (
 ) STRICT;
 CREATE INDEX files_by_stem ON files (stem);
 CREATE TABLE symbols (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, -- stays with the symbol through edits, renames and moves
+    id INTEGER PRIMARY KEY,
     file INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL,
     ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, signature TEXT NOT NULL,
     before TEXT NOT NULL, after TEXT NOT NULL, fingerprint TEXT NOT NULL
@@ -33,7 +37,9 @@ CREATE TABLE triples ( -- the smallest hashes of a body's sketch, to find the bo
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE mentions ( -- a symbol calls or inherits something of this name
-    name INTEGER, symbol INTEGER, PRIMARY KEY (name, symbol)
+    name INTEGER, symbol INTEGER,
+    qualifier TEXT, -- the word before its dot; empty for a plain name
+    PRIMARY KEY (name, symbol, qualifier)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mentions_by_symbol ON mentions (symbol);
 CREATE TABLE imports (file INTEGER, module TEXT, PRIMARY KEY (file, module)) STRICT, WITHOUT ROWID;
@@ -41,13 +47,21 @@ CREATE TABLE uses ( -- the file an import resolves to, if there is only one; for
     file INTEGER, target INTEGER, PRIMARY KEY (file, target)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX uses_by_target ON uses (target);
+CREATE TABLE unlinked ( -- files whose imports are not resolved yet, also if the process that stored them was killed
+    path TEXT PRIMARY KEY,
+    is_new INTEGER NOT NULL, -- whether imports of other files may mean it too, or no longer mean it
+    read_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE together ( -- files changed by the same commits; each pair is stored once
     file INTEGER, other INTEGER, weight REAL NOT NULL, PRIMARY KEY (file, other)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX together_by_other ON together (other);
+CREATE VIRTUAL TABLE contents USING fts5 ( -- the words of a file; the row id is that of the file
+    path, names, body, content = '', contentless_delete = 1, tokenize = 'porter ascii'
+);
 CREATE TRIGGER symbol_gone AFTER DELETE ON symbols BEGIN DELETE FROM mentions WHERE symbol = old.id; END;
 CREATE TRIGGER file_gone AFTER DELETE ON files BEGIN
-    DELETE FROM uses WHERE target = old.id;
+    DELETE FROM uses WHERE target = old.id OR file = old.id;
     DELETE FROM together WHERE file = old.id OR other = old.id;
 END;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -55,12 +69,9 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT 
 
 
 def connect(path: Path) -> apsw.Connection:
-    """Open the database; create it anew if it is missing, damaged or of another version."""
+    """Open the database; create it anew if it is missing or damaged."""
     with suppress(*DAMAGE_ERRORS):
-        db = _open(path)
-        if db.pragma("user_version") == _VERSION:
-            return db
-        db.close()
+        return _open(path)
     remove(path)
     return _open(path)
 
@@ -91,12 +102,12 @@ def transaction(db: apsw.Connection) -> Iterator[None]:
 
 def _open(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
-    db.set_busy_timeout(5_000)
+    db.set_busy_timeout(BUSY_TIMEOUT_MS)
     db.execute("PRAGMA journal_mode = WAL")  # several agents read while one process indexes
     db.execute("PRAGMA synchronous = OFF")  # a power cut may damage the index, which is then rebuilt
     if db.pragma("user_version") == 0:
         with transaction(db):
             # Another process may have created the tables while this one waited for the lock.
             if db.pragma("user_version") == 0:
-                db.execute(f"{_SCHEMA} PRAGMA user_version = {_VERSION}")
+                db.execute(f"{_SCHEMA} PRAGMA user_version = {VERSION}")
     return db

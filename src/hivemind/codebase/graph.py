@@ -8,11 +8,15 @@ from heapq import nlargest
 from math import sqrt
 
 from hivemind.codebase import touched_together
+from hivemind.codebase.addresses import normalise_word
 from hivemind.codebase.database import select
-from hivemind.codebase.imports import module_words
+from hivemind.codebase.grammar import family_of
+from hivemind.codebase.imports import is_gateway, module_words, share_package
 from hivemind.codebase.index import SELECT_SYMBOLS, CodeIndex, rebuild_if_damaged, symbol_from_row
 from hivemind.codebase.links import find_all
+from hivemind.codebase.words import split_identifier
 from hivemind.model.code import FOLDER, Callers, RelatedFile, SharedSession, Symbol
+from hivemind.text.tokenise import extract_terms
 
 
 class Relation(StrEnum):
@@ -27,10 +31,20 @@ class Relation(StrEnum):
     CALLED_BY = "is called or inherited by it"
     CALLS = "calls or inherits it"
     SAME_FOLDER = "same folder"
+    SAME_WORDS = "has words of the task"
 
 
 MAX_TOUCHED_FILES = 50
 """Files from sessions that are considered; each may cost a look at the disk."""
+
+OWN_INSTANCE = frozenset({"self", "this", "cls", "Self", "$this"})
+"""Qualifiers for the class around the call."""
+
+RANK_OFFSET = 60
+"""From the paper on reciprocal rank fusion; larger values trust first places less."""
+
+MAX_REEXPORTS = 3
+"""Steps from a file to those that import it by way of package files or headers."""
 
 WEIGHTS = {
     Relation.COMMITTED_TOGETHER: 1.0,
@@ -88,6 +102,28 @@ def find_related(
     ]
 
 
+@rebuild_if_damaged
+def find_by_task(index: CodeIndex, task: str, limit: int = 10) -> list[RelatedFile]:
+    """Find the files whose path, names or text have the words of a task."""
+    terms = {part for term in extract_terms(task) for part in split_identifier(term)}
+    # Each term in quotes, because the words of a task may be operators of the query language.
+    query = " OR ".join(f'"{term}"' for term in sorted(terms))
+    rows = select(index.db, _CONTENT_QUERY, query, limit) if query else ()
+    return [RelatedFile(path=path, weight=-rank, why=(Relation.SAME_WORDS,)) for path, rank in rows]
+
+
+def merge_rankings(first: Sequence[RelatedFile], second: Sequence[RelatedFile], limit: int) -> tuple[RelatedFile, ...]:
+    """Merge two lists whose weights cannot be compared, by reciprocal rank; a file in both has the reasons of both."""
+    files: dict[str, RelatedFile] = {}
+    for ranking in (first, second):
+        for place, file in enumerate(ranking, start=1):
+            earlier = files.get(file.path)
+            weight = 1 / (RANK_OFFSET + place) + (earlier.weight if earlier else 0.0)
+            why = (*(earlier.why if earlier else ()), *file.why)
+            files[file.path] = RelatedFile(path=file.path, weight=weight, why=why)
+    return tuple(sorted(files.values(), key=lambda file: -file.weight)[:limit])
+
+
 def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
     """The entries of a folder, subfolders first: path, and the number of files below; 0 for a file."""
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
@@ -100,24 +136,81 @@ def list_children(index: CodeIndex, folder: str) -> list[tuple[str, int]]:
 
 @rebuild_if_damaged
 def find_callers(index: CodeIndex, symbol: Symbol) -> Callers:
-    """Find the symbols that call or inherit this one: in its file, or in files that import its file."""
-    file_row = next(select(index.db, "SELECT id FROM files WHERE path = ?", symbol.path), None)
-    if file_row is None:
-        return Callers(symbols=(), unresolved=0, namesakes=0)
-    rows = list(
-        select(
-            index.db,
-            f"{SELECT_SYMBOLS} JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?",
-            symbol.name,
-        )
-    )
-    query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file WHERE u.target = ?"
-    # Names alone are ambiguous; a caller outside the importers is only counted as unresolved.
-    importers = {path for (path,) in select(index.db, query, *file_row)} | {symbol.path}
-    mentions = {caller.key: caller for caller in map(symbol_from_row, rows) if caller.key != symbol.key}
-    certain = [caller for caller in mentions.values() if caller.path in importers]
-    namesakes = [caller for caller in index.find_by_name(symbol.name) if caller.key != symbol.key]
-    return Callers(symbols=tuple(certain), unresolved=len(mentions) - len(certain), namesakes=len(namesakes))
+    """Find the symbols that call or inherit this one, as far as imports, qualifiers or a unique name show it."""
+    family = family_of(symbol.path)
+    mentions = [
+        (caller, qualifier)
+        for caller, qualifier in _find_mentions(index, symbol.name)
+        if caller.key != symbol.key and family_of(caller.path) == family
+    ]
+    namesakes = [
+        place
+        for place in index.find_places([symbol.name])
+        if (place[0], place[1]) != (symbol.path, symbol.qualified) and family_of(place[0]) == family
+    ]
+    # A prototype declares the same function, so it is no other one.
+    rival_paths = {path for path, _, kind in namesakes if kind != "prototype"}
+    if rival_paths or not is_distinctive(symbol.name):
+        declarations = {path for path, _, kind in namesakes if kind == "prototype"}
+        in_sight = _find_files_in_sight(index, symbol.path, declarations)
+        certain = [
+            caller
+            for caller, qualifier in mentions
+            if _is_in_sight(caller.path, symbol.path, in_sight, rival_paths)
+            and (not rival_paths or _may_mean(caller, qualifier, symbol))
+        ]
+    else:
+        certain = [caller for caller, _ in mentions]
+    callers = {caller.key: caller for caller in certain}
+    others = {caller.key for caller, _ in mentions} - callers.keys()
+    return Callers(symbols=tuple(callers.values()), unresolved=len(others), namesakes=len(namesakes))
+
+
+def _find_mentions(index: CodeIndex, name: str) -> Iterator[tuple[Symbol, str]]:
+    """Yield the symbols that mention a name, and with which qualifier."""
+    query = SELECT_SYMBOLS.replace(" FROM ", ", m.qualifier FROM ", 1)
+    query += " JOIN mentions m ON m.symbol = s.id JOIN names n ON n.id = m.name WHERE n.text = ?"
+    yield from ((symbol_from_row(row[:-1]), row[-1]) for row in select(index.db, query, name))
+
+
+def is_distinctive(name: str) -> bool:
+    """Whether a name has several words, so that outside code hardly has the same; `close` and `get` are everywhere."""
+    return len(split_identifier(name)) > 2
+
+
+def _may_mean(caller: Symbol, qualifier: str, symbol: Symbol) -> bool:
+    """Whether a mention of a name that is not unique means this symbol and not one of another class or library."""
+    if not qualifier:
+        # A plain name is a function, or in some languages a method of the same class.
+        return not symbol.parent or (caller.path, caller.parent) == (symbol.path, symbol.parent)
+    if qualifier in OWN_INSTANCE:
+        return (caller.path, caller.parent) == (symbol.path, symbol.parent) and bool(symbol.parent)
+    owner = symbol.parent.rpartition(".")[2] or module_words(symbol.path)[-1]
+    # A variable is often named after its class; any other may be of any class.
+    return normalise_word(qualifier) == normalise_word(owner)
+
+
+def _is_in_sight(caller: str, path: str, in_sight: Collection[str], rival_paths: Collection[str]) -> bool:
+    if caller == path:
+        return True
+    # In a file with its own symbol of that name, that one is meant.
+    if caller in rival_paths:
+        return False
+    # Within a package no import shows which of several symbols is meant.
+    is_shared = share_package(caller, path) and not any(share_package(caller, rival) for rival in rival_paths)
+    return caller in in_sight or is_shared
+
+
+def _find_files_in_sight(index: CodeIndex, path: str, declarations: Iterable[str]) -> set[str]:
+    """The files that import a file, or a header that declares its symbol; also through files that re-export it."""
+    query = "SELECT f.path FROM uses u JOIN files f ON f.id = u.file JOIN files t ON t.id = u.target WHERE t.path = ?"
+    in_sight: set[str] = set()
+    sources = {path, *declarations}
+    for _ in range(MAX_REEXPORTS):
+        importers = {importer for source in sources for (importer,) in select(index.db, query, source)} - in_sight
+        in_sight |= importers
+        sources = {importer for importer in importers if is_gateway(importer)}
+    return in_sight
 
 
 def _resolve_files(index: CodeIndex, targets: Iterable[str]) -> tuple[dict[int, str], dict[int, str]]:
@@ -182,6 +275,12 @@ def _find_edges(index: CodeIndex, file: int, path: str) -> Iterator[tuple[Relati
         # A common stem such as `utils` has many tests; the weight is divided among them.
         yield from ((reason, other, 1 / len(matches)) for other in matches)
 
+
+_CONTENT_QUERY = (
+    "SELECT f.path, bm25(contents, 4.0, 2.0, 1.0) AS rank FROM contents JOIN files f ON f.id = contents.rowid"
+    " WHERE contents MATCH ? ORDER BY rank LIMIT ?"
+)
+"""A word of the path counts four times, a name that the file defines twice as much as a word of its text."""
 
 _FOLDER_QUERY = "SELECT id, path FROM files WHERE path >= ? AND path < ? AND id != ? LIMIT 200"
 _COUNT_QUERIES = {

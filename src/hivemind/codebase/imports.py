@@ -1,8 +1,10 @@
 """Resolve imports to files by their words alone: no build system is run, and ambiguous imports stay unresolved."""
 
+import os.path
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 import apsw
 
@@ -15,125 +17,249 @@ _Cache = dict[tuple[object, ...], list[int]]
 
 # Folders from which a module of a single word may be imported.
 _ROOTS = frozenset({(), ("src",), ("lib",), ("include",), ("app",)})
-_SUFFIX = re.compile(r"\.(?:[cm]?[jt]sx?|h|hh|hpp|c|cc|cpp|rb|php|sh|json)$")
+_SUFFIX = re.compile(r"\.(?:[cm]?[jt]sx?|rb|php|sh|json)$")
 _SEPARATOR = re.compile(r"[./\\:]+")
-_BRACES = re.compile(r"^(.*?)::\{(.*)\}$", re.DOTALL)
+_IDENTIFIER = re.compile(r"\w+")
 _DOTS = re.compile(r"^(\.+)(?!/)(.*)$")
 # Go imports folders, not files.
 _FOLDER_IS_MODULE = frozenset({"go"})
+_FOLDER_IS_PACKAGE = frozenset({"go", "java", "kotlin", "scala"})
 # PHP maps namespace prefixes to folders in composer.json (PSR-4), which is not read here.
 _PREFIX_IS_ELSEWHERE = frozenset({"php"})
+# C includes files by name; which folders are searched is written in build files, which are not read here.
+_NAMES_FILES = frozenset({"c"})
+# Names of modules leave out this folder, between a package and its files.
+_WITHOUT_SRC = frozenset({"rust", "ecmascript"})
+_CRATE_ROOTS = frozenset({"lib", "main"})
 _MAX_FOLDER_TARGETS = 30
+_FILES_AT_ONCE = 500
 
 
 @lru_cache(maxsize=16384)
 def module_words(path: str) -> Words:
     """The words by which a file is imported; a package file has the words of its folder."""
     folder, _, name = path.rpartition("/")
-    words = tuple(folder.split("/")) if folder else ()
+    family = family_of(path)
+    words = _normalise(tuple(folder.split("/")) if folder else (), family)
     stem = name.partition(".")[0] or name
-    if words and (stem in PACKAGE_FILES or family_of(path) in _FOLDER_IS_MODULE):
+    is_root = family == "rust" and stem in _CRATE_ROOTS
+    if words and (stem in PACKAGE_FILES or is_root or family in _FOLDER_IS_MODULE):
         return words
     return (*words, stem)
 
 
-def resolve_imports(db: apsw.Connection, changed: Iterable[str], added_or_removed: Collection[str]) -> None:
-    """Resolve the imports of changed files, and of files whose imports may mean an added or removed file."""
-    importers = set(changed)
-    if words := {module_words(path)[-1] for path in added_or_removed}:
-        rows = list(select(db, _SELECT_IMPORTS))
-        importers.update(path for _, path, import_name in rows if not words.isdisjoint(_SEPARATOR.split(import_name)))
-        rows = [row for row in rows if row[1] in importers]
-    else:
-        rows = [row for path in importers for row in select(db, f"{_SELECT_IMPORTS} WHERE f.path = ?", path)]
-    db.executemany("DELETE FROM uses WHERE file = ?", {(file,) for file, *_ in rows})
+def _normalise(words: Words, family: str) -> Words:
+    if family not in _WITHOUT_SRC:
+        return words
+    # Cargo names a crate `tokio_util` whose folder is `tokio-util`.
+    return tuple(word.replace("-", "_") if family == "rust" else word for word in words if word != "src")
+
+
+def share_package(first: str, second: str) -> bool:
+    """Whether two files see one another's names without an import."""
+    family = family_of(first)
+    is_same_folder = first.rpartition("/")[0] == second.rpartition("/")[0]
+    return is_same_folder and family in _FOLDER_IS_PACKAGE and family_of(second) == family
+
+
+def is_gateway(path: str) -> bool:
+    """Whether a file usually offers the names of the files that it imports: a package file or a C header."""
+    stem, _, suffix = path.rpartition("/")[2].partition(".")
+    return stem in PACKAGE_FILES | _CRATE_ROOTS or (family_of(path) in _NAMES_FILES and suffix.startswith("h"))
+
+
+def resolve_imports(
+    db: apsw.Connection, changed: Collection[str], added_or_removed: Collection[str]
+) -> Iterator[dict[int, list[int]]]:
+    """Yield the files that each changed file imports, and each file whose imports may mean an added or removed one."""
+    new_words = {word for path in added_or_removed for word in _IDENTIFIER.findall(module_words(path)[-1])}
     cache: _Cache = {}
-    uses: list[tuple[int, int]] = []
-    for file, importer, import_name in rows:
-        targets = find_targets(db, importer, import_name, cache)
-        if len(targets) == 1 or family_of(importer) in _FOLDER_IS_MODULE:
-            uses += [(file, target) for target in targets[:_MAX_FOLDER_TARGETS] if target != file]
-    db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", uses)
+    edges: dict[int, list[int]] = {}
+    for file, importer, modules in _read_imports(db, None if new_words else changed):
+        names = modules.split("\n") if modules else []
+        if importer in changed or any(not new_words.isdisjoint(_IDENTIFIER.findall(name)) for name in names):
+            parts = [part for name in names for part in expand_braces(name)]
+            edges[file] = [target for part in parts for target in _find_edges(db, file, importer, part, cache)]
+        if len(edges) >= _FILES_AT_ONCE:
+            yield edges
+            edges = {}
+    yield edges
 
 
-_SELECT_IMPORTS = "SELECT f.id, f.path, i.module FROM files f JOIN imports i ON i.file = f.id"
+def _read_imports(db: apsw.Connection, paths: Iterable[str] | None) -> Iterator[tuple[int, str, str]]:
+    """Yield id, path and imports of these files, or of all."""
+    # Rust spreads an import over several lines; joined by line feeds, each must be on one.
+    query = (
+        "SELECT f.id, f.path, group_concat(replace(i.module, char(10), ' '), char(10))"
+        " FROM files f LEFT JOIN imports i ON i.file = f.id"
+    )
+    if paths is not None:
+        for path in paths:
+            yield from select(db, f"{query} WHERE f.path = ? GROUP BY f.id", path)
+        return
+    last_id = 0
+    # In pages, because an open query would keep SQLite from shortening its journal while rows are written.
+    while rows := list(select(db, f"{query} WHERE f.id > ? GROUP BY f.id ORDER BY f.id LIMIT 1000", last_id)):
+        yield from rows
+        last_id = rows[-1][0]
 
 
-def find_targets(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:
-    """The files that an import may mean: one, several or none.
-
-    The cache holds earlier results, because thousands of files import the same few.
-    """
-    files: dict[int, None] = {}
-    for import_name in _expand_braces(name):
-        base, words = _resolve_base(importer, import_name)
-        # The last word may name something inside the file, as in `from auth.service import login`.
-        for length in (len(words), len(words) - 1):
-            leading = words[:length]
-            # A single word is resolved from the importer's folder, longer names alike for the whole language.
-            context = importer if length < 2 else family_of(importer)
-            if length > 0 and (context, base, leading) not in cache:
-                cache[context, base, leading] = _find_matching_files(db, importer, base, leading)
-            if matches := cache.get((context, base, leading)):
-                files.update(dict.fromkeys(matches))
-                break
-    return list(files)
-
-
-def _expand_braces(name: str) -> Iterator[str]:
-    """Expand Rust's `a::{b, c}` to `a::b` and `a::c`."""
-    braces = _BRACES.match(name)
-    if braces is None:
-        yield name
+def _find_edges(db: apsw.Connection, file: int, importer: str, name: str, cache: _Cache) -> Iterator[int]:
+    """Yield the files that an import means: one, or all files of a folder where a folder is imported."""
+    family = family_of(importer)
+    if family in _NAMES_FILES:
+        targets = _find_included(db, importer, name, cache)
+    elif family in _FOLDER_IS_MODULE:
+        targets = _find_go_folder(db, name, cache)
     else:
-        yield from (f"{braces[1]}::{part.strip()}" for part in braces[2].split(",") if part.strip())
+        targets = _find_module(db, importer, name, cache)
+    yield from (target for target in targets[:_MAX_FOLDER_TARGETS] if target != file)
+
+
+def expand_braces(name: str) -> Iterator[str]:
+    """Expand Rust's `a::{b, c::{d, e}}` to `a::b`, `a::c::d` and `a::c::e`."""
+    head, brace, body = name.partition("{")
+    if not brace:
+        yield name.partition(" as ")[0].strip()
+        return
+    depth, part = 0, ""
+    for character in body:
+        depth += (character == "{") - (character == "}")
+        if depth < 0 or (character == "," and depth == 0):
+            if part.strip():
+                yield from expand_braces(head.strip() + part.strip())
+            part = ""
+        else:
+            part += character
+        if depth < 0:
+            return
+
+
+def _find_included(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:
+    """The file that a C `#include` means: from the folder of the file, else the nearest whose path ends so."""
+    folder = importer.rpartition("/")[0]
+    beside = os.path.normpath(f"{folder}/{name}" if folder else name)
+    if files := list(select(db, "SELECT id FROM files WHERE path = ?", beside)):
+        return [files[0][0]]
+    key = ("include", folder, name)
+    if key not in cache:
+        ending = os.path.normpath(name).lstrip("./")
+        rows = select(db, "SELECT id, path FROM files WHERE stem = ?", ending.rpartition("/")[2].partition(".")[0])
+        cache[key] = _pick_nearest(importer, [row for row in rows if f"/{row[1]}".endswith(f"/{ending}")])
+    return cache[key]
+
+
+def _find_go_folder(db: apsw.Connection, name: str, cache: _Cache) -> list[int]:
+    """The files of the folder that a Go import means."""
+    key = ("go", name)
+    if key not in cache:
+        words = tuple(name.split("/"))
+        folders: dict[Words, list[int]] = {}
+        for file, path in select(db, "SELECT id, path FROM files WHERE stem = ?", words[-1]):
+            folder = tuple(path.split("/")[:-1])
+            if _is_go_folder(words, folder) and path.endswith(".go") and not path.endswith("_test.go"):
+                folders.setdefault(folder, []).append(file)
+        # A vendored copy has the whole name as its path; else the folder that covers most of the name.
+        best = max(folders, key=lambda folder: min(len(folder), len(words)), default=())
+        cache[key] = folders.get(best, [])
+    return cache[key]
+
+
+def _is_go_folder(words: Words, folder: Words) -> bool:
+    if len(words) > 1 and folder[-len(words) :] == words:
+        return True
+    # The standard library has no dots in its first word; a module of the repository itself mostly has.
+    is_public = "." in words[0] or len(folder) > 1
+    return is_public and bool(folder) and words[-len(folder) :] == folder
+
+
+def _find_module(db: apsw.Connection, importer: str, name: str, cache: _Cache) -> list[int]:
+    """The file that an import means; in a language with packages, all files of a folder that it means."""
+    family = family_of(importer)
+    base, words = _resolve_base(importer, name)
+    # The last words may name something inside the file, as in `from auth.service import login`.
+    shortest = max(1, len(words) - (2 if family in ("java", "kotlin", "scala", "rust") else 1))
+    for length in range(len(words), shortest - 1, -1):
+        leading = words[:length]
+        # A single word is resolved from the importer's folder, longer names from the nearest of several.
+        key = (family, importer.rpartition("/")[0], base, leading)
+        if key not in cache:
+            cache[key] = _pick_nearest(importer, _match_files(db, importer, base, leading))
+        if matches := cache[key]:
+            return matches
+    return _list_package(db, importer, words, cache) if family in _FOLDER_IS_PACKAGE else []
+
+
+def _list_package(db: apsw.Connection, importer: str, words: Words, cache: _Cache) -> list[int]:
+    """The files of a package, as in Java's `import shop.orders.*`."""
+    key = ("package", family_of(importer), words)
+    if key not in cache:
+        rows = select(db, "SELECT id, path FROM files WHERE path LIKE ? LIMIT 200", f"%{'/'.join(words)}/%")
+        cache[key] = [file for file, path in rows if len(words) > 1 and module_words(path)[:-1][-len(words) :] == words]
+    return cache[key]
+
+
+def _pick_nearest(importer: str, files: list[tuple[int, str]]) -> list[int]:
+    """The file that shares most leading folders with the importer; empty if several do."""
+    if len(files) <= 1:
+        return [file for file, _ in files]
+    ranking = sorted(((_count_shared_folders(importer, path), file) for file, path in files), reverse=True)
+    return [ranking[0][1]] if ranking[0][0] > ranking[1][0] else []
+
+
+def _count_shared_folders(first: str, second: str) -> int:
+    pairs = zip(first.split("/")[:-1], second.split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _resolve_base(importer: str, name: str) -> tuple[Words | None, Words]:
-    """The folder that a relative import starts from, else None, and the words that follow."""
-    folder = tuple(importer.split("/")[:-1])
+    """The module that a relative import starts from, else None, and the words that follow."""
+    folder, family = tuple(importer.split("/")[:-1]), family_of(importer)
     if name.startswith(("./", "../")):
-        words = list(folder)
-        for part in _SUFFIX.sub("", name).split("/"):
-            if part == "..":
-                del words[-1:]
-            elif part not in (".", ""):
-                words.append(part)
-        return (), tuple(words)
+        path = os.path.normpath("/".join((*folder, _SUFFIX.sub("", name))))
+        return (), _normalise(tuple(part for part in path.split("/") if part != "."), family)
     if dots := _DOTS.match(name):  # Python's `..models`
         levels_up = len(dots[1]) - 1
         return folder[: len(folder) - levels_up], _split_words(dots[2])
-    first, _, remainder = name.partition("::")
-    if first == "crate":
+    if family == "rust":
+        return _resolve_rust_base(importer, _split_words(name))
+    # `@scope/package`: where the scope lies is written in files that are not read here.
+    words = _split_words(_SUFFIX.sub("", name))
+    return None, words[1:] if name.startswith("@") and len(words) > 1 and words[0].startswith("@") else words
+
+
+def _resolve_rust_base(importer: str, words: Words) -> tuple[Words | None, Words]:
+    module, folder = module_words(importer), importer.split("/")[:-1]
+    if words[:1] == ("crate",):
         # A workspace has several crates; the innermost `src` belongs to this one.
         depth = len(folder) - folder[::-1].index("src") if "src" in folder else 0
-        return folder[:depth], _split_words(remainder)
-    if first in ("self", "super"):
-        return folder, _split_words(remainder)
-    return None, _split_words(_SUFFIX.sub("", name))
+        return _normalise(tuple(folder[:depth]), "rust"), words[1:]
+    if words[:1] == ("self",):
+        return module, words[1:]
+    levels_up = next((place for place, word in enumerate(words) if word != "super"), len(words))
+    if levels_up:
+        return module[: len(module) - levels_up], words[levels_up:]
+    return None, words
 
 
 def _split_words(text: str) -> Words:
     return tuple(part for part in _SEPARATOR.split(text) if part not in ("", "@", "~", "*"))
 
 
-def _find_matching_files(db: apsw.Connection, importer: str, base: Words | None, words: Words) -> list[int]:
-    family, folder = family_of(importer), tuple(importer.split("/")[:-1])
-    files = []
+def _match_files(db: apsw.Connection, importer: str, base: Words | None, words: Words) -> list[tuple[int, str]]:
+    family, folder = family_of(importer), module_words(importer)[:-1]
+    near = {folder, module_words(importer)}
+    matches = []
     for file, path in select(db, "SELECT id, path FROM files WHERE stem = ?", words[-1]):
         if family_of(path) != family:
             continue
         module = module_words(path)
         if base is not None:
             is_match = module == (*base, *words)
-        elif family in _FOLDER_IS_MODULE:
-            is_match = words[-len(module) :] == module and not path.endswith("_test.go")
         elif family in _PREFIX_IS_ELSEWHERE:
             is_match = module[-2:] == words[-2:]
         else:
-            is_match = module[-len(words) :] == words and (
-                len(words) > 1 or module[:-1] in _ROOTS or module[:-1] in (folder, module_words(importer))
-            )
+            is_match = module[-len(words) :] == words and (len(words) > 1 or module[:-1] in _ROOTS | near)
         if is_match:
-            files.append(file)
-    return files
+            matches.append((file, path))
+    return matches

@@ -4,53 +4,52 @@ It is a cache: a file whose stamp differs is read again, a damaged database is r
 Calls and inheritance are stored as names and resolved by queries, so a saved file changes only its own rows.
 """
 
+import fcntl
 import gc
 import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
-from itertools import combinations, count
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from typing import IO, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import apsw
 
-from hivemind.codebase import database, git, imports, tree
+from hivemind.codebase import database, git, imports, tree, workers, writing
 from hivemind.codebase.addresses import normalise_word
-from hivemind.codebase.database import select, transaction
+from hivemind.codebase.database import select
 from hivemind.codebase.fingerprint import digest, merge, pack, unpack, unpack_first
 from hivemind.codebase.grammar import language_of
-from hivemind.codebase.matching import match
-from hivemind.codebase.symbols import Outline, outline
+from hivemind.codebase.reading import LOOKUP_TRIPLES
+from hivemind.codebase.symbols import outline
 from hivemind.codebase.tree import Stamp
 from hivemind.errors import StoreBusy, Unavailable
-from hivemind.model.code import BROKEN, FILE, FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
+from hivemind.model.code import FOLDER, LOCATION_FIELDS, Fingerprint, Symbol
 
-BATCH_FILES = 200
-"""Files per transaction; a symbol that moves keeps its id only within one batch."""
-
-LOOKUP_TRIPLES = 4
-"""Hashes per body that are indexed for lookup; bodies that share half of their triples mostly share one of these."""
-
-MIN_TOKENS = 12
-"""Smaller bodies are not looked up by content: too many are alike."""
+BATCH_FILES = 50
+"""Files per transaction, which lasts a tenth of a second; nobody else can write in that time."""
 
 MAX_HISTORY_COMMITS = 8000
 """Newest commits that are counted for files edited together."""
 
-HALF_LIFE_COMMITS = 1500
-"""Number of commits after which an older commit counts half."""
-
-MAX_COMMIT_FILES = 40
-"""Larger commits are ignored: they say nothing about any two of their files."""
-
 MAX_AUTOMATIC_FILES = 500
-"""Files that are indexed without a request, in about a second; a larger tree waits for `hivemind code index`."""
+"""Files in which a name is searched for while somebody waits."""
+
+MAX_LISTED_FILES = 10_000
+"""Trees up to this size are looked through while somebody waits, which takes a tenth of a second."""
+
+MAX_QUICK_FILES = 50
+"""Changed files that are read while somebody waits, also a tenth of a second; more are left to the background."""
+
+LARGE_TREE_SECONDS = 300.0
+"""How long a look at a larger tree holds as long as the same commit is checked out."""
+
+WAIT_MS = 200
+"""How long the answer about one file waits for another process that writes, before it does without storing it."""
 
 SEARCH_SECONDS = 3.0
 """How long git may search a tree that is not indexed yet for a name, while somebody waits."""
@@ -61,18 +60,12 @@ MAX_DEFINING_FILES = 60
 MAX_FOLDER_FILES = 500
 """Only the first files of a larger folder count for its fingerprint."""
 
+LEFT_OUT_FACT = "left out"
 LAST_COMMIT_FACT = "last look"
 # Timestamps are coarse: a file written just before it was read may change again under the same stamp.
 _STAMP_RACE_NS = 50_000_000
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
-
-class _Snapshot(NamedTuple):
-    stamp: Stamp
-    read_ns: int
-    outline: Outline | None
-    """None if the content is unchanged and only the stamp differs."""
 
 
 def rebuild_if_damaged(
@@ -106,6 +99,8 @@ class CodeIndex:
         self.root = root
         self.path = path
         self.db = database.connect(path)
+        self.is_behind = False
+        """Whether a refresh was left to the background, so that answers may not know all of the tree."""
 
     @classmethod
     def open(cls, root: Path, cache: Path) -> Self:
@@ -114,7 +109,12 @@ class CodeIndex:
         real_root = os.path.realpath(root)
         try:
             cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return cls(Path(real_root), cache / f"code-{digest(os.fsencode(real_root))}.db")
+            name = f"code-{digest(os.fsencode(real_root))}"
+            # Another version of the program has a file of its own, so that no process deletes what another one uses.
+            path = cache / f"{name}-{database.VERSION}.db"
+            if not path.exists():
+                _remove_older(cache, name)
+            return cls(Path(real_root), path)
         except (OSError, apsw.Error) as error:
             raise Unavailable(f"cannot open the code index in {cache}: {error}; check its permissions") from error
 
@@ -130,40 +130,47 @@ class CodeIndex:
 
     @rebuild_if_damaged
     def refresh(self, progress: Callable[[int, int], None] = lambda *_: None) -> int:
-        """Bring the index up to date with the whole tree and return the number of changed files."""
-        present = {path: stamp for path in tree.list_files(self.root) if (stamp := tree.stamp(self.root, path))}
-        rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
-        stored_stamps = {path: row for path, *row in rows}
-        stale = [path for path, stamp in present.items() if not _is_current(stamp, stored_stamps.get(path))]
-        # Deleted files are read like changed ones, and found to be gone.
-        stale += [path for path in stored_stamps if path not in present]
-        with _without_collection():
-            changed = self._read_and_store(stale, progress)
-        self._count_common_commits()
-        self.set_fact("refreshed", str(time.time_ns()))
-        return changed
+        """Bring the index up to date with the whole tree and return the number of changed files.
 
-    def refresh_if_older(self, seconds: float) -> None:
-        """Refresh unless that was done within so many seconds; a large tree is not indexed for the first time."""
-        if not self.is_built:
-            paths = git.list_files(self.root) if seconds < math.inf else None
-            if paths is not None and len(paths) <= MAX_AUTOMATIC_FILES:
-                self.refresh()
-        elif time.time_ns() - int(self.get_fact("refreshed")) > seconds * 1e9:
-            self.refresh()
-
-    def index_new_commits(self) -> tuple[str, list[str]]:
-        """Index files changed by commits since the last call; return the commit of that call and the changed paths.
-
-        Both are empty on the first call and after history was rewritten.
+        If another process is doing that, wait for it; what it has stored is not read again.
         """
+        with self._lock() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return self._refresh(self._find_changed_files(), progress)
+
+    @rebuild_if_damaged
+    def refresh_if_older(self, seconds: float) -> None:
+        """Refresh unless that was done within so many seconds; if it would take long, only note that it is due."""
+        ((count,),) = self._rows("SELECT count(*) FROM files")
+        if not self._may_index() or not self._is_older(seconds, is_large=count > MAX_LISTED_FILES):
+            return
+        with self._lock() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.is_behind = True
+                return
+            changed_paths = self._find_changed_files() if count <= MAX_LISTED_FILES else None
+            self.is_behind = changed_paths is None or len(changed_paths) > MAX_QUICK_FILES
+            if changed_paths is not None and not self.is_behind:
+                self._refresh(changed_paths)
+
+    def is_being_refreshed(self) -> bool:
+        """Whether another process is indexing the tree at this moment."""
+        with self._lock() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
+
+    def list_new_commits(self) -> tuple[str, list[str]]:
+        """The commit of the last call and the paths that differ from it; both empty after history was rewritten."""
         head, last_head = git.head(self.root), self.get_fact(LAST_COMMIT_FACT)
         try:
             paths = git.list_changes(self.root, last_head, head)[0] if last_head and head and last_head != head else []
         except Unavailable:  # the last commit is gone: history was rewritten
             last_head, paths = "", []
-        # This runs when a session starts, so most of a large merge is left to the next refresh.
-        self.update([path for path in paths if language_of(path)][: MAX_AUTOMATIC_FILES // 5])
         if last_head != head:
             self.set_fact(LAST_COMMIT_FACT, head)
         return last_head, paths
@@ -180,12 +187,16 @@ class CodeIndex:
         query = "SELECT size, mtime_ns, inode, seen_ns FROM files WHERE path = ?"
         row = next(select(self.db, query, path), None)
         if (current_stamp is None and row) or (current_stamp and not _is_current(current_stamp, row)):
+            self.db.set_busy_timeout(WAIT_MS)
             try:
                 self._read_and_store([path])
             except apsw.BusyError:  # another process is indexing: answer without storing
                 content = tree.read(self.root, path)
                 return list(outline(path, content[1]).symbols) if content else []
-        return list(self._load_symbols([path]).values())
+            finally:
+                self.db.set_busy_timeout(database.BUSY_TIMEOUT_MS)
+        query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
+        return [symbol_from_row(row) for row in select(self.db, query, path)]
 
     def find_by_name(self, name: str, limit: int = 50) -> list[Symbol]:
         """Symbols with this simple name, as last indexed."""
@@ -290,6 +301,10 @@ class CodeIndex:
         )
         return files, symbols
 
+    def count_left_out(self) -> int:
+        """The number of files that the last refresh left out, because there are more than are indexed."""
+        return int(self.get_fact(LEFT_OUT_FACT) or 0)
+
     def find_files(self, name: str, limit: int = 20) -> list[str]:
         """Files with this name in any folder, as last indexed."""
         query = "SELECT path FROM files WHERE stem = ? LIMIT 1000"
@@ -306,138 +321,73 @@ class CodeIndex:
         """A value that changes whenever the index changes."""
         return self.get_fact("generation")
 
+    @rebuild_if_damaged
     def get_fact(self, name: str) -> str:
         """Read a named value that is stored with the index, such as the last commit; empty if there is none."""
-        return next((value for (value,) in self._rows("SELECT value FROM facts WHERE name = ?", name)), "")
+        return writing.get_fact(self.db, name)
 
+    @rebuild_if_damaged
     def set_fact(self, name: str, value: str) -> None:
         """Store a named value with the index."""
-        self._rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+        writing.set_fact(self.db, name, value)
 
     @rebuild_if_damaged
     def _rows(self, query: str, *values: str | int) -> list[Any]:
         return list(select(self.db, query, *values))
 
-    def _read_and_store(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+    def _lock(self) -> IO[str]:
+        """The file that a process locks while it refreshes the index; the system unlocks it if the process dies."""
+        return self.path.with_suffix(".lock").open("a")
+
+    def _may_index(self) -> bool:
+        """Whether the tree may be indexed without a request: outside of git it may be a whole disk."""
+        return self.is_built or (self.root / ".git").exists()
+
+    def _is_older(self, seconds: float, *, is_large: bool) -> bool:
+        age = (time.time_ns() - int(self.get_fact("refreshed") or 0)) / 1e9
+        # Looking through a large tree takes a while even if nothing changed, so a new commit decides.
+        if is_large and age < LARGE_TREE_SECONDS:
+            return seconds < math.inf and git.head(self.root) != self.get_fact("history")
+        return age > seconds
+
+    def _find_changed_files(self) -> list[str]:
+        """The paths that differ from the index; deleted files are read like changed ones, and found to be gone."""
+        all_paths = tree.list_files(self.root)
+        paths = all_paths[: tree.MAX_FILES]
+        if self.count_left_out() != len(all_paths) - len(paths):
+            self.set_fact(LEFT_OUT_FACT, str(len(all_paths) - len(paths)))
+        rows = select(self.db, "SELECT path, size, mtime_ns, inode, seen_ns FROM files")
+        stored_stamps = {path: row for path, *row in rows}
+        changed_paths = [path for path in paths if not self._is_current(path, stored_stamps.pop(path, None))]
+        return [*changed_paths, *stored_stamps]
+
+    def _is_current(self, path: str, row: Sequence[int] | None) -> bool:
+        stamp = tree.stamp(self.root, path)
+        # What is no file and was never one, such as a submodule, has nothing to read.
+        return _is_current(stamp, row) if stamp else row is None
+
+    def _refresh(self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None) -> int:
+        with _without_collection():
+            changed = self._read_and_store(paths, progress, is_whole=True)
+        self._count_common_commits()
+        self.set_fact("refreshed", str(time.time_ns()))
+        self.is_behind = False
+        return changed
+
+    def _read_and_store(
+        self, paths: Sequence[str], progress: Callable[[int, int], None] = lambda *_: None, *, is_whole: bool = False
+    ) -> int:
         """Read files, store what changed in them, and return how many changed."""
-        changed: set[str] = set()
-        added_or_removed: set[str] = set()
-        for start in range(0, len(paths), BATCH_FILES):
-            batch = list(dict.fromkeys(paths[start : start + BATCH_FILES]))
-            old_symbols = self._load_symbols(batch)
-            snapshots = self._read_files(batch, old_symbols.values())
-            with transaction(self.db):
-                old_paths, new_paths = self._replace(old_symbols, snapshots)
-            changed |= old_paths | new_paths
-            added_or_removed |= old_paths ^ new_paths
-            progress(min(start + BATCH_FILES, len(paths)), len(paths))
-        if changed:
-            with transaction(self.db):
-                # After all batches: an import may lead to a file of a later one.
-                imports.resolve_imports(self.db, changed, added_or_removed)
-                self.set_fact("generation", str(time.time_ns()))
-        return len(changed)
-
-    def _read_files(self, paths: Iterable[str], old_symbols: Iterable[Symbol]) -> dict[str, _Snapshot]:
-        """Read the files that exist, and outline those whose content differs from the old symbols."""
-        old_by_path: dict[str, list[Symbol]] = {}
-        for symbol in old_symbols:
-            old_by_path.setdefault(symbol.path, []).append(symbol)
-        snapshots = {}
-        for path in paths:
-            read_ns = time.time_ns()  # before reading, so that a later change is seen as one
-            if content := tree.read(self.root, path):
-                stamp, source = content
-                old = old_by_path.get(path, [])
-                is_unchanged = bool(old) and old[0].fingerprint.raw == digest(source)
-                # An error can make the same bytes parse differently, so fingerprints of a broken file are not reused.
-                fingerprints = [symbol.fingerprint for symbol in old] if old and old[0].signature != BROKEN else ()
-                snapshots[path] = _Snapshot(
-                    stamp, read_ns, None if is_unchanged else outline(path, source, fingerprints)
-                )
-        return snapshots
-
-    def _replace(self, before: Mapping[int, Symbol], snapshots: Mapping[str, _Snapshot]) -> tuple[set[str], set[str]]:
-        """Replace the rows of changed files; a symbol keeps its id if it was only edited, renamed or moved.
-
-        Returns the paths whose old rows were removed, and the paths that were stored.
-        """
-        outlines = {path: snapshot.outline for path, snapshot in snapshots.items() if snapshot.outline}
-        old_symbols = {
-            symbol_id: symbol
-            for symbol_id, symbol in before.items()
-            if symbol.path in outlines or symbol.path not in snapshots
-        }
-        old_paths = {symbol.path for symbol in old_symbols.values()}
-        self._delete_rows(old_symbols, old_paths)
-        old_ids = {id(symbol): symbol_id for symbol_id, symbol in old_symbols.items()}
-        reused_ids = {}
-        new_symbols = (
-            [symbol for file_outline in outlines.values() for symbol in file_outline.symbols] if old_symbols else []
-        )
-        for predecessor, successor in match([*old_symbols.values()], new_symbols):
-            if successor is not None:
-                reused_ids[id(successor)] = old_ids[id(predecessor)]
-                if successor.kind == FILE and predecessor.path not in snapshots:
-                    self.db.execute("UPDATE files SET path = ? WHERE path = ?", (successor.path, predecessor.path))
-        self.db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in old_paths - snapshots.keys()])
-        ((last_id,),) = select(self.db, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'symbols'")
-        new_ids = count(last_id + 1)
-        files = {
-            path: self._store_stamp(path, snapshot.stamp, snapshot.read_ns) for path, snapshot in snapshots.items()
-        }
-        self._store_outlines(
-            (
-                files[path],
-                file_outline,
-                [reused_ids.get(id(symbol)) or next(new_ids) for symbol in file_outline.symbols],
-            )
-            for path, file_outline in outlines.items()
-        )
-        return old_paths, {*outlines}
-
-    def _delete_rows(self, symbols: Mapping[int, Symbol], paths: Iterable[str]) -> None:
-        triples = [(triple, symbol_id) for symbol_id, symbol in symbols.items() for triple in _lookup_triples(symbol)]
-        self.db.executemany("DELETE FROM triples WHERE triple = ? AND symbol = ?", triples)
-        self.db.executemany("DELETE FROM symbols WHERE id = ?", [(symbol_id,) for symbol_id in symbols])
-        files = [row for path in paths for row in select(self.db, "SELECT id FROM files WHERE path = ?", path)]
-        # Another process may have stored new rows for these files since they were read.
-        self.db.executemany("DELETE FROM symbols WHERE file = ?", files)
-        self.db.executemany("DELETE FROM imports WHERE file = ?", files)
-        self.db.executemany("DELETE FROM uses WHERE file = ?", files)
-
-    def _store_stamp(self, path: str, stamp: Stamp, read_ns: int) -> int:
-        ((file,),) = select(
-            self.db,
-            "INSERT INTO files (path, stem, size, mtime_ns, inode, seen_ns) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET stem = excluded.stem, size = excluded.size, inode = excluded.inode,"
-            " mtime_ns = excluded.mtime_ns, seen_ns = excluded.seen_ns RETURNING id",
-            path,
-            imports.module_words(path)[-1],
-            *stamp,
-            read_ns,
-        )
-        return int(file)
-
-    def _store_outlines(self, outlines: Iterable[tuple[int, Outline, Sequence[int]]]) -> None:
-        """Store outlines: file id, outline, and the ids of its symbols."""
-        symbols, triples, mentions, modules = [], [], [], []
-        for file, file_outline, ids in outlines:
-            pairs = list(zip(ids, file_outline.symbols, strict=True))
-            symbols += [(symbol_id, file, *_columns(symbol), str(symbol.fingerprint)) for symbol_id, symbol in pairs]
-            triples += [(triple, symbol_id) for symbol_id, symbol in pairs for triple in _lookup_triples(symbol)]
-            mentions += [(ids[owner], name) for owner, kind, name in file_outline.references if kind != "import"]
-            modules += [(file, name) for _, kind, name in file_outline.references if kind == "import"]
-        self.db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", symbols)
-        self.db.executemany("INSERT OR IGNORE INTO triples VALUES (?, ?)", triples)
-        self.db.executemany("INSERT OR IGNORE INTO names (text) VALUES (?)", {(name,) for _, name in mentions})
-        self.db.executemany("INSERT OR IGNORE INTO mentions SELECT id, ? FROM names WHERE text = ?", mentions)
-        self.db.executemany("INSERT OR IGNORE INTO imports VALUES (?, ?)", modules)
-
-    def _load_symbols(self, paths: Iterable[str]) -> dict[int, Symbol]:
-        """The symbols of files as last indexed, by id; each file comes before its symbols."""
-        query = f"{SELECT_SYMBOLS} WHERE f.path = ? ORDER BY s.kind != 'file', s.line, s.end_line DESC, s.id"
-        return {row[-1]: symbol_from_row(row) for path in paths for row in select(self.db, query, path)}
+        batches = (paths[start : start + BATCH_FILES] for start in range(0, len(paths), BATCH_FILES))
+        requests = (writing.make_requests(self.db, batch) for batch in batches)
+        changed = done = 0
+        for files in workers.read_files(self.root, requests, len(paths)):
+            changed += writing.store_files(self.db, files)
+            done += len(files)
+            progress(done, len(paths))
+        # While another process fills the index, that process links all files in the end.
+        writing.link_files(self.db, None if is_whole else MAX_QUICK_FILES)
+        return changed
 
     def _count_common_commits(self) -> None:
         """Count which files are edited together, in the commits since the last count."""
@@ -448,24 +398,7 @@ class CodeIndex:
             commits = list(git.read_commits(self.root, after=last_head, limit=MAX_HISTORY_COMMITS))
         except Unavailable:  # the last commit is gone: history was rewritten, so count all again
             last_head, commits = "", list(git.read_commits(self.root, limit=MAX_HISTORY_COMMITS))
-        ids = dict(select(self.db, "SELECT path, id FROM files"))
-        with transaction(self.db):
-            if not last_head:
-                self.db.execute("DELETE FROM together")
-            # New commits weigh more instead of old ones less, so stored rows need no update: only ratios matter.
-            commit_count = int(self.get_fact("commits") or 0) if last_head else 0
-            for position, commit in enumerate(reversed(commits), start=commit_count):
-                files = sorted({ids[path] for path in commit.files if path in ids})
-                # A commit of one file relates it to nothing, and a commit of the whole tree relates all to all.
-                if 2 <= len(commit.files) <= MAX_COMMIT_FILES:
-                    weight = 2 ** (position / HALF_LIFE_COMMITS) / (len(commit.files) - 1)
-                    self.db.executemany(
-                        "INSERT INTO together VALUES (?, ?, ?)"
-                        " ON CONFLICT DO UPDATE SET weight = weight + excluded.weight",
-                        [(first, second, weight) for first, second in combinations(files, 2)],
-                    )
-            self.set_fact("commits", str(commit_count + len(commits)))
-            self.set_fact("history", head)
+        writing.count_common_commits(self.db, commits, head, is_continued=bool(last_head))
 
 
 SELECT_SYMBOLS = (
@@ -473,8 +406,6 @@ SELECT_SYMBOLS = (
     " s.after, s.fingerprint, s.id FROM symbols s JOIN files f ON f.id = s.file"
 )
 """The beginning of every query for symbols."""
-
-_columns = attrgetter(*LOCATION_FIELDS[1:])
 
 
 def symbol_from_row(row: tuple[Any, ...]) -> Symbol:
@@ -494,9 +425,10 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _lookup_triples(symbol: Symbol) -> list[int]:
-    fingerprint = symbol.fingerprint
-    return unpack_first(fingerprint.sketch, LOOKUP_TRIPLES) if fingerprint.tokens >= MIN_TOKENS else []
+def _remove_older(cache: Path, name: str) -> None:
+    """Delete the indexes of this tree by other versions of the program, which nobody reads any more."""
+    for path in cache.glob(f"{name}*"):
+        path.unlink(missing_ok=True)
 
 
 def _is_current(stamp: Stamp, row: Sequence[int] | None) -> bool:

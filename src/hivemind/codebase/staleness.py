@@ -109,6 +109,8 @@ def _find_moved(index: CodeIndex, anchor: Anchor, commit: str, in_passing: bool)
         place = cached_place.removeprefix(state)
         symbols = index.symbols_of(place.partition("\0")[0])
         return next((symbol for symbol in symbols if _encode_place(symbol) == place), None)
+    if index.is_behind:  # the tree is being read in the background, and only then worth a search
+        return None
     symbol = _search_tree(index, anchor, commit)
     with suppress(StoreBusy):
         index.set_fact(fact_name, f"{commit}\0{index.generation}\0{_encode_place(symbol) if symbol else ''}")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hivemind.codebase import git
+from hivemind.codebase.grammar import language_of
 
-MAX_FILES = 100_000
+MAX_FILES = 400_000
 """Files beyond this number are not indexed; anchors in them still work."""
 
 MAX_READ_BYTES = 8_000_000
@@ -31,10 +32,13 @@ class Stamp(NamedTuple):
 
 
 def list_files(root: Path) -> list[str]:
-    """The files to index: those that git lists, or without git all but hidden and generated folders."""
+    """The files to index: those that git lists, or without git all but hidden and generated folders.
+
+    If there are more than are indexed, files in a known language come first.
+    """
     git_paths = git.list_files(root)
     paths = sorted(path for path in (_walk(root) if git_paths is None else git_paths) if is_text(path))
-    return paths[:MAX_FILES]
+    return sorted(paths, key=lambda path: language_of(path) is None) if len(paths) > MAX_FILES else paths
 
 
 def is_text(path: str) -> bool:

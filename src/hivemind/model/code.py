@@ -167,6 +167,8 @@ class SymbolChange(StrEnum):
     SIGNATURE = "signature"
     RENAMED = "renamed"
     MOVED = "moved"
+    MISSING = "missing"
+    """Not in its place; where it went is being searched for."""
     GONE = "gone"
 
 
@@ -212,7 +214,10 @@ class Staleness:
         # people to ignore it.
         if self.edit is SymbolChange.MEMBERS:
             return self.anchor.kind not in LOOSE_KINDS
-        return self.change is SymbolChange.GONE or self.edit in (SymbolChange.BODY_MAJOR, SymbolChange.SIGNATURE)
+        return self.change in (SymbolChange.MISSING, SymbolChange.GONE) or self.edit in (
+            SymbolChange.BODY_MAJOR,
+            SymbolChange.SIGNATURE,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,10 @@ SHIPPED_MODEL = "hivemind-embedding-1"
 """The name of the embedding model in the package. Vectors carry it, so another model gets another name."""
 
 
+CODE_BEHIND = "The code is being read in the background: notes about changed code may not be labelled yet."
+"""What an answer says about itself in that case."""
+
+
 class Occasion(StrEnum):
     """The moment at which an agent is told something unasked; the names are those of the setting ``actions``."""
 
@@ -136,6 +140,8 @@ class Recall:
     """Sessions that read or edited those files together, the newest first."""
     session_hits: tuple[SessionHit, ...] = ()
     """Passages of past sessions that match; they come after the memories."""
+    is_code_behind: bool = False
+    """Whether code was still being read, so that hits may lack labels about changes of it."""
 
     @property
     def answers(self) -> tuple[Hit, ...]:

@@ -17,6 +17,7 @@ SCORE_FACTORS = {
     SymbolChange.BODY_MINOR: 0.95,
     SymbolChange.BODY_MAJOR: 0.7,
     SymbolChange.SIGNATURE: 0.6,
+    SymbolChange.MISSING: 0.6,
     SymbolChange.GONE: 0.4,
 }
 """A hit's score is multiplied by this; a rename or move alone costs nothing."""

@@ -27,6 +27,8 @@
   (scoped_identifier name: (identifier) @call)
   (generic_function function: (identifier) @call) (generic_function function: (scoped_identifier name: (_) @call))])
 (macro_invocation macro: [(identifier) @call (scoped_identifier name: (identifier) @call)])
+; The arguments of a macro are not parsed; a name before a group is a call there.
+(token_tree (identifier) @call . (token_tree))
 (struct_expression name: [(type_identifier) @call (scoped_type_identifier name: (_) @call)])
 (use_declaration argument: (_) @import)
 (mod_item name: (_) @import !body)

@@ -22,7 +22,7 @@ from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.fold import HistoryStep
 from hivemind.model.ids import shorten_id
 from hivemind.model.memory import Memory, Source, Status
-from hivemind.model.recall import Hit, Recall, SessionHit
+from hivemind.model.recall import CODE_BEHIND, Hit, Recall, SessionHit
 from hivemind.model.scope import label_other_repository
 from hivemind.text.clean import escape_json, neutralise
 from hivemind.text.fence import (
@@ -361,6 +361,8 @@ def print_recall(recall: Recall, *, why: bool) -> None:
         print_heading("From sessions (not reviewed)")
         for session_hit in recall.session_hits:
             _print_session_hit(session_hit)
+    if recall.is_code_behind:
+        note(CODE_BEHIND)
 
 
 def _print_session_hit(hit: SessionHit) -> None:

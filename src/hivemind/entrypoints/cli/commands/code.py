@@ -1,5 +1,6 @@
 """``hivemind code``: memories and the code they are about."""
 
+import os
 import signal
 import sys
 from threading import Event
@@ -22,6 +23,7 @@ from hivemind.entrypoints.cli.output import (
 )
 from hivemind.model.code import Staleness
 from hivemind.model.ids import shorten_id
+from hivemind.model.recall import CODE_BEHIND
 from hivemind.model.reports import RelatedContext
 from hivemind.text.clean import first_line, plural
 
@@ -54,16 +56,19 @@ def link(memory: str, links: tuple[str, ...], instead: bool) -> None:
 
 @code.command("stale")
 @click.option("--since", default="", metavar="REF", help="Only what became stale after this commit.")
-def list_stale(since: str) -> None:
+@click.option("--wait", is_flag=True, help="Read all changed code first, as a script needs.")
+def list_stale(since: str, wait: bool) -> None:
     """List memories whose code changed, and how.
 
-    The exit code is 1 if there are any.
+    The exit code is 1 if there are any. If much code changed, the rest of it is read in the background, and the next
+    call knows more.
 
     \b
-    hivemind code stale --since origin/main
+    hivemind code stale --since origin/main --wait
     """
     with open_mind() as mind, progress("Reading the code"):
-        stale_memories = mind.code.stale(since=since)
+        stale_memories = mind.code.stale(since=since, wait=wait)
+        is_behind = mind.code.is_behind
     rows = [
         [shorten_id(stale.memory.id), staleness.anchor.label, _describe(staleness), first_line(stale.memory.text, 60)]
         for stale in stale_memories
@@ -71,6 +76,8 @@ def list_stale(since: str) -> None:
     ]
     columns = ["id", "about", "change", "text"]
     emit_rows(stale_memories, columns, rows, after=describe_choices("ID"), if_empty="Nothing is stale.")
+    if is_behind:
+        note(CODE_BEHIND)
     sys.exit(1 if stale_memories else 0)
 
 
@@ -131,13 +138,24 @@ def list_symbols(path: str) -> None:
 
 
 @code.command("index")
-def index() -> None:
+@click.option("--background", is_flag=True, help="At lowest priority, and only if no other process is indexing.")
+@click.option(
+    "--tree",
+    type=click.Path(exists=True, file_okay=False),
+    default=".",
+    help="Any folder of the tree; this one if absent.",
+)
+def index(background: bool, tree: str) -> None:
     """Index the working tree, so that names and moved code are found.
 
-    A small tree is indexed when that is needed. The index is a cache and can be deleted at any time.
+    This also happens by itself: at once in a small tree, in the background in a large one. The index is a cache and can
+    be deleted at any time.
     """
+    os.chdir(tree)
     with open_mind() as mind, progress("Reading the code") as advance:
-        report = mind.code.index(advance)
+        report = mind.code.index_politely() if background else mind.code.index(advance)
+    if report.left_out:
+        note(f"{plural(report.left_out, 'file')} left out: the index holds {report.files} at most.")
     total = f"{plural(report.symbols, 'symbol')} in {plural(report.files, 'file')}"
     linked = f" Linked {plural(report.linked, 'memory')}." if report.linked else ""
     emit(report, f"{total}; {plural(report.changed, 'file')} had changed.{linked}")

@@ -1,0 +1,97 @@
+"""Trees in which too much changed to read it while somebody waits."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivemind.codebase import tree
+from hivemind.codebase.index import MAX_QUICK_FILES
+from hivemind.codebase.staleness import MAX_INDEX_AGE_SECONDS
+from tests.command_line import run, run_json
+from tests.conftest import git
+
+FILES = 2 * MAX_QUICK_FILES
+NOTE = "settle_7 rounds to two decimals because the bank rejects more"
+
+
+@pytest.fixture
+def ledger(make_repository: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_repository("ledger")
+    (root / "app").mkdir()
+    for number in range(FILES):
+        source = f"def settle_{number}(amount):\n    return round(amount * {number}, 2)\n"
+        (root / f"app/m{number}.py").write_text(source)
+    git(root, "add", "-A")
+    git(root, "commit", "-m", "begin")
+    monkeypatch.chdir(root)
+    return root
+
+
+def ask_until(is_done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    end = time.monotonic() + 60
+    answer: dict[str, Any] = run_json("recall", "settle_7 decimals")
+    while not is_done(answer) and time.monotonic() < end:
+        time.sleep(0.2)
+        answer = run_json("recall", "settle_7 decimals")
+    return answer
+
+
+def test_recall_answers_at_once_and_the_changed_tree_is_read_in_the_background(ledger: Path) -> None:
+    run_json("remember", NOTE, "--link", "app/m7.py::settle_7")
+    run("code", "index")
+    quiet = run_json("recall", "settle_7 decimals")
+    shutil.move(ledger / "app", ledger / "core")
+    time.sleep(MAX_INDEX_AGE_SECONDS)
+
+    first = run_json("recall", "settle_7 decimals")
+    text = run("recall", "settle_7 decimals").output
+    later = ask_until(lambda answer: not answer["is_code_behind"])
+
+    assert not quiet["is_code_behind"]
+    assert first["is_code_behind"]
+    assert "it is being searched for" in first["hits"][0]["labels"][0]
+    assert "The code is being read in the background" in text
+    assert "moved to core/m7.py::settle_7" in later["hits"][0]["labels"][0]
+
+
+def test_a_small_change_is_read_before_the_answer(ledger: Path) -> None:
+    run_json("remember", NOTE, "--link", "app/m7.py::settle_7")
+    run("code", "index")
+    (ledger / "app/m7.py").rename(ledger / "app/seven.py")
+    time.sleep(MAX_INDEX_AGE_SECONDS)
+
+    answer = run_json("recall", "settle_7 decimals")
+
+    assert not answer["is_code_behind"]
+    assert "moved to app/seven.py::settle_7" in answer["hits"][0]["labels"][0]
+
+
+def test_stale_answers_at_once_and_waits_only_if_told_to(ledger: Path) -> None:
+    run_json("remember", NOTE, "--link", "app/m7.py::settle_7")
+    run("code", "index")
+    shutil.move(ledger / "app", ledger / "core")
+
+    waited = run("code", "stale", "--wait")
+
+    # A function that only moved need not be verified; what is still searched for must be.
+    assert "Nothing is stale." in waited.output
+    assert waited.exit_code == 0
+
+
+def test_files_beyond_the_limit_are_counted_and_said(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (ledger / "notes.txt").write_text("not code\n")
+    monkeypatch.setattr(tree, "MAX_FILES", FILES)
+
+    report = run_json("code", "index")
+    said = run("code", "index").output
+    health = run("doctor").output
+
+    # Files in a known language come first.
+    assert (report["files"], report["left_out"]) == (FILES, 2)
+    assert run_json("code", "symbols", "app/m0.py")
+    assert "2 files left out" in said
+    assert "2 more files left out" in health
