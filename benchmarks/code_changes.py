@@ -47,11 +47,15 @@ class Edit(NamedTuple):
 
 def judge_texts(path: str, old: bytes, new: bytes, qualified: str, was_renamed: WasRenamed) -> Staleness | None:
     """Judge a symbol as the product does, with the old file and the new one; None if the old one has none such."""
-    before = next((symbol for symbol in outline(path, old).symbols if symbol.qualified == qualified), None)
+    # C declares a function before it defines it; the definition is meant.
+    old_symbols, new_symbols = (
+        [symbol for symbol in outline(path, text).symbols if symbol.qualified == qualified and symbol.kind in FUNCTIONS]
+        for text in (old, new)
+    )
+    before = next(iter(old_symbols), None)
     if before is None:
         return None
-    candidates = [symbol for symbol in outline(path, new).symbols if symbol.qualified == qualified]
-    after = next((symbol for symbol in candidates if symbol.ordinal == before.ordinal), None)
+    after = next((symbol for symbol in new_symbols if symbol.ordinal == before.ordinal), None)
     return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), was_renamed)
 
 
@@ -209,7 +213,7 @@ def measure_edits(repositories: Sequence[Path], count: int, is_mutation: bool, i
             for kind in draw.sample(kinds, min(2, len(kinds))) if is_mutation else kinds:
                 edit = draw.choice([each for each in edits if each.kind == kind])
                 new = source[: edit.start] + edit.text + source[edit.end :]
-                if (file := parse_file(path, new)) is None or file.root.has_error:
+                if new == source or (file := parse_file(path, new)) is None or file.root.has_error:
                     continue
                 result = judge_texts(path, source, new, definition.qualified, never_renamed)
                 if result is None:
