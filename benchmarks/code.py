@@ -186,6 +186,16 @@ def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Stalen
 
     seconds, pairs = measure_cpu(work)
     costs.append(seconds)
+    judge_pair = make_judge(sources, f"{commit}^", commit)
+    for before, after in pairs:
+        if before.kind not in NOT_CODE:
+            yield judge_pair(before, after)
+
+
+def make_judge(
+    sources: dict[str, bytes], old_commit: str, new_commit: str
+) -> Callable[[Symbol, Symbol | None], Staleness]:
+    """Return a function that judges a symbol of the old commit by the one of the new commit, and by their code."""
     files: dict[str, ParsedFile | None] = {}
 
     def parse(name: str) -> ParsedFile | None:
@@ -193,14 +203,13 @@ def judge_commit(root: Path, commit: str, costs: list[float]) -> Iterator[Stalen
             files[name] = parse_file(name.partition(":")[2], sources[name])
         return files[name]
 
-    for before, after in pairs:
-        if before.kind in NOT_CODE:
-            continue
+    def judge_pair(before: Symbol, after: Symbol | None) -> Staleness:
         if after is None or before.fingerprint.raw == after.fingerprint.raw:
-            yield assess_change(Anchor.of(before, f"{commit}^"), after, commit)
-        else:
-            old_file, new_file = parse(f"{commit}^:{before.path}"), parse(f"{commit}:{after.path}")
-            yield code_changes.judge_symbols(before, after, old_file, new_file, code_changes.never_renamed)
+            return assess_change(Anchor.of(before, old_commit), after, new_commit)
+        old_file, new_file = parse(f"{old_commit}:{before.path}"), parse(f"{new_commit}:{after.path}")
+        return code_changes.judge_symbols(before, after, old_file, new_file, code_changes.never_renamed)
+
+    return judge_pair
 
 
 def list_symbols(sources: dict[str, bytes], commit: str, paths: Sequence[str]) -> Iterator[Symbol]:
@@ -221,7 +230,8 @@ def print_distance(root: Path, distance: int) -> None:
     code_paths = [path for path in dict.fromkeys(touched_paths) if language_of(path)]
     sources = git.read_blobs(root, [f"{side}:{path}" for path in code_paths for side in (then, "HEAD")])
     old, new = ([*list_symbols(sources, side, code_paths)] for side in (then, "HEAD"))
-    results = (assess_change(Anchor.of(before, then), after, "HEAD") for before, after in match(old, new, moves))
+    judge_pair = make_judge(sources, then, "HEAD")
+    results = (judge_pair(before, after) for before, after in match(old, new, moves))
     changes = [
         result for result in results if result.change is not SymbolChange.FRESH and result.anchor.kind not in NOT_CODE
     ]

@@ -25,7 +25,7 @@ from hivemind.codebase.fingerprint import digest
 from hivemind.codebase.grammar import language_of
 from hivemind.codebase.matching import match
 from hivemind.codebase.staleness import assess_change
-from hivemind.codebase.symbols import ParsedFile, outline, parse_file
+from hivemind.codebase.symbols import Definition, ParsedFile, outline, parse_file
 from hivemind.model.code import LOOSE_KINDS, Anchor, Staleness, Symbol
 
 COMMANDS = ("mutations", "refactorings", "pairs", "verdicts")
@@ -47,11 +47,15 @@ class Edit(NamedTuple):
 
 def judge_texts(path: str, old: bytes, new: bytes, qualified: str, was_renamed: WasRenamed) -> Staleness | None:
     """Judge a symbol as the product does, with the old file and the new one; None if the old one has none such."""
-    before = next((symbol for symbol in outline(path, old).symbols if symbol.qualified == qualified), None)
+    # C declares a function before it defines it; the definition is meant.
+    old_symbols, new_symbols = (
+        [symbol for symbol in outline(path, text).symbols if symbol.qualified == qualified and symbol.kind in FUNCTIONS]
+        for text in (old, new)
+    )
+    before = next(iter(old_symbols), None)
     if before is None:
         return None
-    candidates = [symbol for symbol in outline(path, new).symbols if symbol.qualified == qualified]
-    after = next((symbol for symbol in candidates if symbol.ordinal == before.ordinal), None)
+    after = next((symbol for symbol in new_symbols if symbol.ordinal == before.ordinal), None)
     return judge_symbols(before, after, parse_file(path, old), parse_file(path, new), was_renamed)
 
 
@@ -170,14 +174,16 @@ def walk(top: Node) -> Iterator[Node]:
         pending.extend(reversed(node.children))
 
 
-def sample_functions(root: Path, count: int) -> Iterator[tuple[str, bytes, str, Node, int]]:
-    """Yield random functions of a repository: path, source, qualified name, node, number of lines."""
+def sample_functions(root: Path, count: int) -> Iterator[tuple[str, bytes, Definition, Node, int]]:
+    """Yield random functions of a repository: path, source, definition, node, number of lines."""
     draw = random.Random(21)
     listing = git.run(root, "ls-tree", "-r", "-z", "--name-only", "HEAD").decode("utf-8", "replace").split("\0")
     paths = [path for path in listing if language_of(path) in LANGUAGES and not re.search("test|vendor|example", path)]
     total = 0
-    for path in draw.sample(paths, len(paths)):
-        source = git.read_blobs(root, [f"HEAD:{path}"]).get(f"HEAD:{path}", b"")
+    chosen = draw.sample(paths, min(len(paths), 2 * count))
+    sources = git.read_blobs(root, [f"HEAD:{path}" for path in chosen])
+    for path in chosen:
+        source = sources.get(f"HEAD:{path}", b"")
         file = parse_file(path, source) if source else None
         functions = [each for each in file.definitions if each.kind in FUNCTIONS] if file else []
         names = Counter(each.qualified for each in functions)
@@ -188,7 +194,7 @@ def sample_functions(root: Path, count: int) -> Iterator[tuple[str, bytes, str, 
                 node = file.root.descendant_for_byte_range(definition.start, definition.end - 1)
                 if node and "block" not in node.type:
                     total += 1
-                    yield path, source, definition.qualified, node, lines
+                    yield path, source, definition, node, lines
         if total >= count:
             return
 
@@ -198,23 +204,25 @@ def measure_edits(repositories: Sequence[Path], count: int, is_mutation: bool, i
     tallies: dict[str, Counter[bool]] = defaultdict(Counter)
     for repository in repositories:
         draw = random.Random(5)
-        for path, source, qualified, node, lines in sample_functions(repository, count):
+        for path, source, definition, node, lines in sample_functions(repository, count):
             language = language_of(path) or ""
-            edits = [*(list_mutations(node) if is_mutation else list_refactorings(language, source, node))]
+            possible_edits = list_mutations(node) if is_mutation else list_refactorings(language, source, node)
+            # With an attribute above it, the node around a function is that of its container.
+            edits = [edit for edit in possible_edits if definition.start <= edit.start and edit.end <= definition.end]
             kinds = sorted({edit.kind for edit in edits})
             for kind in draw.sample(kinds, min(2, len(kinds))) if is_mutation else kinds:
                 edit = draw.choice([each for each in edits if each.kind == kind])
                 new = source[: edit.start] + edit.text + source[edit.end :]
-                if (file := parse_file(path, new)) is None or file.root.has_error:
+                if new == source or (file := parse_file(path, new)) is None or file.root.has_error:
                     continue
-                result = judge_texts(path, source, new, qualified, never_renamed)
+                result = judge_texts(path, source, new, definition.qualified, never_renamed)
                 if result is None:
                     continue
                 bucket = next(f"{first}-{last} lines" for first, last in LENGTHS if first <= lines <= last)
                 for group in ("all", kind, language, bucket):
                     tallies[group][result.must_verify] += 1
                 if is_verbose and result.must_verify is not is_mutation:
-                    print(f"--- {repository.parent.name} {path}::{qualified} {kind} → {result.change}")
+                    print(f"--- {repository.parent.name} {path}::{definition.qualified} {kind} → {result.change}")
                     print(show_diff(source, new))
     for group, tally in tallies.items():
         print(f"{group:<16} {tally[True]:>4} of {tally.total():>4} ask to verify  {tally[True] / tally.total():.0%}")
