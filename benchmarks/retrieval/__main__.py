@@ -127,7 +127,9 @@ def _measure_product(
             )
             figures |= {"asked": 1, "tokens": tokens, "any": any_of, "all": all_of}
         sums = {figure: sums.get(figure, 0) + figures.get(figure, 0) for figure in {**sums, **figures}}
-    of_foreign = [product.render(question.text)[2] for question in islice(foreign, QUESTIONS_WITH_LURES)]
+    # A store that quotes the question, such as an issue with its fix, has an answer.
+    unquoted = (question for question in foreign if not any(question.text in text.text for text in case.texts))
+    of_foreign = [product.render(question.text)[2] for question in islice(unquoted, QUESTIONS_WITH_LURES)]
     confidences.setdefault("foreign", []).extend(of_foreign)
     declined_count = sum(confidence < SURE for confidence in of_foreign)
     lags = [product.lag(f"Note {number} of the bench: the {number}th heron stands still") for number in range(WRITES)]
