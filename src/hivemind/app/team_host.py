@@ -170,7 +170,7 @@ class Host:
     def exchange(self, who: AdmittedMember) -> Iterator[Exchange]:
         """Open the hub's side of a sync for a member."""
         with self._store(who) as store:
-            yield Exchange(store=store, member=who.member, now=format_timestamp(self._clock()))
+            yield Exchange(store=store, member=who.member, now=format_timestamp(self._clock()), history=store.history)
 
     def embed_passages(self, who: AdmittedMember) -> int:
         """Embed some of the passages that were just pushed and return how many."""

@@ -4,14 +4,15 @@ import secrets
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
+from hivemind.errors import Refused, StoreTooNew, Unavailable
 from hivemind.formats import timestamps
 from hivemind.hub import exchange
+from hivemind.hub.epochs import LogHistory
 from hivemind.hub.postgres import Connection, Postgres, migrate
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
@@ -101,7 +102,8 @@ class HubStore(Store):
         self._resources = ExitStack()
         try:
             db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
-            super().__init__(db, None, *_load_identity(db))
+            self.history = LogHistory.enter(db, timestamps.format_timestamp(datetime.now(UTC)))
+            super().__init__(db, None, self.history.state.device, self.history.state.secret)
             self._rebuild_if_outdated()
         except BaseException:
             # Nobody else would return the connection to the pool.
@@ -116,6 +118,11 @@ class HubStore(Store):
                 if reason := exchange.check_rights(self, self.member, event):
                     raise Refused(reason)
         return super().record(events)
+
+    def _recheck(self) -> None:
+        """Notice before each write that the database was restored or failed over since the team was opened."""
+        self.history = LogHistory.enter(self.db, self.history.now)
+        self.device = self.history.state.device
 
     @property
     def membership(self) -> None:
@@ -164,10 +171,3 @@ class HubStore(Store):
             with self.db.transaction():
                 if projector.read_version(self.db) < projector.VERSION:
                     self.rebuild()
-
-
-def _load_identity(db: Postgres) -> tuple[str, bytes]:
-    row = db.one("SELECT device, secret FROM teams")
-    if row is None:
-        raise NotFound(f"no team {db.team} on this hub; check the id")
-    return row[0], row[1]

@@ -19,6 +19,7 @@ from hivemind.errors import OutOfOrder, Refused
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
+from hivemind.model.authorship import attribute
 from hivemind.model.events import (
     EntriesLost,
     EntriesRefused,
@@ -111,7 +112,9 @@ PATTERNS_PER_STATEMENT = 50
 """LIKE conditions in one statement; every statement reads all bodies."""
 
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
-COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
+MEMBER = "(SELECT w.person FROM devices w WHERE w.key = e.device)"
+"""The member whose device wrote an entry, as the hub knows it; empty for entries of this store alone."""
+COLUMNS = f"{MEMBER}, e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 SELECT_EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
 SELECT_ENTRIES = (
     f"SELECT e.position, e.{HEADER.replace(', ', ', e.').replace('e.device,', 'd.id,')}, b.salt, b.content"
@@ -181,7 +184,7 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         position = _add(db, key, header)
         tips[chain] = (key, header.seq, header.hash)
         if _keep_body(db, position, event, salt, content):
-            added.append((position, event))
+            added.append((position, attribute(event, find_person(db, chain) if chain != device else "")))
     for key, seq, last_hash in tips.values():
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, key)
     return added
@@ -209,7 +212,7 @@ def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tup
         if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
             db.execute("DELETE FROM absent WHERE position = ?", position)
             if _keep_body(db, position, event, entry.salt, entry.content):
-                added.append((position, event))
+                added.append((position, attribute(event, find_person(db, entry.header.device))))
     return added
 
 
@@ -255,7 +258,8 @@ def read_entries(
 ) -> list[LogEntry]:
     """Visible log entries, newest first; ``before`` is the last position of the previous page."""
     rows = db.execute(
-        "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
+        "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at,"
+        " CASE WHEN d.person <> '' AND e.channel = 'person' THEN d.person ELSE e.actor END, e.channel, e.scope, e.repo,"
         f" {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         f" WHERE {IN_SIGHT} AND (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
@@ -413,12 +417,11 @@ def find_events_matching(
     """The events whose content, as JSON text, passes a quick test; reads every body."""
     last = last_position(db)
     sql = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
-    for position, *envelope, body in db.stream(sql):
+    for position, *columns in db.stream(sql):
         if position % PROGRESS_STEP == 0:
             progress(position, last)
-        content = unpack_content(body)
-        if is_possible(content):
-            yield Event.read(content, *envelope)
+        if is_possible(unpack_content(columns[-1])):
+            yield _parse_event(tuple(columns))
 
 
 def verify(db: Database) -> list[ChainBreak]:
@@ -467,6 +470,35 @@ def read_header(db: Database, position: int) -> Header:
     return next(
         entry.header for _, entry in parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE e.position = ?", position))
     )
+
+
+def find_hash(db: Database, chain: str, seq: int) -> str:
+    """The hash of an entry by its number in a chain; empty if the chain has no such entry."""
+    # The next header repeats the hash; only the newest has none after it.
+    return str(
+        db.value(
+            "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
+            " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain",
+            {"seq": seq, "chain": chain},
+        )
+        or ""
+    )
+
+
+def drop_chain(db: Database, chain: str, after: int) -> None:
+    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
+    key, *_ = ensure_chain(db, chain, is_shared=True)
+    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
+    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
+    for table in ("absent", "bodies"):
+        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
+    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
+
+
+def find_person(db: Database, chain: str) -> str:
+    """The person whose device writes a chain; empty if unknown."""
+    return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
 
 
 def derive_shared_chain(device: str) -> str:
@@ -590,8 +622,8 @@ def _find_lost_entries(db: Database) -> set[tuple[str, int]]:
 
 
 def _parse_event(row: Row) -> Event:
-    *envelope, content = row
-    return Event.read(unpack_content(content), *envelope)
+    member, *envelope, content = row
+    return attribute(Event.read(unpack_content(content), *envelope), member)
 
 
 def pack_content(content: str) -> str:

@@ -11,7 +11,7 @@ from hivemind.formats.codec import to_plain
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
 from hivemind.model.recall import Detail
-from hivemind.model.team import AdmittedMember, Role
+from hivemind.model.team import AdmittedMember, Bookmark, ChainHead, Role
 from hivemind.model.wire import pack_entry, unpack_entry
 
 Json = dict[str, Any]
@@ -45,10 +45,50 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class HeadBody(RequestBody):
+    """An entry of a chain by its number and hash, with the hub's seal."""
+
+    chain: Name
+    person: Annotated[str, Field(max_length=200)]
+    seq: Annotated[int, Field(ge=0, lt=1 << 53)]
+    hash: Annotated[str, Field(max_length=64)]
+    epoch: Annotated[str, Field(max_length=64)] = ""
+    seal: Annotated[str, Field(max_length=64)] = ""
+    position: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+
+    def parse(self) -> ChainHead:
+        """Return it as a value."""
+        return ChainHead(**dict(self))
+
+
+class BookmarkBody(RequestBody):
+    """How far a device has read, and the last entry it has read."""
+
+    epoch: Annotated[str, Field(max_length=64)] = ""
+    cursor: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+    head: HeadBody | None = None
+
+
 class HelloRequest(RequestBody):
     """A device that starts a sync."""
 
     device: Name
+    bookmark: BookmarkBody = BookmarkBody()
+
+
+class CompareRequest(RequestBody):
+    """The newest entry that a device has of each chain."""
+
+    device: Name
+    chains: Annotated[dict[Name, Annotated[int, Field(ge=1, lt=1 << 53)]], Field(max_length=10_000)]
+
+
+class TakeBackRequest(RequestBody):
+    """Entries that a restored database lost, and the hub's seal on the last of them."""
+
+    device: Name
+    entries: Annotated[list[Json], Field(min_length=1, max_length=1_000)]
+    head: HeadBody
 
 
 class PushRequest(RequestBody):
@@ -129,9 +169,11 @@ Who = Annotated[AdmittedMember, Depends(_authenticate)]
 
 @router.post("/hello")
 def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
-    """Start a sync: team, role, lease, and how many entries of this device the hub has."""
+    """Start a sync: team, role, lease, how many entries of this device the hub has, and from where to read on."""
+    head = body.bookmark.head.parse() if body.bookmark.head else None
+    bookmark = Bookmark(epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
     with host.exchange(who) as exchange:
-        welcome = exchange.hello(body.device)
+        welcome = exchange.hello(body.device, bookmark)
     # JSON has no bytes.
     return _to_json(welcome) | {"key": welcome.key.hex()}
 
@@ -148,12 +190,37 @@ def push(body: PushRequest, host: TheHost, who: Who, background: BackgroundTasks
 
 
 @router.get("/pull")
-def pull(device: Name, host: TheHost, who: Who, after: Position = 0, limit: Limit = 200) -> Json:
+def pull(
+    device: Name, host: TheHost, who: Who, after: Position = 0, limit: Limit = 200,
+    epoch: Annotated[str, Query(max_length=64)] = "",
+) -> Json:  # fmt: skip
     """Return entries after a position of the team's log; this acknowledges everything before it."""
     with host.exchange(who) as exchange:
-        page = exchange.pull(device, after, limit)
+        page = exchange.pull(device, after, limit, epoch)
     return {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
-            "end": page.end}  # fmt: skip
+            "end": page.end, "heads": [_to_json(head) for head in page.heads]}  # fmt: skip
+
+
+@router.post("/compare")
+def compare(body: CompareRequest, host: TheHost, who: Who) -> list[Json]:
+    """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
+    with host.exchange(who) as exchange:
+        return [_to_json(head) for head in exchange.compare(body.device, body.chains)]
+
+
+@router.get("/hashes")
+def hashes(device: Name, host: TheHost, who: Who, after: Position = 0) -> list[str]:
+    """Return the hashes of a device's entries after a number."""
+    with host.exchange(who) as exchange:
+        return list(exchange.hashes(device, after))
+
+
+@router.post("/take-back")
+def take_back(body: TakeBackRequest, host: TheHost, who: Who) -> Json:
+    """Store entries that a restored database lost; the hub's seal proves that it had them."""
+    entries = [unpack_entry(entry) for entry in body.entries]
+    with host.exchange(who) as exchange:
+        return {"stored": exchange.take_back(body.device, entries, body.head.parse())}
 
 
 @router.post("/recall")
