@@ -72,7 +72,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
     ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
-    tokens = access.Tokens(ours.db, lambda: NOW)
+    tokens = access.Tokens(ours.db, lambda: NOW, lambda *_: None)
     tokens.issue(name="ada", role=Role.ADMIN)
     access.begin_visit(ours.db, NOW, AdmittedMember(team=ours.db.team, member=ADA, token=tokens.list()[0].id))
     access.record_refusal(ours.db, NOW, team=ours.db.team, who="eve", what="to come in", why="no valid token")

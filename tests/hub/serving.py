@@ -36,7 +36,7 @@ class Served:
     def token(self, team: str, role: Role = Role.WRITER, name: str = "", *, is_agent: bool = False) -> str:
         """A token for a new member of a team."""
         with self.host.mind(self.host.owner_of(team)) as mind:
-            return mind.tokens.issue(name=name or f"some {role}", role=role, is_agent=is_agent, days=1)
+            return mind.admin.tokens.issue(name=name or f"some {role}", role=role, is_agent=is_agent, days=1)
 
     def ask(self, method: str, path: str, token: str = "", body: Any = None, **headers: str) -> Answer:
         """One request, as any client could make it."""

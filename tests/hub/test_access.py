@@ -41,7 +41,7 @@ def test_a_revoked_token_is_worthless_at_the_next_request(served: Served, team: 
     before = served.ask("GET", "/v1/memories", token)
 
     with served.host.mind(served.host.owner_of(team)) as mind:
-        mind.tokens.revoke("mallory")
+        mind.admin.tokens.revoke("mallory")
 
     assert before.status == 200
     assert served.ask("GET", "/v1/memories", token).status == 401

@@ -116,7 +116,7 @@ def test_a_browser_is_out_as_soon_as_its_token_is_or_it_leaves(served: Served, t
     before = [plainly(served, "GET", "/", one)[0] for one in (alice, bob)]
 
     with served.host.mind(served.host.owner_of(team)) as mind:
-        mind.tokens.revoke("alice")
+        mind.admin.tokens.revoke("alice")
     plainly(served, "POST", "/logout", bob, {"token": form_token})
 
     assert before == [200, 200]

@@ -3,6 +3,7 @@
 import secrets
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import pytest
 from hivemind import Hivemind, Scope
 from hivemind.app.context import Context
 from hivemind.app.team_host import Host
+from hivemind.errors import AccessRevoked, Refused
 from hivemind.hub.client import HubClient
 from hivemind.hub.store import Hub
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository
-from hivemind.model.team import Role, SyncResult
+from hivemind.model.team import Bookmark, ChainHead, Role, SyncResult
 from hivemind.settings import Settings
-from hivemind.store import Store
+from hivemind.store import Store, sync_state
 from tests import postgres
 from tests.conftest import Clock
 from tests.hub.serving import Served, serving
@@ -147,3 +149,108 @@ def test_after_a_restore_nothing_that_a_device_knows_is_lost_and_nothing_new_is_
         assert set(list_texts(alice)) >= {*HUB_TEXTS, *LATER_TEXTS, "Alice wrote this after the dump"}
         assert served.ask("GET", "/v1/audit", hub.admin).body == []
     assert (alice.maintenance.audit(), bob.maintenance.audit()) == ((), ())
+
+
+def test_erasures_and_revocations_after_the_dump_are_applied_again_from_a_device_that_knows_them(
+    hub: RestorableHub, device: Callable[[str], Hivemind]
+) -> None:
+    alice = device("alice")
+    with hub.served() as served:
+        tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "mallory", "carol")}
+        erased = remember(served, hub.admin, "The vault code is xylophone42")
+        remember(served, hub.admin, "Standup is at ten")
+        lost = device("carol")
+        sync(lost, served, tokens["carol"])
+    dump = hub.dump()
+    with hub.served() as served:
+        assert served.ask("DELETE", f"/v1/memories/{erased}", hub.admin).status == 200
+        assert served.ask("DELETE", "/v1/tokens/mallory", hub.admin).status == 200
+        assert served.ask("DELETE", f"/v1/devices/{lost._context.store.chain[:8]}", hub.admin).status == 200
+        sync(alice, served, tokens["alice"])
+    hub.restore(dump)
+    with hub.served() as served:
+        forgotten = [served.ask("GET", "/v1/devices", tokens["mallory"]).status, list_hub_texts(served, hub.admin)]
+
+        sync(alice, served, tokens["alice"])
+
+        assert forgotten == [200, ["Standup is at ten", "The vault code is xylophone42"]]
+        assert served.ask("GET", "/v1/devices", tokens["mallory"]).status == 401
+        assert list_hub_texts(served, hub.admin) == ["Standup is at ten"]
+        with pytest.raises(AccessRevoked, match="yours and unsent ones stay"):
+            sync(lost, served, tokens["carol"])
+        assert list_texts(lost) == []
+        epochs = served.ask("GET", "/v1/epochs", hub.admin).body
+        assert [(epoch["why"], epoch["returned"] > 0) for epoch in epochs] == [
+            ("first", False),
+            ("the database was restored or failed over", True),
+        ]
+        assert served.ask("GET", "/v1/audit", hub.admin).body == []
+
+
+def test_an_hour_old_dump_is_restored_under_load_and_everything_converges(
+    hub: RestorableHub, device: Callable[[str], Hivemind]
+) -> None:
+    people = ("alice", "bob", "carol")
+    minds = {name: device(name) for name in people}
+    with hub.served() as served:
+        tokens = {name: served.token("payments", Role.WRITER, name) for name in people}
+
+    def work(served: Served, name: str, phase: str) -> None:
+        for number in range(4):
+            minds[name].remember(f"{name} {phase} {secrets.token_hex(6)} {number}", scope=Scope.TEAM)
+            remember(served, hub.admin, f"hub for {name} {phase} {secrets.token_hex(6)} {number}")
+            sync(minds[name], served, tokens[name])
+
+    def work_at_once(phase: str) -> None:
+        with hub.served() as served, ThreadPoolExecutor(len(people)) as pool:
+            list(pool.map(lambda name: work(served, name, phase), people))
+
+    work_at_once("before")
+    dump = hub.dump()
+    work_at_once("lost")
+    hub.restore(dump)
+    work_at_once("after")
+    with hub.served() as served:
+        for name in (*people, *people):
+            sync(minds[name], served, tokens[name])
+
+        texts = list_hub_texts(served, hub.admin)
+        assert len(texts) == 3 * 2 * 4 * len(people)
+        assert [list_texts(minds[name]) for name in people] == [texts] * len(people)
+        assert served.ask("GET", "/v1/audit", hub.admin).body == []
+    assert [minds[name].maintenance.audit() for name in people] == [()] * len(people)
+
+
+def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device: Callable[[str], Hivemind]) -> None:
+    alice, mallory = device("alice"), device("mallory")
+    with hub.served() as served:
+        tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "mallory")}
+        sync(alice, served, tokens["alice"])
+        sync(mallory, served, tokens["mallory"])
+        alice.remember("Alice has not sent this", scope=Scope.TEAM)
+        store = alice._context.store
+        (entry,) = sync_state.read_chain(store.db, store.chain, 0, 10)
+        head = ChainHead(chain=store.chain, person="alice", seq=1, hash=entry.header.hash, epoch="e", seal="0" * 32)
+
+        with pytest.raises(Refused, match="seal"):
+            HubClient(url=served.url, token=tokens["mallory"]).take_back(mallory._context.store.chain, [entry], head)
+
+        # Nor can anybody make the hub believe that it lost something.
+        bookmark = Bookmark(epoch=served.ask("GET", "/v1/epochs", hub.admin).body[0]["id"], cursor=7, head=head)
+        HubClient(url=served.url, token=tokens["mallory"]).hello(mallory._context.store.chain, bookmark)
+        assert len(served.ask("GET", "/v1/epochs", hub.admin).body) == 1
+        assert "Alice has not sent this" not in list_hub_texts(served, hub.admin)
+
+
+def test_an_operator_tells_the_hub_of_a_restore_that_it_cannot_see(
+    hub: RestorableHub, device: Callable[[str], Hivemind]
+) -> None:
+    alice = device("alice")
+    with hub.served() as served:
+        token = served.token("payments", Role.WRITER, "alice")
+        sync(alice, served, token)
+
+        assert hub.host.begin_epochs() == 1
+
+        assert sync(alice, served, token).returned == 0
+        assert sync(alice, served, token).returned is None

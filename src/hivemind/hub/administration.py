@@ -1,8 +1,12 @@
-"""The record of administration in a team's log, and what follows from it after a restore."""
+"""Administration of a team: the record of it in the team's log, removed devices, limits, and what a restore undoes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 
-from hivemind.model.administration import AdminAction
+from hivemind.errors import InvalidInput
+from hivemind.formats.codec import from_row
+from hivemind.model.administration import AdminAction, TeamLimits
 from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
@@ -10,20 +14,22 @@ from hivemind.model.scope import Scope
 from hivemind.store import Store
 from hivemind.store.database import Database
 
+Recorder = Callable[[AdminAction, str, str], None]
+"""Records an act of administration with its subject and a detail."""
 
-def record(store: Store, actor: str, at: str, action: AdminAction, subject: str, detail: str = "") -> None:
-    """Record an act of administration in the hub's own chain, which every device keeps a copy of."""
-    fact = TeamAdministered(action=action.value, subject=subject, detail=detail)
+
+def make_recorder(store: Store, actor: str, at: str) -> Recorder:
+    """Return a function that records acts of one administrator."""
+    return partial(_record, store, actor, at)
+
+
+def _record(store: Store, actor: str, at: str, action: AdminAction, subject: str, detail: str = "") -> None:
+    # In the hub's own chain: it cannot be changed without notice, and every device has a copy of it.
     event = Event(
-        id=EventId(derive_id(action.value, subject, at)),
-        at=at,
-        actor=actor,
-        channel=Channel.PERSON,
-        scope=Scope.TEAM,
-        repo="",
-        fact=fact,
-    )
-    # Rights were checked by the caller; a member's role limits only what they say about memories.
+        id=EventId(derive_id(action.value, subject, detail, at)), at=at, actor=actor, channel=Channel.PERSON,
+        scope=Scope.TEAM, repo="", fact=TeamAdministered(action=action.value, subject=subject, detail=detail),
+    )  # fmt: skip
+    # Not the hub's own record, which checks what a member's role allows them to say about memories.
     Store.record(store, [event])
 
 
@@ -35,14 +41,73 @@ def apply_again(db: Database, events: Iterable[Event]) -> None:
     for event in events:
         if not isinstance(event.fact, TeamAdministered):
             continue
-        if event.fact.action == AdminAction.TOKEN_REVOKED:
-            db.execute(
-                "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", event.at, event.fact.subject
-            )
-        elif event.fact.action == AdminAction.DEVICE_REMOVED:
-            remove_device(db, event.fact.subject, event.at)
+        match event.fact.action:
+            case AdminAction.TOKEN_REVOKED.value:
+                sql = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''"
+                db.execute(sql, event.at, event.fact.subject)
+            case AdminAction.DEVICE_REMOVED.value:
+                remove_device(db, event.fact.subject, event.at)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRegister:
+    """Which devices may sync, and with which token each last did."""
+
+    db: Database
+    token: str = ""
+
+    def is_removed(self, chain: str) -> bool:
+        """Whether an admin removed a device."""
+        return self.db.one("SELECT 1 FROM removed_devices WHERE chain = ?", chain) is not None
+
+    def record_login(self, chain: str) -> None:
+        """Record with which token a device says hello."""
+        self.db.execute(
+            "INSERT INTO device_logins (chain, token) VALUES (?, ?)"
+            " ON CONFLICT (team_id, chain) DO UPDATE SET token = excluded.token"
+            " WHERE device_logins.token <> excluded.token",
+            chain, self.token,
+        )  # fmt: skip
+
+    def has_room(self, chain: str, person: str) -> bool:
+        """Whether a device is known, or its person may have another one."""
+        used, limit, is_known = self.db.one(
+            "SELECT (SELECT count(*) FROM devices d WHERE d.person = :person AND NOT EXISTS ("
+            "SELECT 1 FROM removed_devices r WHERE r.chain = d.id)), (SELECT max_devices FROM teams),"
+            " EXISTS (SELECT 1 FROM devices d WHERE d.id = :chain AND d.person <> '')",
+            {"person": person, "chain": chain},
+        ) or (0, 0, False)  # fmt: skip
+        return bool(is_known or used < limit)
 
 
 def remove_device(db: Database, chain: str, at: str) -> None:
     """End the access of a device for good."""
     db.execute("INSERT INTO removed_devices (chain, at) VALUES (?, ?) ON CONFLICT DO NOTHING", chain, at)
+
+
+def list_removed(db: Database) -> dict[str, str]:
+    """Return the removed devices, each with the time of its removal."""
+    return {row[0]: row[1] for row in db.execute("SELECT chain, at FROM removed_devices")}
+
+
+def find_token(db: Database, chain: str) -> str:
+    """Return the id of the token with which a device last said hello; empty if unknown or of an identity provider."""
+    sql = "SELECT t.id FROM device_logins l JOIN tokens t ON t.id = l.token WHERE l.chain = ? AND t.revoked_at = ''"
+    return str(db.value(sql, chain) or "")
+
+
+def read_limits(db: Database) -> TeamLimits:
+    """Return the team's limits."""
+    row = db.one("SELECT name, lease_days, max_devices, max_entries, refusal_days FROM teams")
+    assert row is not None
+    return from_row(TeamLimits, row)
+
+
+def change_limits(db: Database, limits: TeamLimits) -> None:
+    """Store a team's limits."""
+    if min(limits.lease_days, limits.max_devices, limits.refusal_days) < 1 or limits.max_entries < 0:
+        raise InvalidInput("days and devices must be at least 1, and entries 0 (no limit) or more; give larger numbers")
+    db.execute(
+        "UPDATE teams SET name = ?, lease_days = ?, max_devices = ?, max_entries = ?, refusal_days = ?",
+        limits.name, limits.lease_days, limits.max_devices, limits.max_entries, limits.refusal_days,
+    )  # fmt: skip

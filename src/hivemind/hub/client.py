@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hivemind.errors import HivemindError, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated, Unavailable
+from hivemind.errors import (
+    AccessRevoked,
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
 from hivemind.formats.codec import to_plain
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
@@ -93,7 +102,9 @@ class HubClient:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return parse_json(answer.read())
         except HTTPError as error:
-            raise ERROR_BY_STATUS.get(error.code, Unavailable)(f"the hub answered: {_get_error_text(error)}") from None
+            text, is_revoked = _read_error(error)
+            kind = AccessRevoked if is_revoked else ERROR_BY_STATUS.get(error.code, Unavailable)
+            raise kind(f"the hub answered: {text}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
@@ -109,9 +120,10 @@ def parse_url(url: str, *, insecure: bool = False) -> str:
     return parts.geturl()
 
 
-def _get_error_text(error: "HTTPError") -> str:
+def _read_error(error: "HTTPError") -> tuple[str, bool]:
+    """Return the hub's sentence, and whether it ended our access."""
     try:
         answer = parse_json(error.read())
-        return str(answer.get("error") or answer.get("detail") or error.reason)
+        return str(answer.get("error") or answer.get("detail") or error.reason), answer.get("revoked") is True
     except (ValueError, AttributeError):
-        return str(error.reason)
+        return str(error.reason), False

@@ -4,12 +4,13 @@ Every request may be repeated. A refused entry is stored without content, so tha
 ``entries.refused`` fact in the hub's own chain makes every device drop that content as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hivemind.errors import OutOfOrder, Refused, Unavailable
+from hivemind.errors import AccessRevoked, OutOfOrder, Refused, Unavailable
 from hivemind.hub import administration
+from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import LogHistory
 from hivemind.model.authorship import attribute
 from hivemind.model.events import (
@@ -51,6 +52,8 @@ class Exchange:
     now: str
     history: LogHistory | None = None
     """The epochs of the team's log; without, as in a hub on SQLite, a restore is not noticed."""
+    devices: DeviceRegister | None = None
+    """Which devices may sync; without, any device of a member."""
 
     def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Return team, role and lease for a device, how many of its entries the hub has, and from where to read on."""
@@ -58,6 +61,8 @@ class Exchange:
         cursor = self.history.find_cursor(bookmark or Bookmark()) if self.history else None
         with self.store.db.transaction():
             self._register(device)
+            if self.devices:
+                self.devices.record_login(device)
         has = sync_state.count_entries(self.store.db, device)
         welcome = Welcome(
             team=self.store.chain, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
@@ -73,6 +78,7 @@ class Exchange:
         """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
         if not self.member.may_write:
             raise Refused(READ_ONLY_ERROR.format(self.member.person))
+        check_quota(self.store, self.history, [entry.event for entry in entries if entry.event])
         with self.store.db.transaction():
             self._register(device)
             refusals = self._store_entries(device, entries)
@@ -91,8 +97,12 @@ class Exchange:
         it has stored. Receipts of erasures rely on this.
         """
         self._check_epoch(epoch)
+        self._check_owner(device)
+        # A pull creates no device: erasures would wait for it for ever.
+        if not log.find_person(self.store.db, device):
+            raise Refused("this hub does not know the device; say hello first")
         with self.store.db.transaction():
-            self._register(device)
+            sync_state.record_contact(self.store.db, device, self.member.person, self.now)
             sync_state.acknowledge(self.store.db, device, after)
             rows = sync_state.read_page(self.store.db, after, min(limit, MAX_PAGE_ENTRIES))
             end = sync_state.last_position(self.store.db)
@@ -192,6 +202,11 @@ class Exchange:
 
     def _register(self, device: str) -> None:
         self._check_owner(device)
+        if self.devices and not self.devices.has_room(device, self.member.person):
+            raise Refused(
+                f"{self.member.person} has as many devices as the team allows; ask an admin to remove one:"
+                " hivemind hub device list"
+            )
         sync_state.record_contact(self.store.db, device, self.member.person, self.now)
 
     def _check_owner(self, device: str) -> None:
@@ -199,6 +214,8 @@ class Exchange:
         is_hub = device == self.store.chain or (self.history is not None and self.history.has_written(device))
         if is_hub or owner not in ("", self.member.person):
             raise Refused("this device belongs to another member; log in with a store of your own")
+        if self.devices and self.devices.is_removed(device):
+            raise AccessRevoked("an admin removed this device from the team; ask for access with a new store")
 
 
 def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
@@ -223,6 +240,20 @@ def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str:
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token may not write as a person"
     return check_rights(store, member, event) or _find_exclusion(store, event)
+
+
+def check_quota(store: Store, history: LogHistory | None, events: Iterable[Event]) -> None:
+    """Refuse new texts if the team has as many entries as it may; what erases or retracts is never refused."""
+    limit = history.state.max_entries if history else 0
+    if (
+        limit
+        and any(isinstance(event.fact, MemoryRemembered | MemoryRevised) for event in events)
+        and log.count_entries(store.db) >= limit
+    ):
+        raise Refused(
+            f"the team's {limit:,} entries are used up; an admin can raise the limit:"
+            " hivemind hub team set --max-entries"
+        )
 
 
 def check_rights(store: Store, member: TeamMember, event: Event) -> str:

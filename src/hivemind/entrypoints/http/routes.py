@@ -6,7 +6,6 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from hivemind.app.team_host import Host
-from hivemind.errors import Unauthenticated
 from hivemind.formats.codec import to_plain
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
@@ -140,6 +139,15 @@ class TokenRequest(RequestBody):
     days: Annotated[int, Field(ge=1, le=3_650)] = 90
 
 
+class TeamRequest(RequestBody):
+    """Limits of a team; those not given stay."""
+
+    lease_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    max_devices: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    max_entries: Annotated[int, Field(ge=0, lt=1 << 53)] | None = None
+    refusal_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+
+
 class RotateRequest(RequestBody):
     """How long the replacement of a token is valid."""
 
@@ -151,20 +159,14 @@ def _get_host(request: Request) -> Host:
     return host
 
 
-def _authenticate(request: Request) -> AdmittedMember:
-    """Return the member of the bearer token."""
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    address = request.client.host if request.client else ""
-    if kind.lower() != "bearer":
-        raise Unauthenticated("no token; send it as 'Authorization: Bearer …'")
-    who = _get_host(request).admit(secret.strip(), address, f"{request.method} {request.url.path}")
-    # The error handler records refusals of a known member.
-    request.state.who = who
+def _get_member(request: Request) -> AdmittedMember:
+    """Return the member that was admitted before the body was read; see ``admission.py``."""
+    who: AdmittedMember = request.state.who
     return who
 
 
 TheHost = Annotated[Host, Depends(_get_host)]
-Who = Annotated[AdmittedMember, Depends(_authenticate)]
+Who = Annotated[AdmittedMember, Depends(_get_member)]
 
 
 @router.post("/hello")
@@ -292,6 +294,48 @@ def devices(host: TheHost, who: Who) -> list[Json]:
         return [_to_json(item) for item in mind.devices()]
 
 
+@router.delete("/devices/{device}")
+def remove_device(device: Name, host: TheHost, who: Who) -> Json:
+    """End the access of a device at once, and revoke the token it last used."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.remove_device(device))
+
+
+@router.delete("/members/{name}")
+def remove_member(name: Name, host: TheHost, who: Who) -> Json:
+    """Revoke every token of a member and remove all their devices."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.remove_member(name))
+
+
+@router.get("/team")
+def team(host: TheHost, who: Who) -> Json:
+    """Return the name and limits of the team."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.limits())
+
+
+@router.patch("/team")
+def change_team(body: TeamRequest, host: TheHost, who: Who) -> Json:
+    """Change the limits of the team."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.change_limits(**body.model_dump(exclude_none=True)))
+
+
+@router.get("/administration")
+def administration(host: TheHost, who: Who, before: Position = 0, limit: Limit = 50) -> list[Json]:
+    """List what admins did, newest first; ``before`` is the last position of the previous page."""
+    with host.mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.record_of_administration(before=before, limit=limit)]
+
+
+@router.get("/epochs")
+def epochs(host: TheHost, who: Who) -> list[Json]:
+    """List the epochs of the team's log; each but the first is a restore or failover of the database."""
+    with host.mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.epochs()]
+
+
 @router.get("/audit")
 def audit(host: TheHost, who: Who) -> list[Json]:
     """Verify the team's log; return every entry that fails, or an empty list."""
@@ -303,35 +347,35 @@ def audit(host: TheHost, who: Who) -> list[Json]:
 def refusals(host: TheHost, who: Who, limit: Limit = 50) -> list[Json]:
     """List refused requests, newest first."""
     with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.refusals(limit)]
+        return [_to_json(item) for item in mind.admin.refusals(limit)]
 
 
 @router.get("/tokens")
 def tokens(host: TheHost, who: Who) -> list[Json]:
     """List the team's tokens, without their secrets."""
     with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.tokens.list()]
+        return [_to_json(item) for item in mind.admin.tokens.list()]
 
 
 @router.post("/tokens")
 def issue(body: TokenRequest, host: TheHost, who: Who) -> Json:
     """Create a token; it cannot be read again."""
     with host.mind(who) as mind:
-        return {"token": mind.tokens.issue(**dict(body))}
+        return {"token": mind.admin.tokens.issue(**dict(body))}
 
 
 @router.delete("/tokens/{token}")
 def revoke(token: Name, host: TheHost, who: Who) -> Json:
     """Revoke a token from the next request on."""
     with host.mind(who) as mind:
-        return _to_json(mind.tokens.revoke(token))
+        return _to_json(mind.admin.tokens.revoke(token))
 
 
 @router.post("/tokens/{token}/rotate")
 def rotate(token: Name, body: RotateRequest, host: TheHost, who: Who) -> Json:
     """Replace a token with a new one and revoke the old one."""
     with host.mind(who) as mind:
-        return {"token": mind.tokens.rotate(token, body.days)}
+        return {"token": mind.admin.tokens.rotate(token, body.days)}
 
 
 def _to_json(value: Any) -> Json:

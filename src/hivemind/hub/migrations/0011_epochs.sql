@@ -3,7 +3,6 @@
 ALTER TABLE teams ADD COLUMN epoch text NOT NULL DEFAULT '';
 ALTER TABLE teams ADD COLUMN place text NOT NULL DEFAULT '';       -- database_place() when the epoch began
 ALTER TABLE teams ADD COLUMN seal_key bytea NOT NULL DEFAULT '';   -- never leaves the hub; proves what it has served
-ALTER TABLE teams ADD COLUMN lease_days integer NOT NULL DEFAULT 60;
 
 CREATE TABLE epochs (
     number bigint GENERATED ALWAYS AS IDENTITY,
