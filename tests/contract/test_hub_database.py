@@ -193,7 +193,10 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
     assert all(is_bound and owner == postgres.OWNER for _, is_bound, owner in bound)
     index, door = ({name for role, name in functions if role == owner} for owner in ("hivemind_index", "hivemind_door"))
     assert index == {"matching", "saying", "near"}
-    assert door == {"token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal"}
+    assert door == {
+        "token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal", "is_revoked", "list_teams",
+        "prune_refusals",
+    }  # fmt: skip
 
 
 def test_the_log_cannot_be_changed_by_the_role_that_answers(teams: tuple[HubStore, HubStore]) -> None:

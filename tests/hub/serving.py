@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.app.team_host import Host
 from hivemind.entrypoints.http import application
+from hivemind.entrypoints.http.protocol import TimedProtocol
 from hivemind.model.team import Role
 
 
@@ -75,7 +76,7 @@ class Overhearing:
 @contextlib.contextmanager
 def serving(host: Host) -> Iterator[Served]:
     """Listen on some port until nobody needs it."""
-    config = uvicorn.Config(lambda: None, port=0, log_level="warning")
+    config = uvicorn.Config(lambda: None, port=0, log_level="warning", http=TimedProtocol)
     socket = config.bind_socket()
     served = Served(host=host, url=f"http://127.0.0.1:{socket.getsockname()[1]}")
     config.app = Overhearing(application(host, served.url), served.wire)

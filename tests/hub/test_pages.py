@@ -50,7 +50,7 @@ def filled(served: Served, team: str) -> dict[str, str]:
         (robot, "Run `make check` before every commit", "procedure", "github.com/acme/api"),
     ]
     for name, token in people.items():
-        served.ask("GET", f"/v1/pull?device=laptop-of-{name}", token)
+        served.ask("POST", "/v1/hello", token, {"device": f"laptop-of-{name}"})
     made = {}
     for token, text, kind, repo in said:
         told = served.ask("POST", "/v1/memories", token, {"text": text, "kind": kind, "repo": repo, "tags": ["demo"]})
@@ -159,7 +159,8 @@ def test_another_team_reads_nothing_on_any_page(
 
     assert sum(said in text for text in seen) >= 4
     assert "alice" in seen[-1]
-    assert [re.findall(r"\d+ entries", text) for text in (seen[5], hidden[5])] == [["6 entries"], ["0 entries"]]
+    # The strangers' log has only what was done to their own team: created, and a token for its admin and for Carol.
+    assert re.findall(r"\d+ entries", hidden[5]) == ["3 entries"]
     assert not [text for text in hidden if said in text or "alice" in text]
 
 

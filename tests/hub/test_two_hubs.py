@@ -105,7 +105,8 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ("alice", "bob")))
     token = here.token("team", Role.READER, "carol")
-    told = [HubClient(url=one.url, token=token).pull("carols", 0, 200) for one in (here, there)]
+    epoch = HubClient(url=here.url, token=token).hello("carols").epoch
+    told = [HubClient(url=one.url, token=token).pull("carols", 0, 200, epoch) for one in (here, there)]
 
     assert told[0] == told[1]
     said = [entry for entry in told[0].entries if entry.header.fact == "memory.remembered"]

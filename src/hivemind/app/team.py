@@ -13,6 +13,7 @@ from hivemind.curate.learn import learn, strip_local_references
 from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient, parse_url
+from hivemind.hub.transport import Transport
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -81,7 +82,7 @@ class Team:
             return None
         return HubClient(**json.loads(self._hub_file.read_text()))
 
-    def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
+    def sync(self, transport: Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""
         transport = transport or self.hub
         if transport is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hivemind.errors import NotFound
 from hivemind.formats.codec import from_row
 from hivemind.model.team import Bookmark, ChainHead, Epoch
-from hivemind.store import log
+from hivemind.store import log, sync_state
 from hivemind.store.database import Database
 
 FIRST, MOVED, ASKED = "first", "the database was restored or failed over", "an operator asked for it"
@@ -86,7 +86,7 @@ class LogHistory:
         """Return from where a device must read on; begin an epoch if the device proves that entries were lost."""
         if bookmark.epoch == self.state.epoch:
             head = bookmark.head
-            if head is None or log.find_hash(self.db, head.chain, head.seq) == head.hash:
+            if head is None or sync_state.find_hash(self.db, head.chain, head.seq) == head.hash:
                 return bookmark.cursor
             # Only with our own seal: otherwise any member could make every device read the whole log again.
             if self.has_sealed(head):

@@ -66,7 +66,7 @@ class Exchange:
         has = sync_state.count_entries(self.store.db, device)
         welcome = Welcome(
             team=self.store.chain, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
-            head=log.find_hash(self.store.db, device, has),
+            head=sync_state.find_hash(self.store.db, device, has),
         )  # fmt: skip
         if self.history is None:
             return welcome
@@ -128,7 +128,7 @@ class Exchange:
         heads = []
         for head in filter(None, map(hub_heads.get, chains)):
             seq = min(head.seq, chains[head.chain])
-            heads.append(replace(head, seq=seq, hash=log.find_hash(self.store.db, head.chain, seq)))
+            heads.append(replace(head, seq=seq, hash=sync_state.find_hash(self.store.db, head.chain, seq)))
         return tuple(heads)
 
     def hashes(self, device: str, after: int) -> tuple[str, ...]:

@@ -4,46 +4,24 @@ A page and the cursor after it are stored in one transaction, so that an interru
 Clocks only decide when a lease ends.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Protocol
 
 from hivemind.errors import Refused, Unavailable
 from hivemind.formats import timestamps
 from hivemind.hub import recovery
+from hivemind.hub.transport import Transport
 from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.model.team import Bookmark, ChainHead, LogPage, Membership, PushResult, Role, SyncResult, Welcome
+from hivemind.model.team import LogPage, Membership, Role, SyncResult, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, projector, sync_state
 from hivemind.store.projections import tombstones
 from hivemind.text.normalise import digest_value
 
 PAGE_ENTRIES = 200
-
-
-class Transport(Protocol):
-    """How a device reaches its hub; the hub identifies the member by the token."""
-
-    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
-        """Identify this device and return how many of its entries the hub has, and from where to read on."""
-
-    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
-        """Send entries of the device's own chain."""
-
-    def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
-        """Return the entries after a position of the team's log."""
-
-    def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
-        """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
-
-    def hashes(self, device: str, after: int) -> Sequence[str]:
-        """Return the hashes of this device's entries that the hub has, after a number."""
-
-    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
-        """Send entries that the hub lost, with its seal on the last one; return how many it lacked."""
 
 
 EraseFollowUp = Callable[[list[str]], list[Event]]

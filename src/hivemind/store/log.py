@@ -7,10 +7,8 @@ from which the content could be guessed.
 A device writes two chains: team events into the one it shares as a whole, everything else into its own.
 """
 
-import base64
 import json
 import secrets
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import cast
@@ -37,6 +35,7 @@ from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store.database import Database, Row
+from hivemind.store.packing import PACKED_PREFIX, pack_content, unpack_content
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight, visibility_condition
 
 SCHEMA = """
@@ -127,12 +126,8 @@ IN_SIGHT = (
 )
 """Matches entries of no other repository. A recall has user scope wherever it was asked, so its session decides."""
 
-PACKED_PREFIX = "z:"
-"""Marks packed content; JSON never begins with it."""
 PROGRESS_STEP = 1_000
 """Entries between two progress reports."""
-MIN_PACKED_CHARACTERS = 512
-"""Packing shorter content saves little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -472,30 +467,6 @@ def read_header(db: Database, position: int) -> Header:
     )
 
 
-def find_hash(db: Database, chain: str, seq: int) -> str:
-    """The hash of an entry by its number in a chain; empty if the chain has no such entry."""
-    # The next header repeats the hash; only the newest has none after it.
-    return str(
-        db.value(
-            "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
-            " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain",
-            {"seq": seq, "chain": chain},
-        )
-        or ""
-    )
-
-
-def drop_chain(db: Database, chain: str, after: int) -> None:
-    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
-    key, *_ = ensure_chain(db, chain, is_shared=True)
-    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
-    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
-    for table in ("absent", "bodies"):
-        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
-    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
-    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
-
-
 def find_person(db: Database, chain: str) -> str:
     """The person whose device writes a chain; empty if unknown."""
     return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
@@ -624,18 +595,3 @@ def _find_lost_entries(db: Database) -> set[tuple[str, int]]:
 def _parse_event(row: Row) -> Event:
     member, *envelope, content = row
     return attribute(Event.read(unpack_content(content), *envelope), member)
-
-
-def pack_content(content: str) -> str:
-    """Compress content if that saves space, as with repetitive build logs; the result is text on every engine."""
-    if len(content) < MIN_PACKED_CHARACTERS:
-        return content
-    small = PACKED_PREFIX + base64.b64encode(zlib.compress(content.encode())).decode()
-    return small if len(small) < len(content) else content
-
-
-def unpack_content(body: str) -> str:
-    """The original of stored content, packed or not."""
-    if body.startswith(PACKED_PREFIX):
-        return zlib.decompress(base64.b64decode(body[len(PACKED_PREFIX) :])).decode()
-    return body

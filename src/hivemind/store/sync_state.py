@@ -6,7 +6,7 @@ from dataclasses import astuple
 
 from hivemind.formats.codec import from_row
 from hivemind.model.team import Bookmark, ChainHead, Device, Membership
-from hivemind.model.wire import WireEntry
+from hivemind.model.wire import FIRST_PREVIOUS_HASH, WireEntry
 from hivemind.store import log, projector
 from hivemind.store.database import Database
 
@@ -75,6 +75,30 @@ def list_heads(db: Database) -> list[ChainHead]:
     """The newest entry of each shared chain."""
     rows = db.execute("SELECT id, person, last_seq, last_hash FROM devices WHERE shared = 1 AND last_seq > 0")
     return [ChainHead(chain=row[0], person=row[1], seq=row[2], hash=row[3]) for row in rows]
+
+
+def find_hash(db: Database, chain: str, seq: int) -> str:
+    """The hash of an entry by its number in a chain; empty if the chain has no such entry."""
+    # The next header repeats the hash; only the newest has none after it.
+    return str(
+        db.value(
+            "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
+            " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain",
+            {"seq": seq, "chain": chain},
+        )
+        or ""
+    )
+
+
+def drop_chain(db: Database, chain: str, after: int) -> None:
+    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
+    key, *_ = log.ensure_chain(db, chain, is_shared=True)
+    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
+    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
+    for table in ("absent", "bodies"):
+        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
+    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
 
 
 def save_heads(db: Database, heads: Iterable[ChainHead]) -> None:

@@ -40,10 +40,14 @@ def application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         mcp.ADDRESS.set(scope["client"][0] if scope.get("client") else "")
-        # Only an identity provider issues tokens by OAuth; without one, clients must not be sent to look for it here.
-        is_for_agents = scope["path"].startswith("/mcp") or (
-            bool(host.issuer) and scope["path"].startswith("/.well-known/")
-        )
+        is_metadata = scope["path"].startswith("/.well-known/")
+        if is_metadata and not host.issuer:
+            # Only an identity provider issues tokens by OAuth; clients must not look for one here.
+            await JSONResponse({"error": "this hub has no identity provider; ask an admin for a token"}, 404)(
+                scope, receive, send
+            )
+            return
+        is_for_agents = is_metadata or scope["path"].startswith("/mcp")
         await (agents if is_for_agents else people)(scope, receive, send)
 
     app = FastAPI(

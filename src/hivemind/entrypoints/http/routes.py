@@ -44,7 +44,7 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class HeadBody(RequestBody):
+class Seal(RequestBody):
     """An entry of a chain by its number and hash, with the hub's seal."""
 
     chain: Name
@@ -60,19 +60,19 @@ class HeadBody(RequestBody):
         return ChainHead(**dict(self))
 
 
-class BookmarkBody(RequestBody):
+class Checkpoint(RequestBody):
     """How far a device has read, and the last entry it has read."""
 
     epoch: Annotated[str, Field(max_length=64)] = ""
     cursor: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
-    head: HeadBody | None = None
+    head: Seal | None = None
 
 
 class HelloRequest(RequestBody):
     """A device that starts a sync."""
 
     device: Name
-    bookmark: BookmarkBody = BookmarkBody()
+    bookmark: Checkpoint = Checkpoint()
 
 
 class CompareRequest(RequestBody):
@@ -87,7 +87,7 @@ class TakeBackRequest(RequestBody):
 
     device: Name
     entries: Annotated[list[Json], Field(min_length=1, max_length=1_000)]
-    head: HeadBody
+    head: Seal
 
 
 class PushRequest(RequestBody):
