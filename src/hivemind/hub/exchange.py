@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from hivemind.errors import AccessRevoked, OutOfOrder, Refused, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, OutOfOrder, Refused
 from hivemind.hub import administration
 from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import LogHistory
@@ -178,7 +178,7 @@ class Exchange:
             return
         # Devices from before there were epochs name none; their cursor is right as long as there was no restore.
         if epoch or len(self.history.list()) > 1:
-            raise Unavailable("the hub's database was restored; sync again with the newest version of hivemind")
+            raise InvalidInput("the hub's database was restored; sync again with the newest version of hivemind")
 
     def _store_entries(self, device: str, entries: Sequence[WireEntry]) -> list[tuple[str, str]]:
         """Append what is new and return the refused entries, each with the reason."""
