@@ -2,6 +2,7 @@
 
 import secrets
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -219,6 +220,46 @@ def test_an_hour_old_dump_is_restored_under_load_and_everything_converges(
         assert [list_texts(minds[name]) for name in people] == [texts] * len(people)
         assert served.ask("GET", "/v1/audit", hub.admin).body == []
     assert [minds[name].maintenance.audit() for name in people] == [()] * len(people)
+
+
+def test_a_promoted_replica_that_lacks_the_last_entries_gets_them_back(
+    hub: RestorableHub, device: Callable[[str], Hivemind]
+) -> None:
+    alice, bob = device("alice"), device("bob")
+    with hub.served() as served:
+        tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "bob")}
+        sync(alice, served, tokens["alice"])
+    with postgres.replicating(hub.folder) as replica_folder:
+        replica_address = hub.address.replace(hub.folder, replica_folder)
+        wait_for_replica(hub.address_of_superuser, replica_address.replace(postgres.OWNER, "postgres"))
+        # From here on the replica receives nothing: the network between the two is gone.
+        with psycopg.connect(replica_address.replace(postgres.OWNER, "postgres"), autocommit=True) as replica:
+            replica.execute("ALTER SYSTEM SET primary_conninfo = ''")
+            replica.execute("SELECT pg_reload_conf()")
+            while replica.execute("SELECT count(*) FROM pg_stat_wal_receiver").fetchone() != (0,):
+                time.sleep(0.05)
+        with hub.served() as served:
+            remember(served, hub.admin, "Written to the first server alone")
+            sync(alice, served, tokens["alice"])
+        postgres.promote(replica_folder)
+        hub.host.close()
+        hub.host = Host(Hub.open(replica_address), hub.settings)
+        with hub.served() as served:
+            remember(served, hub.admin, "Written after the failover")
+            assert sync(alice, served, tokens["alice"]).returned == 1
+            sync(bob, served, tokens["bob"])
+
+            assert list_texts(alice) == list_texts(bob) == list_hub_texts(served, hub.admin)
+            assert list_texts(alice) == ["Written after the failover", "Written to the first server alone"]
+        hub.host.close()
+
+
+def wait_for_replica(primary_address: str, replica_address: str) -> None:
+    with psycopg.connect(primary_address) as primary, psycopg.connect(replica_address, autocommit=True) as replica:
+        row = primary.execute("SELECT pg_current_wal_lsn()").fetchone()
+        assert row is not None
+        while replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", row).fetchone() != (True,):
+            time.sleep(0.05)
 
 
 def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device: Callable[[str], Hivemind]) -> None:
