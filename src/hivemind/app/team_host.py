@@ -139,6 +139,8 @@ class Host:
             with self._hub.open_team(team) as store:
                 # Nothing is known about what was written since the restore, so devices read everything again.
                 store.history.begin(ASKED, 0)
+                recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
+                recorder(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
         return len(teams)
 
     def check_database(self) -> None:

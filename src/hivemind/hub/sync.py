@@ -114,7 +114,7 @@ def _join(store: Store, welcome: Welcome) -> Membership:
     with store.db.transaction():
         sync_state.save_membership(store.db, member)
         if log.find_person(store.db, store.chain) != welcome.person:
-            sync_state.claim_chain(store.db, store.chain, welcome.person)
+            sync_state.assign_chain(store.db, store.chain, welcome.person)
             # Memories of this device were in the name that the machine gave it.
             projector.rebuild(store.db)
     return member

@@ -137,8 +137,14 @@ def list_owners(db: Database, chains: Iterable[str]) -> dict[str, str]:
 
 def claim_chain(db: Database, chain: str, person: str) -> None:
     """Record whose device writes a chain, unless that is known."""
+    if not log.find_person(db, chain):
+        assign_chain(db, chain, person)
+
+
+def assign_chain(db: Database, chain: str, person: str) -> None:
+    """Record whose device writes a chain."""
     log.ensure_chain(db, chain, is_shared=True)
-    db.execute("UPDATE devices SET person = ? WHERE id = ? AND person = ''", person, chain)
+    db.execute("UPDATE devices SET person = ? WHERE id = ?", person, chain)
 
 
 def record_contact(db: Database, chain: str, person: str, now: str) -> None:

@@ -177,7 +177,11 @@ def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
     with host.exchange(who) as exchange:
         welcome = exchange.hello(body.device, bookmark)
     # JSON has no bytes.
-    return _to_json(welcome) | {"key": welcome.key.hex()}
+    answer = _to_json(welcome) | {"key": welcome.key.hex()}
+    if "bookmark" in body.model_fields_set:
+        return answer
+    # A device from before there were epochs accepts no other fields than it knows.
+    return {name: value for name, value in answer.items() if name not in ("head", "epoch", "cursor")}
 
 
 @router.post("/push")
@@ -199,8 +203,9 @@ def pull(
     """Return entries after a position of the team's log; this acknowledges everything before it."""
     with host.exchange(who) as exchange:
         page = exchange.pull(device, after, limit, epoch)
-    return {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
-            "end": page.end, "heads": [_to_json(head) for head in page.heads]}  # fmt: skip
+    answer = {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
+              "end": page.end}  # fmt: skip
+    return answer | {"heads": [_to_json(head) for head in page.heads]} if epoch else answer
 
 
 @router.post("/compare")
