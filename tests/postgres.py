@@ -83,7 +83,7 @@ def _make_home() -> Iterator[tuple[Path, dict[str, Any]]]:
 @contextlib.contextmanager
 def _run_server(binaries: Path, home: Path, account: dict[str, Any], settings: tuple[str, ...]) -> Iterator[None]:
     options = [part for setting in (*settings, "listen_addresses=") for part in ("-c", setting)]
-    command = [binaries / "postgres", "-D", home / "data", "-k", home, *options]
+    command: list[str | Path] = [binaries / "postgres", "-D", home / "data", "-k", home, *options]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=home, **account)
     try:
         yield
@@ -92,7 +92,7 @@ def _run_server(binaries: Path, home: Path, account: dict[str, Any], settings: t
         server.wait(TIMEOUT_SECONDS)
 
 
-def _run(command: list[Any], home: Path, account: dict[str, Any]) -> None:
+def _run(command: list[str | Path], home: Path, account: dict[str, Any]) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, cwd=home, **account)
 
 

@@ -233,6 +233,16 @@ def test_an_admin_gives_changes_and_takes_tokens(visiting: Visiting, served: Ser
     expect(page.get_by_role("region", name="Refused requests")).to_contain_text("only an admin")
 
 
+def test_an_admin_removes_a_lost_device(visiting: Visiting, served: Served, filled: dict[str, str]) -> None:
+    page = visiting("ada", Role.ADMIN)
+    page.goto("/team")
+
+    page.get_by_role("button", name=re.compile("Remove the device .* of alice")).click()
+
+    expect(page.get_by_role("status")).to_contain_text("was removed")
+    assert "laptop-of-alice" not in page.content()
+
+
 def test_a_writer_sees_the_team_without_its_tokens(visiting: Visiting, served: Served, filled: dict[str, str]) -> None:
     page = visiting("walter", Role.WRITER)
 

@@ -233,6 +233,11 @@ class TeamAdministered:
     """The id or name of what was changed."""
     detail: str = ""
 
+    @property
+    def summary(self) -> str:
+        """The act in a few words."""
+        return f"{self.action}: {self.subject}{f', {self.detail}' if self.detail else ''}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRefused:

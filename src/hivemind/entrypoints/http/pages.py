@@ -84,6 +84,9 @@ def page(request: PageRequest, new_token: str = "") -> Response:
         "team.html",
         new_token=new_token,
         revoked=request.query.get("revoked", ""),
+        removed=request.query.get("removed", ""),
+        # Every epoch but the first began with a restore or a failover.
+        restored=mind.admin.epochs()[1:][-1:] if is_admin else (),
         members=mind.members(),
         devices=devices,
         unconfirmed=sum(bool(device.erasures) for device in devices),
@@ -115,11 +118,18 @@ def revoke(request: PageRequest) -> Response:
     return request.redirect("/team", revoked=_get_mind(request).admin.tokens.revoke(request.form.get("id", "")).name)
 
 
+def remove_device(request: PageRequest) -> Response:
+    """Remove a device, and revoke the token on it."""
+    removal = _get_mind(request).admin.remove_device(request.form.get("id", ""))
+    return request.redirect("/team", removed=removal.devices[0][:8])
+
+
 PAGES: tuple[PageRoute, ...] = (
     ("GET", "/team", page, None),
     ("POST", "/team/create", create, None),
     ("POST", "/team/rotate", rotate, None),
     ("POST", "/team/revoke", revoke, None),
+    ("POST", "/team/remove-device", remove_device, None),
 )
 
 
