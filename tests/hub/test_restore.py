@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -281,6 +282,42 @@ def test_nobody_can_bring_back_what_the_hub_never_had(hub: RestorableHub, device
         HubClient(url=served.url, token=tokens["mallory"]).hello(mallory._context.store.chain, bookmark)
         assert len(served.ask("GET", "/v1/epochs", hub.admin).body) == 1
         assert "Alice has not sent this" not in list_hub_texts(served, hub.admin)
+
+
+def test_what_was_refused_stays_refused_and_nobody_can_keep_content_out(
+    hub: RestorableHub, device: Callable[[str], Hivemind]
+) -> None:
+    alice, mallory = device("alice"), device("mallory")
+    with hub.served() as served:
+        tokens = {name: served.token("payments", Role.WRITER, name) for name in ("alice", "mallory")}
+        memory = remember(served, hub.admin, "Standup is at ten")
+        sync(mallory, served, tokens["mallory"])
+    dump = hub.dump()
+    with hub.served() as served:
+        remember(served, hub.admin, "Invoices are sent on Mondays")
+        store = mallory._context.store
+        mallory.reject(memory)
+        refused_entries = sync_state.read_chain(store.db, store.chain, 0, 10)
+        assert len(sync(mallory, served, tokens["mallory"]).refused) == 1
+        sync(alice, served, tokens["alice"])
+    hub.restore(dump)
+    with hub.served() as served:
+        client = HubClient(url=served.url, token=tokens["mallory"])
+        # Mallory returns her refused verdict with its content, and the hub's entries without theirs.
+        for chain in (head.chain for head in sync_state.list_heads(store.db)):
+            for head in sync_state.list_seals(store.db, chain, 0):
+                entries = sync_state.read_chain(store.db, chain, 0, head.seq)
+                stripped_entries = [replace(entry, content=None, salt=b"") for entry in entries]
+                sent_entries = refused_entries if chain == store.chain else stripped_entries
+                client.take_back(store.chain, sent_entries, head)
+        before = list_hub_texts(served, hub.admin)
+
+        sync(alice, served, tokens["alice"])
+
+        assert before == ["Standup is at ten"]
+        assert list_hub_texts(served, hub.admin) == ["Invoices are sent on Mondays", "Standup is at ten"]
+        assert served.ask("GET", f"/v1/memories/{memory}", hub.admin).body["memory"]["status"] == "active"
+        assert served.ask("GET", "/v1/audit", hub.admin).body == []
 
 
 def test_an_operator_tells_the_hub_of_a_restore_that_it_cannot_see(

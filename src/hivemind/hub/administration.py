@@ -11,6 +11,7 @@ from hivemind.model.events import Event, TeamAdministered
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
+from hivemind.model.team import Role, TeamMember
 from hivemind.store import Store
 from hivemind.store.database import Database
 
@@ -78,6 +79,16 @@ class DeviceRegister:
             {"person": person, "chain": chain},
         ) or (0, 0, False)  # fmt: skip
         return bool(is_known or used < limit)
+
+
+def find_member(db: Database, person: str) -> TeamMember:
+    """Return a member as their tokens describe them, also expired ones; a writer if there is none."""
+    rows = db.execute("SELECT role, is_agent FROM tokens WHERE name = ?", person)
+    roles = [Role(role) for role, is_agent in rows if not is_agent] or [Role(role) for role, _ in rows]
+    is_agent = bool(rows) and all(is_agent for _, is_agent in rows)
+    # Roles are listed from the least to the most rights.
+    role = max(roles, key=list(Role).index, default=Role.WRITER)
+    return TeamMember(person=person, role=role, is_agent=is_agent)
 
 
 def remove_device(db: Database, chain: str, at: str) -> None:

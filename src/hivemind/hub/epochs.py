@@ -77,6 +77,11 @@ class LogHistory:
             )  # fmt: skip
         self.state = load_state(self.db)
 
+    @property
+    def base(self) -> int:
+        """The last position that the current epoch shares with the one before."""
+        return int(self.db.value("SELECT base FROM epochs WHERE id = ?", self.state.epoch) or 0)
+
     def list(self) -> list[Epoch]:
         """Return every epoch, oldest first."""
         rows = self.db.execute("SELECT id, chain, began_at, base, why, returned FROM epochs ORDER BY number")

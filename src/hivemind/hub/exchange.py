@@ -12,7 +12,6 @@ from hivemind.errors import AccessRevoked, InvalidInput, OutOfOrder, Refused
 from hivemind.hub import administration
 from hivemind.hub.administration import DeviceRegister
 from hivemind.hub.epochs import LogHistory
-from hivemind.model.authorship import attribute
 from hivemind.model.events import (
     EntriesRefused,
     Event,
@@ -125,9 +124,12 @@ class Exchange:
         """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
         self._check_owner(device)
         hub_heads = {head.chain: head for head in sync_state.list_heads(self.store.db)}
+        base = self.history.base if self.history else 0
+        # Somebody may have sent entries back without their content, so others are asked for these once more.
+        incomplete = sync_state.find_first_absent(self.store.db, base)
         heads = []
         for head in filter(None, map(hub_heads.get, chains)):
-            seq = min(head.seq, chains[head.chain])
+            seq = min(head.seq, chains[head.chain], incomplete.get(head.chain, head.seq + 1) - 1)
             heads.append(replace(head, seq=seq, hash=sync_state.find_hash(self.store.db, head.chain, seq)))
         return tuple(heads)
 
@@ -140,8 +142,8 @@ class Exchange:
     def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
         """Store entries that a restored database lost, and return how many were new.
 
-        The seal on the last of them proves that the hub had it, and with it all before it in the same chain. So their
-        rights were checked once, and it does not matter who brings them.
+        The seal on the last of them proves that the hub had it, and with it all before it in the same chain, so it does
+        not matter who brings them. Of a device's chain the hub may have refused some: their rights are checked again.
         """
         self._check_owner(device)
         last = entries[-1].header if entries else None
@@ -151,27 +153,36 @@ class Exchange:
             raise Refused("these entries are not a chain; nothing was stored")
         with self.store.db.transaction():
             sync_state.claim_chain(self.store.db, head.chain, head.person)
-            _, last_seq, last_hash = log.ensure_chain(self.store.db, head.chain, is_shared=True)
-            known_ids = log.find_known_ids(self.store.db, [entry.header.id for entry in entries])
-            missing = [self._without_excluded(entry) for entry in entries if entry.header.id not in known_ids]
-            if not missing or missing[0].header.seq > last_seq or missing[0].header.prev_hash == last_hash:
-                events = self.store.append_received(missing)
+            accepted_entries = [self._without_refused(entry, head.person) for entry in entries]
+            if not self._is_forked(entries):
+                events = self.store.append_received(accepted_entries)
+            elif head.person:
+                raise Refused("the hub has other entries of this device; nothing was stored")
             else:
                 # The hub wrote other entries with these numbers before it noticed the restore, so these become new
                 # entries of its current chain.
-                events = Store.record(
-                    self.store, [attribute(entry.event, head.person) for entry in missing if entry.event]
-                )
+                events = Store.record(self.store, [entry.event for entry in accepted_entries if entry.event])
             administration.apply_again(self.store.db, events)
             self.history.count_returned(len(events))
         if any(isinstance(event.fact, MemoryErased) for event in events):
             self.store.checkpoint()
         return len(events)
 
-    def _without_excluded(self, entry: WireEntry) -> WireEntry:
-        """Return an entry without content if its value was rejected or erased meanwhile."""
-        is_excluded = entry.event and _find_exclusion(self.store, entry.event)
-        return replace(entry, salt=b"", content=None) if is_excluded else entry
+    def _without_refused(self, entry: WireEntry, person: str) -> WireEntry:
+        """Return an entry without content if its person may not record it, or its value was excluded meanwhile."""
+        if person:
+            member = administration.find_member(self.store.db, person)
+            is_refused = bool(_find_refusal(self.store, member, entry))
+        else:
+            is_refused = bool(entry.event and _find_exclusion(self.store, entry.event))
+        return replace(entry, salt=b"", content=None) if is_refused else entry
+
+    def _is_forked(self, entries: Sequence[WireEntry]) -> bool:
+        """Whether the hub has other entries with the numbers of these."""
+        first, chain = entries[0].header, entries[0].header.device
+        hashes = {first.seq - 1: first.prev_hash, **{entry.header.seq: entry.header.hash for entry in entries}}
+        seq = min(sync_state.count_entries(self.store.db, chain), max(hashes))
+        return seq in hashes and sync_state.find_hash(self.store.db, chain, seq) != hashes[seq]
 
     def _check_epoch(self, epoch: str) -> None:
         if self.history is None or epoch == self.history.state.epoch:

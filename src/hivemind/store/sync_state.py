@@ -101,6 +101,16 @@ def drop_chain(db: Database, chain: str, after: int) -> None:
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
 
 
+def find_first_absent(db: Database, after: int) -> dict[str, int]:
+    """The number of the first entry without content of each shared chain, among those after a position."""
+    rows = db.execute(
+        "SELECT d.id, min(e.device_seq) FROM absent a JOIN events e USING (position) JOIN devices d ON d.key = e.device"
+        " WHERE d.shared = 1 AND e.position > ? GROUP BY d.id",
+        after,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def save_heads(db: Database, heads: Iterable[ChainHead]) -> None:
     """Keep the seals of a page, by which the hub recognises its entries after its database was restored."""
     db.many(
