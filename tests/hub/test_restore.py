@@ -311,10 +311,11 @@ def test_what_was_refused_stays_refused_and_nobody_can_keep_content_out(
                 sent_entries = refused_entries if chain == store.chain else stripped_entries
                 client.take_back(store.chain, sent_entries, head)
         before = list_hub_texts(served, hub.admin)
+        status_before = served.ask("GET", f"/v1/memories/{memory}", hub.admin).body["memory"]["status"]
 
         sync(alice, served, tokens["alice"])
 
-        assert before == ["Standup is at ten"]
+        assert (before, status_before) == (["Standup is at ten"], "active")
         assert list_hub_texts(served, hub.admin) == ["Invoices are sent on Mondays", "Standup is at ten"]
         assert served.ask("GET", f"/v1/memories/{memory}", hub.admin).body["memory"]["status"] == "active"
         assert served.ask("GET", "/v1/audit", hub.admin).body == []

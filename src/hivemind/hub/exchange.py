@@ -56,22 +56,31 @@ class Exchange:
 
     def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Return team, role and lease for a device, how many of its entries the hub has, and from where to read on."""
-        # In this order: a device that proves a restore begins the epoch that the welcome names.
-        cursor = self.history.find_cursor(bookmark or Bookmark()) if self.history else None
-        with self.store.db.transaction():
-            self._register(device)
-            if self.devices:
-                self.devices.record_login(device)
+        bookmark = bookmark or Bookmark()
+        team = (self.history.state.first_chain if self.history else None) or self.store.chain
+        self._check_owner(device)
+        cursor = None
+        # A device of another team sees in the answer that it is wrong here. It is not registered, because erasures
+        # would wait for it for ever.
+        if bookmark.team in ("", team):
+            # In this order: a device that proves a restore begins the epoch that the welcome names.
+            cursor = self.history.find_cursor(bookmark) if self.history else None
+            self._greet(device)
         has = sync_state.count_entries(self.store.db, device)
         welcome = Welcome(
-            team=self.store.chain, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
+            team=team, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
             head=sync_state.find_hash(self.store.db, device, has),
         )  # fmt: skip
         if self.history is None:
             return welcome
         state = self.history.state
-        team = state.first_chain or welcome.team
-        return replace(welcome, team=team, epoch=state.epoch, cursor=cursor, lease_days=state.lease_days)
+        return replace(welcome, epoch=state.epoch, cursor=cursor, lease_days=state.lease_days)
+
+    def _greet(self, device: str) -> None:
+        with self.store.db.transaction():
+            self._register(device)
+            if self.devices:
+                self.devices.record_login(device)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""

@@ -63,6 +63,8 @@ class ChainHead:
 class Bookmark:
     """How far a device has read the team's log, in which epoch, and the last entry it has read."""
 
+    team: str = ""
+    """The team it belongs to; empty if it joins one now."""
     epoch: str = ""
     cursor: int = 0
     head: ChainHead | None = None

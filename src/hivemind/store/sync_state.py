@@ -136,7 +136,8 @@ def read_bookmark(db: Database) -> Bookmark:
         " ORDER BY position DESC LIMIT 1",
         member.epoch, member.cursor,
     )  # fmt: skip
-    return Bookmark(epoch=member.epoch, cursor=member.cursor, head=from_row(ChainHead, row) if row else None)
+    head = from_row(ChainHead, row) if row else None
+    return Bookmark(team=member.team, epoch=member.epoch, cursor=member.cursor, head=head)
 
 
 def list_owners(db: Database, chains: Iterable[str]) -> dict[str, str]:

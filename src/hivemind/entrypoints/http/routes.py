@@ -63,6 +63,7 @@ class Seal(RequestBody):
 class Checkpoint(RequestBody):
     """How far a device has read, and the last entry it has read."""
 
+    team: Annotated[str, Field(max_length=64)] = ""
     epoch: Annotated[str, Field(max_length=64)] = ""
     cursor: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
     head: Seal | None = None
@@ -173,7 +174,7 @@ Who = Annotated[AdmittedMember, Depends(_get_member)]
 def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
     """Start a sync: team, role, lease, how many entries of this device the hub has, and from where to read on."""
     head = body.bookmark.head.parse() if body.bookmark.head else None
-    bookmark = Bookmark(epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
+    bookmark = Bookmark(team=body.bookmark.team, epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
     with host.exchange(who) as exchange:
         welcome = exchange.hello(body.device, bookmark)
     # JSON has no bytes.
