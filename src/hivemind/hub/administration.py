@@ -61,24 +61,27 @@ class DeviceRegister:
         """Whether an admin removed a device."""
         return self.db.one("SELECT 1 FROM removed_devices WHERE chain = ?", chain) is not None
 
+    def has_login(self, chain: str) -> bool:
+        """Whether a device said hello with this token before."""
+        return self.db.value("SELECT token FROM device_logins WHERE chain = ?", chain) == self.token
+
     def record_login(self, chain: str) -> None:
         """Record with which token a device says hello."""
         self.db.execute(
             "INSERT INTO device_logins (chain, token) VALUES (?, ?)"
-            " ON CONFLICT (team_id, chain) DO UPDATE SET token = excluded.token"
-            " WHERE device_logins.token <> excluded.token",
+            " ON CONFLICT (team_id, chain) DO UPDATE SET token = excluded.token",
             chain, self.token,
         )  # fmt: skip
 
     def has_room(self, chain: str, person: str) -> bool:
         """Whether a device is known, or its person may have another one."""
-        used, limit, is_known = self.db.one(
+        device_count, limit, is_known = self.db.one(
             "SELECT (SELECT count(*) FROM devices d WHERE d.person = :person AND NOT EXISTS ("
             "SELECT 1 FROM removed_devices r WHERE r.chain = d.id)), (SELECT max_devices FROM teams),"
             " EXISTS (SELECT 1 FROM devices d WHERE d.id = :chain AND d.person <> '')",
             {"person": person, "chain": chain},
         ) or (0, 0, False)  # fmt: skip
-        return bool(is_known or used < limit)
+        return bool(is_known or device_count < limit)
 
 
 def find_member(db: Database, person: str) -> TeamMember:

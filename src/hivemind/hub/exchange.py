@@ -65,7 +65,9 @@ class Exchange:
         if bookmark.team in ("", team):
             # In this order: a device that proves a restore begins the epoch that the welcome names.
             cursor = self.history.find_cursor(bookmark) if self.history else None
-            self._greet(device)
+            # A known device costs no write here; its next pull records the contact.
+            if not log.find_person(self.store.db, device) or (self.devices and not self.devices.has_login(device)):
+                self._greet(device)
         has = sync_state.count_entries(self.store.db, device)
         welcome = Welcome(
             team=team, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
