@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hivemind.entrypoints import guard
 from hivemind.entrypoints.http import protocol
 from hivemind.entrypoints.http.operations import LOGGER, JsonFormatter
 from hivemind.errors import Unavailable
@@ -146,6 +147,24 @@ def test_headers_that_do_not_arrive_end_the_connection(monkeypatch: pytest.Monke
         assert slow.recv(100) == b""
         assert time.monotonic() - started < 10
     assert get(served.url + "/healthz")[0] == 200
+
+
+def test_a_body_that_does_not_arrive_ends_the_request(
+    monkeypatch: pytest.MonkeyPatch, served: Served, team: str
+) -> None:
+    monkeypatch.setattr(guard, "BODY_TIMEOUT_SECONDS", 0.3)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=20)
+    connection.putrequest("POST", "/v1/memories")
+    connection.putheader("Authorization", f"Bearer {served.token(team)}")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", "100")
+    connection.endheaders()
+
+    answer = connection.getresponse()
+
+    assert answer.status == 408
+    assert "took too long" in json.load(answer)["error"]
+    connection.close()
 
 
 def test_a_repository_with_a_nul_is_an_error_of_the_caller(served: Served, team: str) -> None:

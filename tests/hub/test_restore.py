@@ -43,9 +43,10 @@ class RestorableHub:
     def dump(self) -> bytes:
         return self._run("pg_dump", "-Fc", "-d", self.address_of_superuser)
 
-    def restore(self, dump: bytes) -> None:
+    def restore(self, dump: bytes, *, in_place: bool = False) -> None:
         self.host.close()
-        self.address = postgres.database(self.folder, f"next_{secrets.token_hex(4)}")
+        if not in_place:
+            self.address = postgres.database(self.folder, f"next_{secrets.token_hex(4)}")
         self._run("pg_restore", "--clean", "--if-exists", "-d", self.address_of_superuser, given=dump)
         self.host = Host(Hub.open(self.address), self.settings)
 
@@ -117,11 +118,11 @@ HUB_TEXTS = ("Invoices are sent on Mondays", "The staging cluster runs in Frankf
 LATER_TEXTS = ("Linting runs with ruff", "Releases are cut from main", "The logo is green", "Backups run nightly")
 
 
-@pytest.mark.parametrize("is_noticed_by_hub", [True, False], ids=["noticed-by-hub", "noticed-by-device"])
+@pytest.mark.parametrize("way", ["into a new database", "into the same database", "unnoticed by the hub"])
 def test_after_a_restore_nothing_that_a_device_knows_is_lost_and_nothing_new_is_missed(
-    hub: RestorableHub, device: Callable[[str], Hivemind], is_noticed_by_hub: bool
+    hub: RestorableHub, device: Callable[[str], Hivemind], way: str
 ) -> None:
-    if not is_noticed_by_hub:
+    if way == "unnoticed by the hub":
         hub.hide_place()
     alice, bob = device("alice"), device("bob")
     with hub.served() as served:
@@ -135,7 +136,7 @@ def test_after_a_restore_nothing_that_a_device_knows_is_lost_and_nothing_new_is_
             remember(served, hub.admin, text)
         alice.remember("Alice wrote this after the dump", scope=Scope.TEAM)
         sync(alice, served, tokens["alice"])
-    hub.restore(dump)
+    hub.restore(dump, in_place=way == "into the same database")
     with hub.served() as served:
         for text in LATER_TEXTS:
             remember(served, hub.admin, text)

@@ -34,8 +34,8 @@ BODY_TIMEOUT_SECONDS = 60
 """How long the body of a request may take to arrive."""
 
 
-class BodyTooLarge(Exception):
-    """A request body is longer than its header said or than the limit."""
+class BodyRefused(Exception):
+    """A request body is longer than the limit, or takes too long to arrive."""
 
 
 class Guard:
@@ -63,33 +63,41 @@ class Guard:
         if status := self._find_problem(Headers(scope=scope), max_bytes):
             await self._make_refusal(status)(scope, receive, send)
             return
-        byte_count, has_answer, has_body = 0, False, False
+        byte_count, has_answer, has_body, refusal_status = 0, False, False, 0
         deadline = anyio.current_time() + BODY_TIMEOUT_SECONDS
 
         # A chunked body has no length in its header, so it is counted as it arrives.
         async def receive_limited() -> Message:
-            nonlocal byte_count, has_body
+            nonlocal byte_count, has_body, refusal_status
             # After the body, a request waits for the end of the connection, which may take as long as the answer.
-            with anyio.fail_after(None if has_body else max(0, deadline - anyio.current_time())):
+            if has_body:
+                return await receive()
+            with anyio.move_on_after(max(0, deadline - anyio.current_time())) as limit:
                 message = await receive()
+            if limit.cancelled_caught:
+                refusal_status = 408
+                raise BodyRefused
             has_body = not message.get("more_body", False)
             byte_count += len(message.get("body", b""))
             if byte_count > max_bytes:
-                raise BodyTooLarge
+                refusal_status = 413
+                raise BodyRefused
             return message
 
         async def send_noting(message: Message) -> None:
             nonlocal has_answer
-            has_answer = True
-            await send(message)
+            # What the application says about a body that it could not read is replaced by our own answer.
+            if not refusal_status:
+                has_answer = True
+                await send(message)
 
         try:
             await self._app(scope, receive_limited, send_noting)
-        except (BodyTooLarge, TimeoutError) as error:
-            if has_answer or (has_body and isinstance(error, TimeoutError)):
+        except BodyRefused:
+            if has_answer:
                 raise
-            status = 413 if isinstance(error, BodyTooLarge) else 408
-            await self._make_refusal(status)(scope, receive, send)
+        if refusal_status and not has_answer:
+            await self._make_refusal(refusal_status)(scope, receive, send)
 
     def _find_problem(self, headers: Headers, max_bytes: int) -> int:
         """Return the status to refuse a request with, or 0."""
