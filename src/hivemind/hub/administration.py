@@ -63,7 +63,7 @@ class DeviceRegister:
 
     def has_login(self, chain: str) -> bool:
         """Whether a device said hello with this token before."""
-        return self.db.value("SELECT token FROM device_logins WHERE chain = ?", chain) == self.token
+        return bool(self.db.value("SELECT token FROM device_logins WHERE chain = ?", chain) == self.token)
 
     def record_login(self, chain: str) -> None:
         """Record with which token a device says hello."""
