@@ -71,8 +71,8 @@ def cursor_skips() -> list[Change]:
     """A page sends the reader to the end of the log instead of its own."""
     real = exchange.Exchange.pull
 
-    def pull(*values: Any) -> LogPage:
-        page = real(*values)
+    def pull(*values: Any, **names: Any) -> LogPage:
+        page = real(*values, **names)
         return dataclasses.replace(page, cursor=page.end if page.entries else page.cursor)
 
     return [(exchange.Exchange, "pull", pull)]
@@ -101,7 +101,7 @@ def private_leaks_past_the_database() -> list[Change]:
     def append(db: Database, device: str, events: Any) -> Any:
         return real(db, device, [dataclasses.replace(event, scope="team") for event in events])
 
-    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, others, entry: "")]
+    return [(log, "append", append), (exchange, "_find_refusal", lambda store, member, entry: "")]
 
 
 def private_ids_leak() -> list[Change]:
@@ -148,8 +148,8 @@ def refusals_are_forgotten() -> list[Change]:
     """What was refused counts when it is sent again."""
     find_known, reason_against = log.find_known_ids, exchange._find_refusal
 
-    def reason(store: Store, member: Any, others: set[str], entry: wire.WireEntry) -> str:
-        return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, others, entry)
+    def reason(store: Store, member: Any, entry: wire.WireEntry) -> str:
+        return "" if find_known(store.db, [entry.header.id]) else reason_against(store, member, entry)
 
     return [(log, "find_known_ids", lambda db, ids: set()), (exchange, "_find_refusal", reason)]
 

@@ -2,14 +2,14 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from evals.simulation.machines import Machine
 from hivemind.errors import Refused, Unavailable
 from hivemind.hub.exchange import Exchange
-from hivemind.model.team import LogPage, PushResult, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 from hivemind.store import Store
 
@@ -50,9 +50,21 @@ class Line:
     machine: Machine
     hub: Store
 
-    def hello(self, device: str) -> Welcome:
+    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
         """Send a greeting."""
-        return self._send(lambda: self._exchange().hello(device))
+        return self._send(lambda: self._exchange().hello(device, bookmark))
+
+    def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
+        """Ask what the hub has of each chain."""
+        return self._send(lambda: self._exchange().compare(device, chains))
+
+    def hashes(self, device: str, after: int) -> Sequence[str]:
+        """Ask what the hub has of this device's chain."""
+        return self._send(lambda: self._exchange().hashes(device, after))
+
+    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
+        """Send back what the hub lost."""
+        return self._send(lambda: self._exchange().take_back(device, self._as_json(entries), head))
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Send entries to the hub; sometimes the later ones arrive first, or a copy arrives late."""
@@ -66,14 +78,12 @@ class Line:
             self._send(lambda: deliver(entries[1:]))
         return self._send(lambda: deliver(entries))
 
-    def pull(self, device: str, after: int, limit: int) -> LogPage:
+    def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
         """Request a page from the hub; sometimes an old page comes back."""
 
         def ask() -> LogPage:
-            page = self._exchange().pull(device, after, limit)
-            return LogPage(
-                after=page.after, entries=tuple(self._as_json(page.entries)), cursor=page.cursor, end=page.end
-            )
+            page = self._exchange().pull(device, after, limit, epoch)
+            return replace(page, entries=tuple(self._as_json(page.entries)))
 
         page = self._send(ask)
         pages = self.network.pages.setdefault(device, [])

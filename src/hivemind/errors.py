@@ -6,6 +6,7 @@
   + NotFound            not found where the caller may look
   + Refused             a rule forbids it
     - Unauthenticated   the caller is not authenticated
+      . AccessRevoked   an admin ended their access
     - RateLimited       too many requests
     - OutOfOrder        a log entry arrived before its predecessor
   + StoreError
@@ -55,6 +56,10 @@ class OutOfOrder(Refused):
 
 class Unauthenticated(Refused):
     """The caller is not authenticated."""
+
+
+class AccessRevoked(Unauthenticated):
+    """An admin revoked the token or removed the device; a device then deletes its copy of the team's memories."""
 
 
 class RateLimited(Refused):

@@ -72,7 +72,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
     ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
-    tokens = access.Tokens(ours.db, lambda: NOW)
+    tokens = access.Tokens(ours.db, lambda: NOW, lambda *_: None)
     tokens.issue(name="ada", role=Role.ADMIN)
     access.begin_visit(ours.db, NOW, AdmittedMember(team=ours.db.team, member=ADA, token=tokens.list()[0].id))
     access.record_refusal(ours.db, NOW, team=ours.db.team, who="eve", what="to come in", why="no valid token")
@@ -193,7 +193,10 @@ def test_the_role_that_answers_owns_nothing_and_every_table_is_bound(hub: Hub) -
     assert all(is_bound and owner == postgres.OWNER for _, is_bound, owner in bound)
     index, door = ({name for role, name in functions if role == owner} for owner in ("hivemind_index", "hivemind_door"))
     assert index == {"matching", "saying", "near"}
-    assert door == {"token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal"}
+    assert door == {
+        "token_of", "visit_of", "team_named", "has_teams", "count_request", "note_refusal", "is_revoked", "list_teams",
+        "prune_refusals",
+    }  # fmt: skip
 
 
 def test_the_log_cannot_be_changed_by_the_role_that_answers(teams: tuple[HubStore, HubStore]) -> None:

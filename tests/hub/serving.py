@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivemind.app.team_host import Host
 from hivemind.entrypoints.http import application
+from hivemind.entrypoints.http.protocol import TimedProtocol
 from hivemind.model.team import Role
 
 
@@ -36,7 +37,7 @@ class Served:
     def token(self, team: str, role: Role = Role.WRITER, name: str = "", *, is_agent: bool = False) -> str:
         """A token for a new member of a team."""
         with self.host.mind(self.host.owner_of(team)) as mind:
-            return mind.tokens.issue(name=name or f"some {role}", role=role, is_agent=is_agent, days=1)
+            return mind.admin.tokens.issue(name=name or f"some {role}", role=role, is_agent=is_agent, days=1)
 
     def ask(self, method: str, path: str, token: str = "", body: Any = None, **headers: str) -> Answer:
         """One request, as any client could make it."""
@@ -75,7 +76,7 @@ class Overhearing:
 @contextlib.contextmanager
 def serving(host: Host) -> Iterator[Served]:
     """Listen on some port until nobody needs it."""
-    config = uvicorn.Config(lambda: None, port=0, log_level="warning")
+    config = uvicorn.Config(lambda: None, port=0, log_level="warning", http=TimedProtocol)
     socket = config.bind_socket()
     served = Served(host=host, url=f"http://127.0.0.1:{socket.getsockname()[1]}")
     config.app = Overhearing(application(host, served.url), served.wire)

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from hivemind.app import team_host
 from hivemind.hub import access
+from hivemind.hub.limits import Limits
 from hivemind.hub.store import Hub
 from hivemind.model.team import Role
 from tests.hub.serving import Served
@@ -41,7 +41,7 @@ def test_a_revoked_token_is_worthless_at_the_next_request(served: Served, team: 
     before = served.ask("GET", "/v1/memories", token)
 
     with served.host.mind(served.host.owner_of(team)) as mind:
-        mind.tokens.revoke("mallory")
+        mind.admin.tokens.revoke("mallory")
 
     assert before.status == 200
     assert served.ask("GET", "/v1/memories", token).status == 401
@@ -155,7 +155,7 @@ def test_every_refusal_is_on_record(served: Served, team: str) -> None:
 
 
 def test_who_asks_too_often_has_to_wait(served: Served, team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(team_host, "PER_TOKEN", 3)
+    monkeypatch.setattr(served.host, "limits", Limits(per_token=3))
     greedy, patient = served.token(team, name="greedy"), served.token(team, name="patient")
 
     answers = [served.ask("GET", "/v1/devices", greedy).status for _ in range(5)]

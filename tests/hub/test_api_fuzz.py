@@ -8,7 +8,7 @@ import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import status_code_conformance
 
-from hivemind.app import team_host
+from hivemind.hub.limits import Limits
 from hivemind.model.team import Role
 from tests.hub.serving import Served
 
@@ -20,8 +20,7 @@ STEADY = hypothesis.settings(
 @pytest.fixture
 def description(served: Served, team: str, monkeypatch: pytest.MonkeyPatch) -> schemathesis.BaseSchema:
     """The interface as the hub itself describes it."""
-    monkeypatch.setattr(team_host, "PER_TOKEN", 1 << 30)
-    monkeypatch.setattr(team_host, "PER_ADDRESS", 1 << 30)
+    monkeypatch.setattr(served.host, "limits", Limits(per_token=1 << 30, wrong_per_address=1 << 30))
     described = schemathesis.openapi.from_url(f"{served.url}/v1/openapi.json")
     described.config.update(headers={"Authorization": f"Bearer {served.token(team, Role.ADMIN, 'fuzz')}"})
     return described

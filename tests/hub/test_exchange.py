@@ -1,6 +1,7 @@
 """What a team shares: it reaches everybody, what is private reaches nobody, and what is erased is gone everywhere."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -294,20 +295,74 @@ def test_an_agents_token_neither_speaks_as_a_person_nor_judges(team: Store, devi
     assert (person.show(memory.id).trust, person.show(memory.id).tags) == (Trust.MEDIUM, ())
 
 
-def test_nobody_speaks_in_another_members_name(team: Store, device: Opened) -> None:
+def test_the_author_is_who_the_token_says_whatever_name_a_device_claims(team: Store, device: Opened) -> None:
     alice, mallory = device("alice"), device("mallory")
     alice.team.sync(Line(team, writer("alice")))
-    own = mallory.remember("Tests run with tox", scope=Scope.TEAM)
     as_alice = replace(mallory._context.factory, writer=Writer(actor="alice", channel=Channel.PERSON))
-    mallory._context.store.record([as_alice.about(own, MemoryTagged(memory_id=own.id, added=("alice says so",)))])
+    mallory._context.factory = as_alice
     mallory._context.settings = replace(mallory._context.settings, person="alice")
-    mallory.remember("Deploys skip the tests", scope=Scope.TEAM)
+    memory = mallory.remember("Deploys skip the tests", scope=Scope.TEAM)
+    mallory._context.store.record([as_alice.about(memory, MemoryTagged(memory_id=memory.id, added=("fast",)))])
 
     done = mallory.team.sync(Line(team, writer("mallory")))
     alice.team.sync(Line(team, writer("alice")))
 
-    assert {reason for _, reason in done.refused} == {"nobody may write in another member's name"}
-    assert (texts(alice), alice.show(own.id).tags) == (["Tests run with tox"], ())
+    # Nothing is refused or deleted because of a name, and nobody sees the claimed one as the author.
+    assert done.refused == ()
+    for mind in (alice, mallory):
+        shown = mind.show(memory.id)
+        assert (shown.text, shown.owner, shown.tags) == (memory.text, "mallory", ("fast",))
+        assert {source.actor for source in shown.sources} == {"mallory"}
+        assert {step.event.actor for step in mind.history.steps(memory.id)} == {"mallory"}
+        mind.maintenance.rebuild()
+        assert mind.show(memory.id) == shown
+    assert (alice.maintenance.audit(), mallory.maintenance.audit(), log.verify(team.db)) == ((), (), [])
+
+
+def test_an_account_name_like_a_members_loses_nothing(team: Store, device: Opened) -> None:
+    # The admin's device says "alice" too, as the login of a shared machine may.
+    admin, alice = device("alice"), device("alice at home")
+    alice._context.settings = replace(alice._context.settings, person="alice")
+    admin.team.sync(Line(team, reviewer("admin")))
+    memory = alice.remember("Tests run with tox", scope=Scope.TEAM)
+
+    done = alice.team.sync(Line(team, writer("alice")))
+    admin.team.sync(Line(team, reviewer("admin")))
+
+    assert done.refused == ()
+    assert (admin.show(memory.id).owner, alice.show(memory.id).owner) == ("alice", "alice")
+
+
+def test_a_copied_store_gets_a_chain_of_its_own_and_keeps_what_it_had_not_sent(
+    team: Store, device: Opened, tmp_path: Path
+) -> None:
+    alice, bob = device("alice"), device("bob")
+    line = Line(team, writer("alice"))
+    alice.remember("Tests run with tox", scope=Scope.TEAM)
+    alice.team.sync(line)
+    shutil.copytree(tmp_path / "alice", tmp_path / "copy")
+    copy = device("copy")
+    alice.remember("Standup is at ten", scope=Scope.TEAM)
+    alice.team.sync(line)
+    unsent = copy.remember("Linting runs with ruff", scope=Scope.TEAM)
+    private = copy.remember("My own note")
+
+    # Leaving while nothing was sent keeps it, and so does joining again.
+    copy.team.logout()
+    assert texts(copy) == sorted([unsent.text, private.text])
+    copy.team.sync(line)
+    alice.team.sync(line)
+    bob.team.sync(Line(team, writer("bob")))
+
+    shared_texts = ["Linting runs with ruff", "Standup is at ten", "Tests run with tox"]
+    assert (texts(alice), texts(bob)) == (shared_texts, shared_texts)
+    assert texts(copy) == sorted([*shared_texts, private.text])
+    copy.remember("Invoices are sent on Mondays", scope=Scope.TEAM)
+    alice.remember("The logo is green", scope=Scope.TEAM)
+    for mind in (copy, alice, copy):
+        assert mind.team.sync(line).refused == ()
+    assert set(texts(alice)) < set(texts(copy))
+    assert (alice.maintenance.audit(), copy.maintenance.audit(), log.verify(team.db)) == ((), (), [])
 
 
 def test_the_hub_refuses_what_is_not_for_the_team_or_not_of_the_device(team: Store, device: Opened) -> None:
@@ -488,8 +543,8 @@ def test_a_page_that_answers_another_question_is_not_taken(team: Store, device: 
     alice.team.sync(Line(team, writer("alice")))
 
     class Confused(Line):
-        def pull(self, device: str, after: int, limit: int) -> LogPage:
-            return super().pull(device, after + 1, limit)
+        def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
+            return super().pull(device, after + 1, limit, epoch)
 
     with pytest.raises(Unavailable):
         bob.team.sync(Confused(team, writer("bob")))

@@ -1,6 +1,6 @@
 """Two hubs before one database, as behind a load balancer: neither keeps anything that the other lacks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
@@ -12,7 +12,7 @@ from hivemind import Hivemind
 from hivemind.app.team_host import Host
 from hivemind.hub.client import HubClient
 from hivemind.model.scope import Scope
-from hivemind.model.team import LogPage, PushResult, Role, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.settings import Settings
 from tests.hub.serving import Served, serving
@@ -27,14 +27,23 @@ class Balanced:
 
     clients: Iterator[HubClient]
 
-    def hello(self, device: str) -> Welcome:
-        return next(self.clients).hello(device)
+    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        return next(self.clients).hello(device, bookmark)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         return next(self.clients).push(device, entries)
 
-    def pull(self, device: str, after: int, limit: int) -> LogPage:
-        return next(self.clients).pull(device, after, limit)
+    def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
+        return next(self.clients).pull(device, after, limit, epoch)
+
+    def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
+        return next(self.clients).compare(device, chains)
+
+    def hashes(self, device: str, after: int) -> Sequence[str]:
+        return next(self.clients).hashes(device, after)
+
+    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
+        return next(self.clients).take_back(device, entries, head)
 
 
 @pytest.fixture
@@ -96,7 +105,8 @@ def test_what_devices_push_through_both_has_one_order(hubs: tuple[Served, Served
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ("alice", "bob")))
     token = here.token("team", Role.READER, "carol")
-    told = [HubClient(url=one.url, token=token).pull("carols", 0, 200) for one in (here, there)]
+    epoch = HubClient(url=here.url, token=token).hello("carols").epoch
+    told = [HubClient(url=one.url, token=token).pull("carols", 0, 200, epoch) for one in (here, there)]
 
     assert told[0] == told[1]
     said = [entry for entry in told[0].entries if entry.header.fact == "memory.remembered"]

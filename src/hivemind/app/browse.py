@@ -92,5 +92,7 @@ class Browse:
 
     def sharing_note(self, memory: Memory) -> str:
         """Explain where a new memory goes; empty if it just stays here."""
-        is_waiting = memory.scope is Scope.TEAM and not self._context.store.membership
+        store = self._context.store
+        # A hub has no folder of its own: there the memory is shared already.
+        is_waiting = memory.scope is Scope.TEAM and store.directory is not None and not store.membership
         return "kept on this machine, to be shared once a hub is configured" if is_waiting else ""

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hivemind.app.context import Context
 from hivemind.formats import timestamps
-from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased
+from hivemind.model.events import FACTS, MemoriesRecalled, MemoryErased, TeamAdministered
 from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
@@ -135,4 +135,6 @@ def _question(entry: LogEntry) -> str:
             return "(erased)"
         case MemoriesRecalled(query=question):
             return question
+        case TeamAdministered() as act:
+            return act.summary
     return ""

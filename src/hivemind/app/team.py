@@ -10,9 +10,10 @@ from hivemind.app.context import Context, Progress, quietly
 from hivemind.curate import erase
 from hivemind.curate.exclusion import find_refusal
 from hivemind.curate.learn import learn, strip_local_references
-from hivemind.errors import InvalidInput, Refused, Unavailable
+from hivemind.errors import AccessRevoked, InvalidInput, Refused, Unavailable
 from hivemind.hub import sync
 from hivemind.hub.client import HubClient, parse_url
+from hivemind.hub.transport import Transport
 from hivemind.model.erasure import ErasedLocation, Erasure
 from hivemind.model.events import MemoryPublished, MemoryRemembered
 from hivemind.model.ids import new_memory_id
@@ -81,18 +82,26 @@ class Team:
             return None
         return HubClient(**json.loads(self._hub_file.read_text()))
 
-    def sync(self, transport: sync.Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
+    def sync(self, transport: Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""
         transport = transport or self.hub
         if transport is None:
             raise InvalidInput("this store belongs to no team; join one with 'hivemind team login URL'")
-        result = sync.synchronise(
-            self._store, transport, now=self._context.now, progress=progress,
-            # Erasures of others must also reach copies and quotes in this person's own memories.
-            follow=partial(
-                erase.follow_team_erasure, self._store, self._context.factory, home=self._context.home
-            ),
-        )  # fmt: skip
+        try:
+            result = sync.synchronise(
+                self._store, transport, now=self._context.now, progress=progress,
+                # Erasures of others must also reach copies and quotes in this person's own memories.
+                follow=partial(
+                    erase.follow_team_erasure, self._store, self._context.factory, home=self._context.home
+                ),
+            )  # fmt: skip
+        except AccessRevoked as error:
+            # An admin ended the access, so the copy must not answer until its lease ends. What was not sent stays.
+            if self._store.membership is None:
+                raise
+            sync.leave(self._store)
+            self._hub_file.unlink(missing_ok=True)
+            raise AccessRevoked(f"{error}; the team's memories are deleted here, yours and unsent ones stay") from None
         self._correct_receipts(dict(result.refused))
         return result
 

@@ -6,28 +6,36 @@ Only the embedding model is kept in the process, so any number of hubs can serve
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 
 from hivemind.app.context import Clock, Context, LazyEmbedder, utc_now
 from hivemind.app.history import History
 from hivemind.app.memories import Memories
 from hivemind.app.mind import Mind
+from hivemind.app.team_admin import TeamAdmin
 from hivemind.codebase.repository import normalise_remote
-from hivemind.errors import InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
+from hivemind.errors import AccessRevoked, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated
 from hivemind.formats.timestamps import format_timestamp
-from hivemind.hub import access
+from hivemind.hub import access, administration
+from hivemind.hub.administration import DeviceRegister
+from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
+from hivemind.hub.limits import Limits, RequestCounter
 from hivemind.hub.oidc import Issuer
 from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.model.administration import AdminAction
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
-from hivemind.model.team import AdmittedMember, Device, Refusal, Role, TeamMember
+from hivemind.model.team import AdmittedMember, Device, Role, TeamMember
+from hivemind.model.wire import UNSTORABLE
 from hivemind.settings import Settings
 from hivemind.store import sync_state
 from hivemind.store.database import Database
+from hivemind.text.clean import validate_label
 
-PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
-"""Requests per minute; many people may share an address, and nobody mistypes a token that often."""
+OPERATOR = "operator"
+"""The name, in the record of administration, of whoever can reach the database itself."""
 EMBEDDED_PER_PUSH = 256
 """Passages to embed after a push; a larger push is finished by the next ones, so that a request ends soon."""
 FIRST_TEAM = "team"
@@ -51,47 +59,51 @@ class TeamMind(Mind):
 
     def devices(self) -> list[Device]:
         """Return the team's devices, when each last synced, and what it has not read."""
-        return sync_state.list_devices(self._store.db)
+        removed_ids = administration.list_removed(self._store.db)
+        return [device for device in sync_state.list_devices(self._store.db) if device.id not in removed_ids]
 
     def members(self) -> list[TeamMember]:
         """Return everybody who has a valid token, people first."""
         # Every member may see who is in the team; the tokens themselves are for admins.
-        tokens = access.Tokens(self._store.db, self._context.clock).list()
+        tokens = access.list_tokens(self._store.db)
         valid = (token for token in tokens if token.is_good(self._context.now))
         members = {TeamMember(person=token.name, role=token.role, is_agent=token.is_agent) for token in valid}
         return sorted(members, key=lambda member: (member.is_agent, member.person, member.role))
 
-    def refusals(self, limit: int = 100) -> list[Refusal]:
-        """Return refused requests, newest first; for admins."""
-        self._require_admin()
-        return access.list_refusals(self._store.db, limit)
-
     @property
-    def tokens(self) -> access.Tokens:
-        """The team's tokens; for admins."""
-        self._require_admin()
-        return access.Tokens(self._store.db, self._context.clock)
-
-    def _require_admin(self) -> None:
-        if not (self._store.member and self._store.member.is_admin):
-            raise Refused("only an admin of the team may do that; ask one")
+    def admin(self) -> TeamAdmin:
+        """The administration of the team; refused to everybody but its admins."""
+        return TeamAdmin(self._context, self._store)
 
 
 class Host:
     """A running hub and its teams."""
 
-    def __init__(self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, hub: Hub, settings: Settings, issuer: Issuer | None = None, clock: Clock = utc_now,
+        limits: Limits | None = None,
+    ) -> None:  # fmt: skip
         self._hub = hub
         self._settings = settings
         self._embedder = LazyEmbedder(settings.model)
         self._issuer = issuer
         self._clock = clock
+        self.limits = limits or Limits()
+        self._requests = RequestCounter()
 
     @classmethod
-    def open(cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS) -> "Host":
+    def open(
+        cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS,
+        limits: Limits | None = None,
+    ) -> "Host":  # fmt: skip
         """Migrate the database and open it; with an issuer, tokens of that identity provider are accepted too."""
         provider = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), provider)
+        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), provider, limits=limits)
+
+    @property
+    def issuer(self) -> str:
+        """The URL of the identity provider; empty without."""
+        return self._issuer.url if self._issuer else ""
 
     def first_token(self) -> str:
         """Create the first team and return its admin's token; empty if there are teams already."""
@@ -105,12 +117,48 @@ class Host:
 
     def found_team(self, name: str) -> str:
         """Create a team and return its admin's token, which cannot be read again."""
-        with self._hub.open_team(self._hub.create_team(name)) as store:
-            return access.Tokens(store.db, self._clock).issue(name="admin", role=Role.ADMIN)
+        with self._hub.open_team(self._hub.create_team(validate_label(name, "the name"))) as store:
+            recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
+            recorder(AdminAction.TEAM_CREATED, name, "")
+            return access.Tokens(store.db, self._clock, recorder).issue(name="admin", role=Role.ADMIN)
+
+    def list_teams(self) -> list[str]:
+        """Return the name of every team."""
+        with self._hub.connect_without_team() as db:
+            return [name for _, name in access.list_teams(db)]
+
+    def delete_team(self, name: str) -> None:
+        """Delete a team with everything it has; devices keep their copies until their leases end."""
+        self._hub.delete_team(self.owner_of(name).team)
+
+    def begin_epochs(self) -> int:
+        """Tell every team's devices that the database was restored; return how many teams there are."""
+        with self._hub.connect_without_team() as db:
+            teams = [team for team, _ in access.list_teams(db)]
+        for team in teams:
+            with self._hub.open_team(team) as store:
+                # Nothing is known about what was written since the restore, so devices read everything again.
+                store.history.begin(ASKED, 0)
+                recorder = administration.make_recorder(store, OPERATOR, format_timestamp(self._clock()))
+                recorder(AdminAction.EPOCH_BEGUN, store.history.state.epoch, "")
+        return len(teams)
+
+    def check_database(self) -> None:
+        """Raise an error unless the database answers and has the tables of this version."""
+        with self._hub.connect_without_team() as db:
+            access.has_teams(db)
+
+    def count_connections(self) -> dict[str, float]:
+        """Return how many connections to the database there are, and how many requests wait for one."""
+        return self._hub.count_connections()
+
+    def compact(self) -> None:
+        """Rewrite the tables that had erased content, so that nothing of it is left in their files."""
+        self._hub.compact()
 
     def admit(self, secret: str, address: str, what: str) -> AdmittedMember:
         """Return the member of a token; refusals and requests above the rate limit are recorded and raised."""
-        return self._admit(lambda db: self._authenticate(db, secret), address, what)
+        return self._admit(lambda db: self._authenticate(db, secret), secret, address, what)
 
     def begin_visit(self, secret: str, address: str) -> str:
         """Sign a browser in with a person's token and return the secret for its cookie."""
@@ -123,7 +171,7 @@ class Host:
 
     def admit_visit(self, secret: str, address: str, what: str) -> AdmittedMember:
         """Return the member a browser is signed in as; refusals are recorded and raised like those of a token."""
-        return self._admit(lambda db: access.authenticate_visit(db, self._clock(), secret), address, what)
+        return self._admit(lambda db: access.authenticate_visit(db, self._clock(), secret), secret, address, what)
 
     def end_visit(self, who: AdmittedMember, secret: str) -> None:
         """Sign a browser out."""
@@ -131,23 +179,33 @@ class Host:
             access.end_visit(store.db, secret)
 
     def _admit(
-        self, authenticate: Callable[[Database], AdmittedMember | None], address: str, what: str
+        self, authenticate: Callable[[Database], AdmittedMember | None], secret: str, address: str, what: str
     ) -> AdmittedMember:
         now = self._clock()
         with self._hub.connect_without_team() as db:
             # No team is set yet: the lookup goes by hashes, and row-level security hides everything else.
             who = authenticate(db)
-            # Wrong tokens have a limit of their own, so that guessing from an address does not lock out its members.
-            limits = [(f"address {address}", PER_ADDRESS)]
-            limits += [(f"token {who.token}", PER_TOKEN)] if who else [(f"wrong {address}", WRONG_PER_ADDRESS)]
-            team, name = (who.team, who.member.person) if who else ("", address)
-            if any(access.count_request(db, now, client) > limit for client, limit in limits):
-                access.record_refusal(db, now, team=team, who=name, what=what, why="too many requests")
-                raise RateLimited("too many requests in this minute; wait for the next")
             if who is None:
-                access.record_refusal(db, now, team="", who=address, what=what, why="no valid token")
+                self._refuse_stranger(db, now, secret, address, what)
                 raise Unauthenticated("this token is not valid; ask an admin of your team for one")
+            # Only the token's own requests count, so that nobody at the same address can lock its member out.
+            count = self._requests.count(now, f"token {who.team} {who.token}")
+            if count > self.limits.per_token:
+                # Once, because a write for each request would cost more than the request.
+                if count == self.limits.per_token + 1:
+                    access.record_refusal(
+                        db, now, team=who.team, who=who.member.person, what=what, why="too many requests"
+                    )
+                raise RateLimited("too many requests in this minute; wait for the next")
         return who
+
+    def _refuse_stranger(self, db: Database, now: datetime, secret: str, address: str, what: str) -> None:
+        """Record a request without a valid token, unless its address has made too many of them."""
+        if self._requests.count(now, f"wrong {address}") > self.limits.wrong_per_address:
+            raise RateLimited("too many requests without a valid token in this minute; wait for the next")
+        access.record_refusal(db, now, team="", who=address, what=what, why="no valid token")
+        if access.is_revoked(db, secret):
+            raise AccessRevoked("an admin revoked this token; ask one for another")
 
     def note_refusal(self, who: AdmittedMember, what: str, why: str) -> None:
         """Record a refused request."""
@@ -170,7 +228,10 @@ class Host:
     def exchange(self, who: AdmittedMember) -> Iterator[Exchange]:
         """Open the hub's side of a sync for a member."""
         with self._store(who) as store:
-            yield Exchange(store=store, member=who.member, now=format_timestamp(self._clock()))
+            yield Exchange(
+                store=store, member=who.member, now=format_timestamp(self._clock()), history=store.history,
+                devices=DeviceRegister(store.db, who.token),
+            )  # fmt: skip
 
     def embed_passages(self, who: AdmittedMember) -> int:
         """Embed some of the passages that were just pushed and return how many."""
@@ -185,7 +246,7 @@ class Host:
             team_id = access.find_team(db, team)
         if team_id is None:
             raise NotFound(f"no team {team!r} on this hub; 'hivemind hub team create' creates one")
-        return AdmittedMember(team=team_id, member=TeamMember(person="owner", role=Role.ADMIN))
+        return AdmittedMember(team=team_id, member=TeamMember(person=OPERATOR, role=Role.ADMIN))
 
     def close(self) -> None:
         """Close every connection to the database."""
@@ -202,6 +263,8 @@ class Host:
 
 def _parse_repository(text: str) -> str:
     """Return the id of a repository that is given by its id or by the URL it is cloned from."""
+    if UNSTORABLE.search(text):
+        raise InvalidInput("the repository has a NUL byte or half a character in it; write it like github.com/acme/api")
     if not text or text.startswith(("remote:", "commit:")):
         return text
     return f"remote:{normalise_remote(text if ':' in text else f'https://{text}')}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,20 +30,28 @@ def get_status(error: HivemindError) -> int:
     return next(status for kind, status in STATUS_BY_ERROR.items() if isinstance(error, kind))
 
 
-class BodyTooLarge(Exception):
-    """A request body is longer than its header said or than the limit."""
+BODY_TIMEOUT_SECONDS = 60
+"""How long the body of a request may take to arrive."""
+
+
+class BodyRefused(Exception):
+    """A request body is longer than the limit, or takes too long to arrive."""
 
 
 class Guard:
     """Answers requests with a wrong Host or Origin or a large body by ``make_refusal``; passes on the others."""
 
     def __init__(
-        self, app: ASGIApp, origins: Collection[str], max_bytes: int, make_refusal: Callable[[int], Response]
+        self,
+        app: ASGIApp,
+        origins: Collection[str],
+        get_max_bytes: Callable[[str], int],
+        make_refusal: Callable[[int], Response],
     ) -> None:
         self._app = app
         self._origins = origins
         self._hosts = {origin.partition("://")[2] for origin in origins}
-        self._max_bytes = max_bytes
+        self._get_max_bytes = get_max_bytes
         self._make_refusal = make_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,32 +59,47 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if status := self._find_problem(Headers(scope=scope)):
+        max_bytes = self._get_max_bytes(scope["path"])
+        if status := self._find_problem(Headers(scope=scope), max_bytes):
             await self._make_refusal(status)(scope, receive, send)
             return
-        byte_count, has_answer = 0, False
+        byte_count, has_answer, has_body, refusal_status = 0, False, False, 0
+        deadline = anyio.current_time() + BODY_TIMEOUT_SECONDS
 
         # A chunked body has no length in its header, so it is counted as it arrives.
         async def receive_limited() -> Message:
-            nonlocal byte_count
-            message = await receive()
+            nonlocal byte_count, has_body, refusal_status
+            # After the body, a request waits for the end of the connection, which may take as long as the answer.
+            if has_body:
+                return await receive()
+            with anyio.move_on_after(max(0, deadline - anyio.current_time())) as limit:
+                message = await receive()
+            if limit.cancelled_caught:
+                refusal_status = 408
+                raise BodyRefused
+            has_body = not message.get("more_body", False)
             byte_count += len(message.get("body", b""))
-            if byte_count > self._max_bytes:
-                raise BodyTooLarge
+            if byte_count > max_bytes:
+                refusal_status = 413
+                raise BodyRefused
             return message
 
         async def send_noting(message: Message) -> None:
             nonlocal has_answer
-            has_answer = True
-            await send(message)
+            # What the application says about a body that it could not read is replaced by our own answer.
+            if not refusal_status:
+                has_answer = True
+                await send(message)
 
         try:
             await self._app(scope, receive_limited, send_noting)
-        except BodyTooLarge:
-            if not has_answer:
-                await self._make_refusal(413)(scope, receive, send)
+        except BodyRefused:
+            if has_answer:
+                raise
+        if refusal_status and not has_answer:
+            await self._make_refusal(refusal_status)(scope, receive, send)
 
-    def _find_problem(self, headers: Headers) -> int:
+    def _find_problem(self, headers: Headers, max_bytes: int) -> int:
         """Return the status to refuse a request with, or 0."""
         # An exact Host stops DNS rebinding: another name that resolves to this address.
         if headers.get("host") not in self._hosts:
@@ -83,4 +107,4 @@ class Guard:
         if "origin" in headers and headers["origin"] not in self._origins:
             return 403
         length = headers.get("content-length", "0")
-        return 0 if length.isdecimal() and int(length) <= self._max_bytes else 413
+        return 0 if length.isdecimal() and int(length) <= max_bytes else 413

@@ -1,4 +1,4 @@
-"""Tokens, browser sessions ("visits"), request counts and refused requests of the hub.
+"""Tokens, browser sessions ("visits") and refused requests of the hub.
 
 Only hashes of tokens are stored. A token is 32 random bytes and cannot be guessed, so a fast hash is as safe as a slow
 one. Every query sees one team, except the lookup of a token's team.
@@ -12,7 +12,9 @@ from datetime import datetime, timedelta
 
 from hivemind.errors import InvalidInput, NotFound
 from hivemind.formats.codec import from_row
-from hivemind.formats.timestamps import format_timestamp
+from hivemind.formats.timestamps import format_date, format_timestamp
+from hivemind.hub.administration import Recorder
+from hivemind.model.administration import AdminAction
 from hivemind.model.ids import derive_id
 from hivemind.model.team import AdmittedMember, Refusal, Role, TeamMember, Token
 from hivemind.store.database import Database
@@ -21,7 +23,6 @@ from hivemind.text.clean import validate_label
 TOKEN_PREFIX = "hm_"
 DEFAULT_TOKEN_DAYS = 90
 """How long a token is valid by default."""
-WINDOW_SECONDS = 60
 VISIT_DAYS = 7
 """How long a browser stays signed in, at most until its token expires."""
 
@@ -34,30 +35,39 @@ class Tokens:
 
     db: Database
     clock: Callable[[], datetime]
+    record: Recorder
 
     def list(self) -> list[Token]:
         """Return every token, newest first."""
-        rows = self.db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
-        return [from_row(Token, row) for row in rows]
+        return list_tokens(self.db)
 
     def issue(self, *, name: str, role: Role, is_agent: bool = False, days: int = DEFAULT_TOKEN_DAYS) -> str:
         """Create a token for a member and return it; it cannot be read again."""
         if days < 1:
             raise InvalidInput("a token must be valid for at least one day; give a larger number of days")
         now, secret = self.clock(), TOKEN_PREFIX + secrets.token_urlsafe(32)
-        self.db.execute(
-            "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
-            derive_id("token", secret)[:12], validate_label(name, "the name"), role.value, is_agent,
-            _hash_secret(secret), format_timestamp(now), format_timestamp(now + timedelta(days=days)),
-        )  # fmt: skip
+        token, label = derive_id("token", secret)[:12], validate_label(name, "the name")
+        expires_at = format_timestamp(now + timedelta(days=days))
+        with self.db.transaction():
+            self.db.execute(
+                "INSERT INTO tokens (id, name, role, is_agent, hash, created_at, expires_at, revoked_at, last_used_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, '', '')",
+                token, label, role.value, is_agent, _hash_secret(secret), format_timestamp(now),
+                expires_at,
+            )  # fmt: skip
+            kind = f"{role.value}, agent" if is_agent else role.value
+            self.record(AdminAction.TOKEN_CREATED, token, f"{label} ({kind}), until {format_date(expires_at)}")
         return secret
 
     def revoke(self, token: str) -> Token:
         """Revoke a token, given its id or its member's name, from the next request on."""
         existing = self._find(token)
-        now = format_timestamp(self.clock())
-        self.db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = ''", now, existing.id)
+        if existing.revoked_at:
+            return existing
+        with self.db.transaction():
+            now = format_timestamp(self.clock())
+            self.db.execute("UPDATE tokens SET revoked_at = ? WHERE id = ?", now, existing.id)
+            self.record(AdminAction.TOKEN_REVOKED, existing.id, existing.name)
         return self._find(existing.id)
 
     def rotate(self, token: str, days: int = DEFAULT_TOKEN_DAYS) -> str:
@@ -78,6 +88,12 @@ class Tokens:
         return matches[0]
 
 
+def list_tokens(db: Database) -> list[Token]:
+    """Return every token of the team, newest first."""
+    rows = db.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY created_at DESC, id")
+    return [from_row(Token, row) for row in rows]
+
+
 def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | None:
     """Return the member a token belongs to, or None if it is unknown, expired or revoked."""
     row = db.one(
@@ -87,6 +103,16 @@ def authenticate(db: Database, now: datetime, secret: str) -> AdmittedMember | N
         return None
     team, token, name, role, is_agent = row
     return AdmittedMember(team=team, member=TeamMember(person=name, role=Role(role), is_agent=is_agent), token=token)
+
+
+def is_revoked(db: Database, secret: str) -> bool:
+    """Whether an admin revoked this token; false if it has only expired, or never existed."""
+    return bool(db.value("SELECT is_revoked(?)", _hash_secret(secret)))
+
+
+def list_teams(db: Database) -> list[tuple[str, str]]:
+    """Return the id and name of every team, for whoever runs the hub."""
+    return [(row[0], row[1]) for row in db.execute("SELECT id, name FROM list_teams()")]
 
 
 def begin_visit(db: Database, now: datetime, who: AdmittedMember) -> str:
@@ -128,16 +154,12 @@ def has_teams(db: Database) -> bool:
     return bool(db.value("SELECT has_teams()"))
 
 
-def count_request(db: Database, now: datetime, who: str) -> int:
-    """Count this request and return how many there were in this minute, on all hubs of the database together."""
-    window = int(now.timestamp()) // WINDOW_SECONDS
-    return int(db.value("SELECT count_request(?, ?)", who, window))
-
-
 def record_refusal(db: Database, now: datetime, *, team: str, who: str, what: str, why: str) -> None:
     """Record a refused request."""
     # Clients without a token can cause this, so what they can store is bounded.
-    db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, format_timestamp(now), who[:200], what[:200], why[:200])
+    moment = format_timestamp(now)
+    db.execute("SELECT note_refusal(?, ?, ?, ?, ?)", team, moment, who[:200], what[:200], why[:200])
+    db.execute("SELECT prune_refusals(?, ?)", team, moment)
 
 
 def list_refusals(db: Database, limit: int) -> list[Refusal]:

@@ -2,13 +2,23 @@
 
 import json
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hivemind.errors import HivemindError, InvalidInput, NotFound, RateLimited, Refused, Unauthenticated, Unavailable
+from hivemind.errors import (
+    AccessRevoked,
+    HivemindError,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
+from hivemind.formats.codec import to_plain
 from hivemind.formats.untrusted import parse_json
-from hivemind.model.team import LogPage, PushResult, Role, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, Role, Welcome
 from hivemind.model.wire import WireEntry, pack_entry, unpack_entry
 
 if TYPE_CHECKING:
@@ -28,9 +38,9 @@ class HubClient:
     url: str
     token: str
 
-    def hello(self, device: str) -> Welcome:
-        """Identify this device and return how many of its entries the hub has."""
-        welcome = self.request("POST", "/v1/hello", {"device": device})
+    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        """Identify this device and return how many of its entries the hub has, and from where to read on."""
+        welcome = self.request("POST", "/v1/hello", {"device": device, "bookmark": to_plain(bookmark or Bookmark())})
         return Welcome(**welcome | {"key": bytes.fromhex(welcome["key"]), "role": Role(welcome["role"])})
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
@@ -42,11 +52,34 @@ class HubClient:
             has=answer["has"], refused=tuple((entry_id, reason) for entry_id, reason in answer["refused"])
         )
 
-    def pull(self, device: str, after: int, limit: int) -> LogPage:
+    def pull(self, device: str, after: int, limit: int, epoch: str = "") -> LogPage:
         """Return the entries after a position of the team's log."""
-        query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit})
+        query = urllib.parse.urlencode({"device": device, "after": after, "limit": limit, "epoch": epoch})
         page = self.request("GET", f"/v1/pull?{query}")
-        return LogPage(**page | {"entries": tuple(unpack_entry(entry) for entry in page["entries"])})
+        return LogPage(
+            **page
+            | {
+                "entries": tuple(unpack_entry(entry) for entry in page["entries"]),
+                "heads": tuple(ChainHead(**head) for head in page.get("heads", ())),
+            }
+        )
+
+    def compare(self, device: str, chains: Mapping[str, int]) -> Sequence[ChainHead]:
+        """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
+        return [
+            ChainHead(**head)
+            for head in self.request("POST", "/v1/compare", {"device": device, "chains": dict(chains)})
+        ]
+
+    def hashes(self, device: str, after: int) -> Sequence[str]:
+        """Return the hashes of this device's entries that the hub has, after a number."""
+        query = urllib.parse.urlencode({"device": device, "after": after})
+        return [str(entry_hash) for entry_hash in self.request("GET", f"/v1/hashes?{query}")]
+
+    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
+        """Send entries that the hub lost, with its seal on the last one; return how many it lacked."""
+        body = {"device": device, "entries": [pack_entry(entry) for entry in entries], "head": to_plain(head)}
+        return int(self.request("POST", "/v1/take-back", body)["stored"])
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request and return its parsed answer; every failure is raised as a HivemindError."""
@@ -69,7 +102,9 @@ class HubClient:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return parse_json(answer.read())
         except HTTPError as error:
-            raise ERROR_BY_STATUS.get(error.code, Unavailable)(f"the hub answered: {_get_error_text(error)}") from None
+            text, is_revoked = _read_error(error)
+            kind = AccessRevoked if is_revoked else ERROR_BY_STATUS.get(error.code, Unavailable)
+            raise kind(f"the hub answered: {text}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise Unavailable(f"the hub at {self.url} does not answer: {reason}; check its URL") from error
@@ -85,9 +120,10 @@ def parse_url(url: str, *, insecure: bool = False) -> str:
     return parts.geturl()
 
 
-def _get_error_text(error: "HTTPError") -> str:
+def _read_error(error: "HTTPError") -> tuple[str, bool]:
+    """Return the hub's sentence, and whether it ended our access."""
     try:
         answer = parse_json(error.read())
-        return str(answer.get("error") or answer.get("detail") or error.reason)
+        return str(answer.get("error") or answer.get("detail") or error.reason), answer.get("revoked") is True
     except (ValueError, AttributeError):
-        return str(error.reason)
+        return str(error.reason), False

@@ -4,10 +4,14 @@ Every request may be repeated. A refused entry is stored without content, so tha
 ``entries.refused`` fact in the hub's own chain makes every device drop that content as well.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from hivemind.errors import OutOfOrder, Refused
+from hivemind.errors import AccessRevoked, InvalidInput, OutOfOrder, Refused
+from hivemind.hub import administration
+from hivemind.hub.administration import DeviceRegister
+from hivemind.hub.epochs import LogHistory
 from hivemind.model.events import (
     EntriesRefused,
     Event,
@@ -27,7 +31,7 @@ from hivemind.model.events import (
 from hivemind.model.ids import EventId, derive_id
 from hivemind.model.memory import Channel, Trust
 from hivemind.model.scope import Scope
-from hivemind.model.team import LogPage, PushResult, TeamMember, Welcome
+from hivemind.model.team import Bookmark, ChainHead, LogPage, PushResult, TeamMember, Welcome
 from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, sync_state
 from hivemind.store.projections import memories, tombstones
@@ -45,19 +49,46 @@ class Exchange:
     store: Store
     member: TeamMember
     now: str
+    history: LogHistory | None = None
+    """The epochs of the team's log; without, as in a hub on SQLite, a restore is not noticed."""
+    devices: DeviceRegister | None = None
+    """Which devices may sync; without, any device of a member."""
 
-    def hello(self, device: str) -> Welcome:
-        """Return team, role and lease for a device, and how many of its entries the hub has."""
+    def hello(self, device: str, bookmark: Bookmark | None = None) -> Welcome:
+        """Return team, role and lease for a device, how many of its entries the hub has, and from where to read on."""
+        bookmark = bookmark or Bookmark()
+        team = (self.history.state.first_chain if self.history else None) or self.store.chain
         self._check_owner(device)
-        return Welcome(
-            team=self.store.chain, key=self.store.secret, person=self.member.person, role=self.member.role,
-            has=sync_state.count_entries(self.store.db, device),
+        cursor = None
+        # A device of another team sees in the answer that it is wrong here. It is not registered, because erasures
+        # would wait for it for ever.
+        if bookmark.team in ("", team):
+            # In this order: a device that proves a restore begins the epoch that the welcome names.
+            cursor = self.history.find_cursor(bookmark) if self.history else None
+            # A known device costs no write here; its next pull records the contact.
+            if not log.find_person(self.store.db, device) or (self.devices and not self.devices.has_login(device)):
+                self._greet(device)
+        has = sync_state.count_entries(self.store.db, device)
+        welcome = Welcome(
+            team=team, key=self.store.secret, person=self.member.person, role=self.member.role, has=has,
+            head=sync_state.find_hash(self.store.db, device, has),
         )  # fmt: skip
+        if self.history is None:
+            return welcome
+        state = self.history.state
+        return replace(welcome, epoch=state.epoch, cursor=cursor, lease_days=state.lease_days)
+
+    def _greet(self, device: str) -> None:
+        with self.store.db.transaction():
+            self._register(device)
+            if self.devices:
+                self.devices.record_login(device)
 
     def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
         """Store the entries of a device in the order of its chain; entries after a gap are left for the next push."""
         if not self.member.may_write:
             raise Refused(READ_ONLY_ERROR.format(self.member.person))
+        check_quota(self.store, self.history, [entry.event for entry in entries if entry.event])
         with self.store.db.transaction():
             self._register(device)
             refusals = self._store_entries(device, entries)
@@ -69,24 +100,111 @@ class Exchange:
             self.store.checkpoint()
         return PushResult(has=has, refused=tuple(refusals))
 
-    def pull(self, device: str, after: int, limit: int = MAX_PAGE_ENTRIES) -> LogPage:
-        """Return the entries after a position of the team's log.
+    def pull(self, device: str, after: int, limit: int = MAX_PAGE_ENTRIES, epoch: str = "") -> LogPage:
+        """Return the entries after a position of the team's log, which counts in an epoch.
 
         The request also acknowledges everything before that position: a device asks only for what follows the entries
         it has stored. Receipts of erasures rely on this.
         """
+        self._check_epoch(epoch)
+        self._check_owner(device)
+        # A pull creates no device: erasures would wait for it for ever.
+        if not log.find_person(self.store.db, device):
+            raise Refused("this hub does not know the device; say hello first")
         with self.store.db.transaction():
-            self._register(device)
+            sync_state.record_contact(self.store.db, device, self.member.person, self.now)
             sync_state.acknowledge(self.store.db, device, after)
             rows = sync_state.read_page(self.store.db, after, min(limit, MAX_PAGE_ENTRIES))
             end = sync_state.last_position(self.store.db)
+            people = sync_state.list_owners(self.store.db, {entry.header.device for _, entry in rows})
         cursor = rows[-1][0] if rows else after
-        return LogPage(after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end)
+        # The last entry of each chain, because later ones replace earlier ones in the dictionary.
+        heads = {
+            entry.header.device: ChainHead(
+                chain=entry.header.device, person=people.get(entry.header.device, ""), seq=entry.header.seq,
+                hash=entry.header.hash, position=position,
+            )
+            for position, entry in rows
+        }  # fmt: skip
+        return LogPage(
+            after=after, entries=tuple(entry for _, entry in rows), cursor=cursor, end=end,
+            heads=tuple(self.history.seal(head) if self.history else head for head in heads.values()),
+        )  # fmt: skip
+
+    def compare(self, device: str, chains: Mapping[str, int]) -> tuple[ChainHead, ...]:
+        """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
+        self._check_owner(device)
+        hub_heads = {head.chain: head for head in sync_state.list_heads(self.store.db)}
+        base = self.history.base if self.history else 0
+        # Somebody may have sent entries back without their content, so others are asked for these once more.
+        incomplete = sync_state.find_first_absent(self.store.db, base)
+        heads = []
+        for head in filter(None, map(hub_heads.get, chains)):
+            seq = min(head.seq, chains[head.chain], incomplete.get(head.chain, head.seq + 1) - 1)
+            heads.append(replace(head, seq=seq, hash=sync_state.find_hash(self.store.db, head.chain, seq)))
+        return tuple(heads)
+
+    def hashes(self, device: str, after: int) -> tuple[str, ...]:
+        """Return the hashes of a device's entries after a number; others there mean that its store was copied."""
+        self._check_owner(device)
+        entries = sync_state.read_chain(self.store.db, device, after, MAX_PAGE_ENTRIES)
+        return tuple(entry.header.hash for entry in entries)
+
+    def take_back(self, device: str, entries: Sequence[WireEntry], head: ChainHead) -> int:
+        """Store entries that a restored database lost, and return how many were new.
+
+        The seal on the last of them proves that the hub had it, and with it all before it in the same chain, so it does
+        not matter who brings them. Of a device's chain the hub may have refused some: their rights are checked again.
+        """
+        self._check_owner(device)
+        last = entries[-1].header if entries else None
+        if self.history is None or not self.history.has_sealed(head) or (last and last.hash) != head.hash:
+            raise Refused("these entries do not have the seal of this hub; nothing was stored")
+        if any(entry.header.hash != following.header.prev_hash for entry, following in pairwise(entries)):
+            raise Refused("these entries are not a chain; nothing was stored")
+        with self.store.db.transaction():
+            sync_state.claim_chain(self.store.db, head.chain, head.person)
+            accepted_entries = [self._without_refused(entry, head.person) for entry in entries]
+            if not self._is_forked(entries):
+                events = self.store.append_received(accepted_entries)
+            elif head.person:
+                raise Refused("the hub has other entries of this device; nothing was stored")
+            else:
+                # The hub wrote other entries with these numbers before it noticed the restore, so these become new
+                # entries of its current chain.
+                events = Store.record(self.store, [entry.event for entry in accepted_entries if entry.event])
+            administration.apply_again(self.store.db, events)
+            self.history.count_returned(len(events))
+        if any(isinstance(event.fact, MemoryErased) for event in events):
+            self.store.checkpoint()
+        return len(events)
+
+    def _without_refused(self, entry: WireEntry, person: str) -> WireEntry:
+        """Return an entry without content if its person may not record it, or its value was excluded meanwhile."""
+        if person:
+            member = administration.find_member(self.store.db, person)
+            is_refused = bool(_find_refusal(self.store, member, entry))
+        else:
+            is_refused = bool(entry.event and _find_exclusion(self.store, entry.event))
+        return replace(entry, salt=b"", content=None) if is_refused else entry
+
+    def _is_forked(self, entries: Sequence[WireEntry]) -> bool:
+        """Whether the hub has other entries with the numbers of these."""
+        first, chain = entries[0].header, entries[0].header.device
+        hashes = {first.seq - 1: first.prev_hash, **{entry.header.seq: entry.header.hash for entry in entries}}
+        seq = min(sync_state.count_entries(self.store.db, chain), max(hashes))
+        return seq in hashes and sync_state.find_hash(self.store.db, chain, seq) != hashes[seq]
+
+    def _check_epoch(self, epoch: str) -> None:
+        if self.history is None or epoch == self.history.state.epoch:
+            return
+        # Devices from before there were epochs name none; their cursor is right as long as there was no restore.
+        if epoch or len(self.history.list()) > 1:
+            raise InvalidInput("the hub's database was restored; sync again with the newest version of hivemind")
 
     def _store_entries(self, device: str, entries: Sequence[WireEntry]) -> list[tuple[str, str]]:
         """Append what is new and return the refused entries, each with the reason."""
         refusals: list[tuple[str, str]] = []
-        other_people = sync_state.list_people(self.store.db) - {self.member.person}
         known_ids = log.find_known_ids(self.store.db, [entry.header.id for entry in entries])
         for entry in entries:
             if entry.header.device != device or entry.header.scope != Scope.TEAM:
@@ -95,7 +213,7 @@ class Exchange:
                 )
             if entry.header.id in known_ids:
                 continue
-            reason = _find_refusal(self.store, self.member, other_people, entry)
+            reason = _find_refusal(self.store, self.member, entry)
             try:
                 self.store.append_received([replace(entry, salt=b"", content=None) if reason else entry])
             except OutOfOrder:
@@ -106,12 +224,20 @@ class Exchange:
 
     def _register(self, device: str) -> None:
         self._check_owner(device)
+        if self.devices and not self.devices.has_room(device, self.member.person):
+            raise Refused(
+                f"{self.member.person} has as many devices as the team allows; ask an admin to remove one:"
+                " hivemind hub device list"
+            )
         sync_state.record_contact(self.store.db, device, self.member.person, self.now)
 
     def _check_owner(self, device: str) -> None:
-        owner = sync_state.find_person(self.store.db, device)
-        if device == self.store.chain or owner not in ("", self.member.person):
+        owner = log.find_person(self.store.db, device)
+        is_hub = device == self.store.chain or (self.history is not None and self.history.has_written(device))
+        if is_hub or owner not in ("", self.member.person):
             raise Refused("this device belongs to another member; log in with a store of your own")
+        if self.devices and self.devices.is_removed(device):
+            raise AccessRevoked("an admin removed this device from the team; ask for access with a new store")
 
 
 def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
@@ -123,7 +249,7 @@ def _make_refusal(refusals: Sequence[tuple[str, str]], now: str) -> Event:
     )  # fmt: skip
 
 
-def _find_refusal(store: Store, member: TeamMember, other_people: set[str], entry: WireEntry) -> str:
+def _find_refusal(store: Store, member: TeamMember, entry: WireEntry) -> str:
     """Return why the hub refuses an entry; empty if it accepts it, or if the entry has no content any more."""
     event = entry.event
     if event is None:
@@ -135,15 +261,21 @@ def _find_refusal(store: Store, member: TeamMember, other_people: set[str], entr
         return "only entries about the team's memories are shared"
     if member.is_agent and event.channel.trust is Trust.HIGH:
         return "an agent's token may not write as a person"
-    if not member.is_agent and _get_claimed_names(event) & other_people:
-        return "nobody may write in another member's name"
     return check_rights(store, member, event) or _find_exclusion(store, event)
 
 
-def _get_claimed_names(event: Event) -> set[str]:
-    """Return the people an entry claims to be from."""
-    owner = event.fact.owner if isinstance(event.fact, MemoryRemembered) else ""
-    return {owner, event.actor if event.channel.trust is Trust.HIGH else ""}
+def check_quota(store: Store, history: LogHistory | None, events: Iterable[Event]) -> None:
+    """Refuse new texts if the team has as many entries as it may; what erases or retracts is never refused."""
+    limit = history.state.max_entries if history else 0
+    if (
+        limit
+        and any(isinstance(event.fact, MemoryRemembered | MemoryRevised) for event in events)
+        and log.count_entries(store.db) >= limit
+    ):
+        raise Refused(
+            f"the team's {limit:,} entries are used up; an admin can raise the limit:"
+            " hivemind hub team set --max-entries"
+        )
 
 
 def check_rights(store: Store, member: TeamMember, event: Event) -> str:

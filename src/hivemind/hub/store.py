@@ -4,26 +4,32 @@ import secrets
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hivemind.errors import NotFound, Refused, StoreTooNew, Unavailable
+from hivemind.errors import Refused, StoreTooNew, Unavailable
 from hivemind.formats import timestamps
-from hivemind.hub import exchange
-from hivemind.hub.postgres import Connection, Postgres, migrate
+from hivemind.hub import administration, exchange
+from hivemind.hub.epochs import LogHistory
+from hivemind.hub.postgres import SCHEMA, Connection, Postgres, migrate
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import Event
-from hivemind.model.team import TeamMember
+from hivemind.model.team import Device, TeamMember
 from hivemind.store import Store, projector, sync_state
 from hivemind.store.database import Closeable
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold content of memories; they are vacuumed after an erasure."""
+VACUUMED_DETAIL = (
+    "its rows are deleted and their tables vacuumed; Postgres overwrites the freed space as it reuses it,"
+    " and 'hivemind hub compact' rewrites the tables without it"
+)
 NOT_VACUUMED_DETAIL = (
     "its rows are deleted, but another transaction still sees them; Postgres removes them after it ends"
 )
+ENTER_TEAM_AS_OWNER = "SELECT set_config('hivemind.team', $1, true), set_config('search_path', 'hivemind', true)"
 POOL_TIMEOUT_SECONDS = 30
 BACKUP_DAYS = 30
 """How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
@@ -62,6 +68,27 @@ class Hub(Closeable):
                 projector.create_tables(db)
         return team
 
+    def delete_team(self, team: str) -> None:
+        """Delete every row of a team."""
+        with self.pool.connection() as connection, connection.transaction():
+            # As the owner, because the role that answers requests may not delete entries of the log.
+            connection.execute(ENTER_TEAM_AS_OWNER, [team])
+            tables = _list_team_tables(connection)
+            while tables:
+                tables = [table for table in tables if not _delete_rows(connection, table, team)]
+
+    def count_connections(self) -> dict[str, float]:
+        """Return the size of the pool, its free connections, and how many callers wait for one."""
+        stats = self.pool.get_stats()
+        names = {"pool_size": "pool_connections", "pool_available": "pool_free", "requests_waiting": "pool_waiting"}
+        return {name: float(stats.get(key, 0)) for key, name in names.items()}
+
+    def compact(self) -> None:
+        """Rewrite the tables that had erased content, without the space it was in; each is locked meanwhile."""
+        with self.pool.connection() as connection:
+            for table in CONTENT_TABLES:
+                connection.execute(f"VACUUM (FULL) {SCHEMA}.{table}")
+
     def open_team(self, team: str, member: TeamMember | None = None) -> "HubStore":
         """Open the store of a team; if a member is given, their role limits what can be recorded."""
         return HubStore(self, team, member)
@@ -89,6 +116,26 @@ class Hub(Closeable):
         self.pool.close()
 
 
+def _list_team_tables(connection: Connection) -> list[str]:
+    """Return every table with rows of teams; its partitions are part of it."""
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'team_id'"
+        " WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1",
+        [SCHEMA],
+    )
+    return [row[0] for row in rows]
+
+
+def _delete_rows(connection: Connection, table: str, team: str) -> bool:
+    """Delete a team's rows from a table; return False if rows of another table still refer to them."""
+    try:
+        with connection.transaction():
+            connection.execute(f"DELETE FROM {table} WHERE team_id = $1", [team])
+    except psycopg.errors.ForeignKeyViolation:
+        return False
+    return True
+
+
 class HubStore(Store):
     """The store of one team."""
 
@@ -101,7 +148,8 @@ class HubStore(Store):
         self._resources = ExitStack()
         try:
             db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
-            super().__init__(db, None, *_load_identity(db))
+            self.history = LogHistory.enter(db, timestamps.format_timestamp(datetime.now(UTC)))
+            super().__init__(db, None, self.history.state.device, self.history.state.secret)
             self._rebuild_if_outdated()
         except BaseException:
             # Nobody else would return the connection to the pool.
@@ -115,7 +163,13 @@ class HubStore(Store):
             for event in events:
                 if reason := exchange.check_rights(self, self.member, event):
                     raise Refused(reason)
+        exchange.check_quota(self, self.history, events)
         return super().record(events)
+
+    def _recheck(self) -> None:
+        """Notice before each write that the database was restored or failed over since the team was opened."""
+        self.history = LogHistory.enter(self.db, self.history.now)
+        self.device = self.history.state.device
 
     @property
     def membership(self) -> None:
@@ -132,8 +186,9 @@ class HubStore(Store):
         gone_by = timestamps.format_date(
             timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=self._hub.backup_days))
         )
+        removed_at = administration.list_removed(self.db)
         return [
-            ErasedLocation(name="hub", state="done", detail="its rows are deleted and their tables vacuumed")
+            ErasedLocation(name="hub", state="done", detail=VACUUMED_DETAIL)
             if is_cleared
             else ErasedLocation(name="hub", state="pending", detail=NOT_VACUUMED_DETAIL),
             ErasedLocation(name="write-ahead log and backups of the hub", state="outside", detail=f"gone by {gone_by}"),
@@ -142,9 +197,22 @@ class HubStore(Store):
                     name=f"device of {device.person}", state="pending", detail=f"last sync {device.last_seen_at}"
                 )
                 for device in sync_state.list_devices(self.db)
-                if device.erasures
+                if device.erasures and device.id not in removed_at
+            ),
+            *(
+                ErasedLocation(
+                    name=f"removed device of {device.person}",
+                    state="outside",
+                    detail=f"its copy ends with its lease, {timestamps.format_date(self._find_lease_end(device))}",
+                )
+                for device in sync_state.list_devices(self.db)
+                if device.erasures and device.id in removed_at and self._find_lease_end(device) > at
             ),
         ]
+
+    def _find_lease_end(self, device: Device) -> str:
+        seen = timestamps.parse_timestamp(device.last_seen_at)
+        return timestamps.format_timestamp(seen + timedelta(days=self.history.state.lease_days))
 
     @property
     def bytes(self) -> int:
@@ -164,10 +232,3 @@ class HubStore(Store):
             with self.db.transaction():
                 if projector.read_version(self.db) < projector.VERSION:
                     self.rebuild()
-
-
-def _load_identity(db: Postgres) -> tuple[str, bytes]:
-    row = db.one("SELECT device, secret FROM teams")
-    if row is None:
-        raise NotFound(f"no team {db.team} on this hub; check the id")
-    return row[0], row[1]

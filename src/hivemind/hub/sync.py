@@ -4,36 +4,24 @@ A page and the cursor after it are stored in one transaction, so that an interru
 Clocks only decide when a lease ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Protocol
 
 from hivemind.errors import Refused, Unavailable
 from hivemind.formats import timestamps
+from hivemind.hub import recovery
+from hivemind.hub.transport import Transport
 from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
 from hivemind.model.memory import Channel
 from hivemind.model.scope import Scope
-from hivemind.model.team import LogPage, Membership, PushResult, Role, SyncResult, Welcome
+from hivemind.model.team import LogPage, Membership, Role, SyncResult, Welcome
 from hivemind.model.wire import WireEntry
-from hivemind.store import Store, sync_state
+from hivemind.store import Store, log, projector, sync_state
 from hivemind.store.projections import tombstones
 from hivemind.text.normalise import digest_value
 
 PAGE_ENTRIES = 200
-
-
-class Transport(Protocol):
-    """How a device reaches its hub; the hub identifies the member by the token."""
-
-    def hello(self, device: str) -> Welcome:
-        """Identify this device and return how many of its entries the hub has."""
-
-    def push(self, device: str, entries: Sequence[WireEntry]) -> PushResult:
-        """Send entries of the device's own chain."""
-
-    def pull(self, device: str, after: int, limit: int) -> LogPage:
-        """Return the entries after a position of the team's log."""
 
 
 EraseFollowUp = Callable[[list[str]], list[Event]]
@@ -50,7 +38,14 @@ def synchronise(
 ) -> SyncResult:
     """Push this device's entries, pull new ones, and return how many of each."""
     expire_lease(store, now)
-    before = _join(store, transport.hello(store.chain))
+    welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
+    _check_team(store, welcome)
+    if recovery.leave_copied_chain(store, transport, welcome):
+        welcome = transport.hello(store.chain, sync_state.read_bookmark(store.db))
+    is_restored = store.membership is not None and store.membership.epoch not in ("", welcome.epoch)
+    # Before the new epoch is stored, so that an interrupted recovery is repeated.
+    returned_count = recovery.give_back(store, transport) if is_restored else None
+    before = _join(store, welcome)
     refusals = _push(store, transport, before)
     pulled_count, erased_count = 0, 0
     while page := _pull_page(store, transport):
@@ -62,8 +57,9 @@ def synchronise(
     current = _load_membership(store)
     sync_state.save_membership(store.db, replace(current, synchronised_at=now))
     return SyncResult(
-        pushed=current.pushed - before.pushed, pulled=pulled_count, erased=erased_count, refused=tuple(refusals)
-    )
+        pushed=current.pushed - before.pushed, pulled=pulled_count, erased=erased_count, refused=tuple(refusals),
+        returned=returned_count,
+    )  # fmt: skip
 
 
 def compute_lease_end(member: Membership) -> str:
@@ -100,16 +96,27 @@ def leave(store: Store) -> None:
     store.checkpoint()
 
 
-def _join(store: Store, welcome: Welcome) -> Membership:
-    current = store.membership
-    if current and current.team != welcome.team:
+def _check_team(store: Store, welcome: Welcome) -> None:
+    member = store.membership
+    if member and member.team != welcome.team:
         raise Refused("this store belongs to another team; use a separate store for this one")
+
+
+def _join(store: Store, welcome: Welcome) -> Membership:
+    """Store the membership as the hub describes it, and from where to read on."""
+    current = store.membership
+    cursor = current.cursor if current else 0
     member = Membership(
         team=welcome.team, key=welcome.key, person=welcome.person, role=welcome.role, lease_days=welcome.lease_days,
-        cursor=current.cursor if current else 0, pushed=welcome.has,
-        synchronised_at=current.synchronised_at if current else "",
+        cursor=cursor if welcome.cursor is None else min(cursor, welcome.cursor), pushed=welcome.has,
+        synchronised_at=current.synchronised_at if current else "", epoch=welcome.epoch,
     )  # fmt: skip
-    sync_state.save_membership(store.db, member)
+    with store.db.transaction():
+        sync_state.save_membership(store.db, member)
+        if log.find_person(store.db, store.chain) != welcome.person:
+            sync_state.assign_chain(store.db, store.chain, welcome.person)
+            # Memories of this device were in the name that the machine gave it.
+            projector.rebuild(store.db)
     return member
 
 
@@ -135,8 +142,9 @@ def _pull_page(store: Store, transport: Transport) -> LogPage | None:
 
     The request for the empty last page is needed too: by its position the hub learns how far this device has read.
     """
-    cursor = _load_membership(store).cursor
-    page = transport.pull(store.chain, cursor, PAGE_ENTRIES)
+    member = _load_membership(store)
+    cursor = member.cursor
+    page = transport.pull(store.chain, cursor, PAGE_ENTRIES, member.epoch)
     if page.after != cursor:
         raise Unavailable("the hub's answer belongs to another request; try again")
     return page if page.entries else None
@@ -149,6 +157,10 @@ def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, i
     ]
     with store.db.transaction():
         consequences = follow(erased_ids) if erased_ids else []
+        # First, because entries are attributed to the person of their chain.
+        for head in page.heads:
+            sync_state.claim_chain(store.db, head.chain, head.person)
+        sync_state.save_heads(store.db, (head for head in page.heads if head.seal))
         events = store.append_received([_strip_excluded(store, entry) for entry in page.entries])
         store.record(consequences)
         refused_ids = [

@@ -224,6 +224,22 @@ class EntriesRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamAdministered:
+    """An administrator changed a team; devices keep it, and bring it back to a hub that lost it."""
+
+    action: str
+    """An ``AdminAction``; as text, because a newer hub may know more of them."""
+    subject: str
+    """The id or name of what was changed."""
+    detail: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The act in a few words."""
+        return f"{self.action}: {self.subject}{f', {self.detail}' if self.detail else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRefused:
     """Somebody tried to write what a rule forbids; the text is not stored."""
 
@@ -354,6 +370,7 @@ Fact = (
     | ErasureFinished
     | MemoryPublished
     | EntriesRefused
+    | TeamAdministered
     | WriteRefused
     | MemoriesRecalled
     | ObservationMade

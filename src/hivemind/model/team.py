@@ -44,6 +44,48 @@ class TeamMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChainHead:
+    """An entry of a chain by its number and hash, whose chain it is, and the hub's seal on that."""
+
+    chain: str
+    person: str
+    """The member whose device writes the chain; empty for the hub's own."""
+    seq: int
+    hash: str
+    epoch: str = ""
+    seal: str = ""
+    """Proves to the hub that it had this entry and all before it, should its database lose them; empty without."""
+    position: int = 0
+    """In the hub's log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bookmark:
+    """How far a device has read the team's log, in which epoch, and the last entry it has read."""
+
+    team: str = ""
+    """The team it belongs to; empty if it joins one now."""
+    epoch: str = ""
+    cursor: int = 0
+    head: ChainHead | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """A time in which the positions of a team's log are unambiguous; a restored database begins a new one."""
+
+    id: str
+    chain: str
+    """The chain that the hub writes in it."""
+    began_at: str
+    base: int
+    """Entries up to this position are the same as in the epoch before."""
+    why: str
+    returned: int
+    """Entries that devices sent back in it because the database had lost them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
     """The hub's reply to the first request of a device."""
 
@@ -55,6 +97,11 @@ class Welcome:
     has: int
     """How many entries of the device's shared chain the hub has."""
     lease_days: int = LEASE_DAYS
+    head: str = ""
+    """The hash of the last of these entries; another one here means that the store was copied."""
+    epoch: str = ""
+    cursor: int | None = None
+    """From where to read on in this epoch; none if the hub has no epochs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +124,8 @@ class LogPage:
     cursor: int
     end: int
     """The position of the newest entry."""
+    heads: tuple[ChainHead, ...] = ()
+    """The last entry of each chain on this page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +156,8 @@ class Membership:
     pushed: int = 0
     """How many entries of its own chain the hub has."""
     synchronised_at: str = ""
+    epoch: str = ""
+    """In which the cursor counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +170,8 @@ class SyncResult:
     """Memories that others had erased and that are now deleted here."""
     refused: tuple[tuple[str, str], ...]
     """Ids of our entries that the hub refused, and why."""
+    returned: int | None = None
+    """Entries sent back to a hub whose database was restored; none if it was not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,6 +163,7 @@ def _prepare(db: Database) -> tuple[str, str, bytes]:
             db.execute(log.UPGRADE_FROM_1 + log.SHARING_SCHEMA + sync_state.SCHEMA)
             db.execute(f"PRAGMA user_version = {FORMAT}")
         if derived_by < projector.VERSION:
+            sync_state.upgrade(db)
             projector.rebuild(db)
     return read_identity(db)
 
@@ -184,13 +185,9 @@ def read_identity(db: Database) -> tuple[str, str, bytes]:
 
 
 def assign_new_device(db: Database, store: str, secret: bytes) -> str:
-    """Give the store a new device id, so that sequence numbers of the old one are never used twice.
-
-    A team recognises devices by their chains, so the new one has to join again.
-    """
+    """Give the store a new device id, so that sequence numbers of the old one are never used twice."""
     device = os.urandom(16).hex()
     db.execute("UPDATE identity SET store = ?, device = ?, secret = ?", store, device, secret)
-    sync_state.leave_team(db)
     return device
 
 

@@ -24,6 +24,7 @@ from hivemind.store import (
     projector,
     read_identity,
     repair,
+    sync_state,
     write_id_file,
 )
 from hivemind.store.sqlite import Sqlite
@@ -164,6 +165,8 @@ def _take_over(store: Store, source: Sqlite, exclusions: list[Event]) -> int:
     """Replace the store's log with the backup's and append the exclusions; return the number of entries restored."""
     name, _, secret = read_identity(source)
     repair.take_over(store.db, {table: source.stream(f"SELECT * FROM {table}") for table in log.TABLES})
+    # A team recognises devices by their chains, so the new one has to join again.
+    sync_state.leave_team(store.db)
     log.append(store.db, assign_new_device(store.db, name, secret), exclusions)
     projector.rebuild(store.db)
     return log.last_position(source)

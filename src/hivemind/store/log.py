@@ -7,10 +7,8 @@ from which the content could be guessed.
 A device writes two chains: team events into the one it shares as a whole, everything else into its own.
 """
 
-import base64
 import json
 import secrets
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import cast
@@ -19,6 +17,7 @@ from hivemind.errors import OutOfOrder, Refused
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
+from hivemind.model.authorship import attribute
 from hivemind.model.events import (
     EntriesLost,
     EntriesRefused,
@@ -36,6 +35,7 @@ from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
 from hivemind.store.database import Database, Row
+from hivemind.store.packing import PACKED_PREFIX, pack_content, unpack_content
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight, visibility_condition
 
 SCHEMA = """
@@ -111,7 +111,9 @@ PATTERNS_PER_STATEMENT = 50
 """LIKE conditions in one statement; every statement reads all bodies."""
 
 HEADER = "id, device, device_seq, prev_hash, at, actor, channel, scope, repo, session, batch, about, fact, digest"
-COLUMNS = "e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
+MEMBER = "(SELECT w.person FROM devices w WHERE w.key = e.device)"
+"""The member whose device wrote an entry, as the hub knows it; empty for entries of this store alone."""
+COLUMNS = f"{MEMBER}, e.id, e.at, e.actor, e.channel, e.scope, e.repo, e.session, e.batch, e.fact, b.content"
 SELECT_EVENTS = f"SELECT {COLUMNS} FROM events e JOIN bodies b USING (position) WHERE"
 SELECT_ENTRIES = (
     f"SELECT e.position, e.{HEADER.replace(', ', ', e.').replace('e.device,', 'd.id,')}, b.salt, b.content"
@@ -124,12 +126,8 @@ IN_SIGHT = (
 )
 """Matches entries of no other repository. A recall has user scope wherever it was asked, so its session decides."""
 
-PACKED_PREFIX = "z:"
-"""Marks packed content; JSON never begins with it."""
 PROGRESS_STEP = 1_000
 """Entries between two progress reports."""
-MIN_PACKED_CHARACTERS = 512
-"""Packing shorter content saves little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +179,7 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         position = _add(db, key, header)
         tips[chain] = (key, header.seq, header.hash)
         if _keep_body(db, position, event, salt, content):
-            added.append((position, event))
+            added.append((position, attribute(event, find_person(db, chain) if chain != device else "")))
     for key, seq, last_hash in tips.values():
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, key)
     return added
@@ -209,7 +207,7 @@ def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tup
         if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
             db.execute("DELETE FROM absent WHERE position = ?", position)
             if _keep_body(db, position, event, entry.salt, entry.content):
-                added.append((position, event))
+                added.append((position, attribute(event, find_person(db, entry.header.device))))
     return added
 
 
@@ -255,7 +253,8 @@ def read_entries(
 ) -> list[LogEntry]:
     """Visible log entries, newest first; ``before`` is the last position of the previous page."""
     rows = db.execute(
-        "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at, e.actor, e.channel, e.scope, e.repo,"
+        "SELECT e.position, d.id, e.device_seq, e.fact, e.about, e.at,"
+        " CASE WHEN d.person <> '' AND e.channel = 'person' THEN d.person ELSE e.actor END, e.channel, e.scope, e.repo,"
         f" {COLUMNS} FROM events e"
         " JOIN devices d ON d.key = e.device LEFT JOIN bodies b USING (position)"
         f" WHERE {IN_SIGHT} AND (:about = '' OR e.about = :about) AND (:before = 0 OR e.position < :before)"
@@ -413,12 +412,11 @@ def find_events_matching(
     """The events whose content, as JSON text, passes a quick test; reads every body."""
     last = last_position(db)
     sql = f"SELECT e.position, {COLUMNS} FROM events e JOIN bodies b USING (position) ORDER BY e.position"
-    for position, *envelope, body in db.stream(sql):
+    for position, *columns in db.stream(sql):
         if position % PROGRESS_STEP == 0:
             progress(position, last)
-        content = unpack_content(body)
-        if is_possible(content):
-            yield Event.read(content, *envelope)
+        if is_possible(unpack_content(columns[-1])):
+            yield _parse_event(tuple(columns))
 
 
 def verify(db: Database) -> list[ChainBreak]:
@@ -467,6 +465,11 @@ def read_header(db: Database, position: int) -> Header:
     return next(
         entry.header for _, entry in parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE e.position = ?", position))
     )
+
+
+def find_person(db: Database, chain: str) -> str:
+    """The person whose device writes a chain; empty if unknown."""
+    return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
 
 
 def derive_shared_chain(device: str) -> str:
@@ -590,20 +593,5 @@ def _find_lost_entries(db: Database) -> set[tuple[str, int]]:
 
 
 def _parse_event(row: Row) -> Event:
-    *envelope, content = row
-    return Event.read(unpack_content(content), *envelope)
-
-
-def pack_content(content: str) -> str:
-    """Compress content if that saves space, as with repetitive build logs; the result is text on every engine."""
-    if len(content) < MIN_PACKED_CHARACTERS:
-        return content
-    small = PACKED_PREFIX + base64.b64encode(zlib.compress(content.encode())).decode()
-    return small if len(small) < len(content) else content
-
-
-def unpack_content(body: str) -> str:
-    """The original of stored content, packed or not."""
-    if body.startswith(PACKED_PREFIX):
-        return zlib.decompress(base64.b64decode(body[len(PACKED_PREFIX) :])).decode()
-    return body
+    member, *envelope, content = row
+    return attribute(Event.read(unpack_content(content), *envelope), member)

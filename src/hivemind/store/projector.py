@@ -21,7 +21,7 @@ PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions,
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 
-VERSION = 9
+VERSION = 10
 """Raised whenever a projection changes its schema or meaning; an older store is then rebuilt."""
 
 SCHEMA = """

@@ -17,7 +17,7 @@ import apsw
 from hivemind.errors import InvalidInput, Refused
 from hivemind.store import FILE, parameters
 from hivemind.store.database import Closeable, Row
-from hivemind.store.log import unpack_content
+from hivemind.store.packing import unpack_content
 from hivemind.store.sqlite import Sqlite
 
 TRUST = "CASE trust WHEN 3 THEN 'high' WHEN 2 THEN 'medium' ELSE 'low' END"

@@ -26,7 +26,7 @@ from hivemind.store import (
     write_id_file,
 )
 from hivemind.store.database import Database, Row
-from hivemind.store.log import unpack_content
+from hivemind.store.packing import unpack_content
 from hivemind.store.sqlite import Sqlite
 
 BACKUP_FOLDER = "backups"

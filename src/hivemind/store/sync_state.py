@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import astuple
 
 from hivemind.formats.codec import from_row
-from hivemind.model.team import Device, Membership
-from hivemind.model.wire import WireEntry
+from hivemind.model.team import Bookmark, ChainHead, Device, Membership
+from hivemind.model.wire import FIRST_PREVIOUS_HASH, WireEntry
 from hivemind.store import log, projector
 from hivemind.store.database import Database
 
-SCHEMA = """
+TEAM_SCHEMA = """
 CREATE TABLE team (
     team TEXT PRIMARY KEY,
     key BLOB NOT NULL,            -- key for the digests of values that the team rejected or erased
@@ -19,9 +19,30 @@ CREATE TABLE team (
     lease_days INTEGER NOT NULL,
     cursor INTEGER NOT NULL,      -- how far the team's log was read
     pushed INTEGER NOT NULL,      -- how many of our shared entries the hub has
-    synchronised_at TEXT NOT NULL
+    synchronised_at TEXT NOT NULL,
+    epoch TEXT NOT NULL DEFAULT '' -- of the hub's log, in which the cursor counts
 ) STRICT;
 """
+SEALS_SCHEMA = """
+CREATE TABLE seals (              -- by which a hub recognises entries that it served and whose loss it does not know
+    chain TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    person TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    epoch TEXT NOT NULL,
+    seal TEXT NOT NULL,
+    position INTEGER NOT NULL,    -- in the hub's log
+    PRIMARY KEY (chain, seq)
+) STRICT, WITHOUT ROWID;
+"""
+SCHEMA = TEAM_SCHEMA + SEALS_SCHEMA
+
+
+def upgrade(db: Database) -> None:
+    """Add to an older store what it lacks for epochs."""
+    if not db.one("SELECT 1 FROM pragma_table_info('team') WHERE name = 'epoch'"):
+        db.execute("ALTER TABLE team ADD COLUMN epoch TEXT NOT NULL DEFAULT ''")
+        db.execute(SEALS_SCHEMA)
 
 
 def read_page(db: Database, after: int, limit: int) -> list[tuple[int, WireEntry]]:
@@ -50,14 +71,91 @@ def count_entries(db: Database, chain: str) -> int:
     return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
 
 
-def find_person(db: Database, chain: str) -> str:
-    """The person whose device writes a chain; empty if unknown."""
-    return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")
+def list_heads(db: Database) -> list[ChainHead]:
+    """The newest entry of each shared chain."""
+    rows = db.execute("SELECT id, person, last_seq, last_hash FROM devices WHERE shared = 1 AND last_seq > 0")
+    return [ChainHead(chain=row[0], person=row[1], seq=row[2], hash=row[3]) for row in rows]
 
 
-def list_people(db: Database) -> set[str]:
-    """Everybody who has a device in the team."""
-    return {row[0] for row in db.execute("SELECT DISTINCT person FROM devices WHERE person <> ''")}
+def find_hash(db: Database, chain: str, seq: int) -> str:
+    """The hash of an entry by its number in a chain; empty if the chain has no such entry."""
+    # The next header repeats the hash; only the newest has none after it.
+    return str(
+        db.value(
+            "SELECT CASE WHEN d.last_seq = :seq THEN d.last_hash ELSE (SELECT e.prev_hash FROM events e"
+            " WHERE e.device = d.key AND e.device_seq = :seq + 1) END FROM devices d WHERE d.id = :chain",
+            {"seq": seq, "chain": chain},
+        )
+        or ""
+    )
+
+
+def drop_chain(db: Database, chain: str, after: int) -> None:
+    """Delete the entries of a chain after a number, because the hub has others; the caller rebuilds the tables."""
+    key, *_ = log.ensure_chain(db, chain, is_shared=True)
+    last_hash = find_hash(db, chain, after) or FIRST_PREVIOUS_HASH
+    positions = "(SELECT position FROM events WHERE device = ? AND device_seq > ?)"
+    for table in ("absent", "bodies"):
+        db.execute(f"DELETE FROM {table} WHERE position IN {positions}", key, after)
+    db.execute("DELETE FROM events WHERE device = ? AND device_seq > ?", key, after)
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_hash, key)
+
+
+def find_first_absent(db: Database, after: int) -> dict[str, int]:
+    """The number of the first entry without content of each shared chain, among those after a position."""
+    rows = db.execute(
+        "SELECT d.id, min(e.device_seq) FROM absent a JOIN events e USING (position) JOIN devices d ON d.key = e.device"
+        " WHERE d.shared = 1 AND e.position > ? GROUP BY d.id",
+        after,
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def save_heads(db: Database, heads: Iterable[ChainHead]) -> None:
+    """Keep the seals of a page, by which the hub recognises its entries after its database was restored."""
+    db.many(
+        "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (chain, seq) DO UPDATE"
+        " SET hash = excluded.hash, epoch = excluded.epoch, seal = excluded.seal, position = excluded.position",
+        [(head.chain, head.seq, head.person, head.hash, head.epoch, head.seal, head.position) for head in heads],
+    )
+
+
+def list_seals(db: Database, chain: str, after: int) -> list[ChainHead]:
+    """The sealed entries of a chain after a number, in order."""
+    sql = "SELECT chain, person, seq, hash, epoch, seal, position FROM seals WHERE chain = ? AND seq > ? ORDER BY seq"
+    return [from_row(ChainHead, row) for row in db.execute(sql, chain, after)]
+
+
+def read_bookmark(db: Database) -> Bookmark:
+    """How far this store has read its team's log, with the seal of the last page."""
+    member = read_membership(db)
+    if member is None:
+        return Bookmark()
+    row = db.one(
+        "SELECT chain, person, seq, hash, epoch, seal, position FROM seals WHERE epoch = ? AND position <= ?"
+        " ORDER BY position DESC LIMIT 1",
+        member.epoch, member.cursor,
+    )  # fmt: skip
+    head = from_row(ChainHead, row) if row else None
+    return Bookmark(team=member.team, epoch=member.epoch, cursor=member.cursor, head=head)
+
+
+def list_owners(db: Database, chains: Iterable[str]) -> dict[str, str]:
+    """The person of each of these chains that a person's device writes."""
+    sql = f"SELECT id, person FROM devices WHERE person <> '' AND id IN {log.JSON_VALUES}"
+    return {row[0]: row[1] for row in db.execute(sql, json.dumps(list(chains)))}
+
+
+def claim_chain(db: Database, chain: str, person: str) -> None:
+    """Record whose device writes a chain, unless that is known."""
+    if not log.find_person(db, chain):
+        assign_chain(db, chain, person)
+
+
+def assign_chain(db: Database, chain: str, person: str) -> None:
+    """Record whose device writes a chain."""
+    log.ensure_chain(db, chain, is_shared=True)
+    db.execute("UPDATE devices SET person = ? WHERE id = ?", person, chain)
 
 
 def record_contact(db: Database, chain: str, person: str, now: str) -> None:
@@ -148,7 +246,7 @@ def has_memory(db: Database, memory_id: str) -> bool:
 
 def read_membership(db: Database) -> Membership | None:
     """The team this store belongs to, if it has one."""
-    row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at FROM team")
+    row = db.one("SELECT team, key, person, role, lease_days, cursor, pushed, synchronised_at, epoch FROM team")
     # Postgres may return another type than bytes.
     return from_row(Membership, (row[0], bytes(row[1]), *row[2:])) if row else None
 
@@ -157,7 +255,7 @@ def save_membership(db: Database, current: Membership) -> None:
     """Replace the stored membership."""
     with db.transaction():
         db.execute("DELETE FROM team")
-        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *astuple(current))
+        db.execute("INSERT INTO team VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *astuple(current))
 
 
 def reset_cursor(db: Database) -> None:
@@ -168,3 +266,4 @@ def reset_cursor(db: Database) -> None:
 def leave_team(db: Database) -> None:
     """Forget the team that the store belongs to."""
     db.execute("DELETE FROM team")
+    db.execute("DELETE FROM seals")

@@ -102,7 +102,9 @@ def plural(count: int, noun: str) -> str:
     """A count with its noun in the right number: "1 memory", "2 memories"."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+    # "entry" becomes "entries", but "day" becomes "days".
+    is_ies = noun.endswith("y") and noun[-2] not in "aeou"
+    return f"{count:,} {noun[:-1]}ies" if is_ies else f"{count:,} {noun}s"
 
 
 def first_line(text: str, longest: int = 100) -> str:

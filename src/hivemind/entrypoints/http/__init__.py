@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -13,17 +14,22 @@ from hivemind import __version__
 from hivemind.app.team_host import Host
 from hivemind.entrypoints.guard import Guard, get_status
 from hivemind.entrypoints.http import mcp, pages, routes
+from hivemind.entrypoints.http.admission import Admission, answer_error
+from hivemind.entrypoints.http.operations import Operations
 from hivemind.errors import HivemindError
 from hivemind.formats.untrusted import MAX_MESSAGE_BYTES
 
+LARGE_PATHS = ("/v1/push", "/v1/take-back", "/mcp")
+MAX_SMALL_BYTES = 1024 * 1024
 REFUSALS = {
     403: "requests from another site are refused",
-    413: f"a request may have at most {MAX_MESSAGE_BYTES:,} bytes; send less at once",
+    408: "the request took too long to arrive; send it again",
+    413: f"a request may have at most {MAX_SMALL_BYTES:,} bytes, a push {MAX_MESSAGE_BYTES:,}; send less at once",
     421: "this hub has another name; start it with --public-url to change it",
 }
 
 
-def application(host: Host, public_url: str) -> ASGIApp:
+def application(host: Host, public_url: str, metrics_token: str = "") -> ASGIApp:
     """Return the hub as a web application that answers only under its public URL."""
     agents, people = mcp.application(host, public_url), pages.application(host, public_url)
 
@@ -34,7 +40,14 @@ def application(host: Host, public_url: str) -> ASGIApp:
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         mcp.ADDRESS.set(scope["client"][0] if scope.get("client") else "")
-        is_for_agents = scope["path"].startswith(("/mcp", "/.well-known/"))
+        is_metadata = scope["path"].startswith("/.well-known/")
+        if is_metadata and not host.issuer:
+            # Only an identity provider issues tokens by OAuth; clients must not look for one here.
+            await JSONResponse({"error": "this hub has no identity provider; ask an admin for a token"}, 404)(
+                scope, receive, send
+            )
+            return
+        is_for_agents = is_metadata or scope["path"].startswith("/mcp")
         await (agents if is_for_agents else people)(scope, receive, send)
 
     app = FastAPI(
@@ -49,10 +62,16 @@ def application(host: Host, public_url: str) -> ASGIApp:
     # Last, because it matches every path.
     app.mount("/", route)
     parts = urlsplit(public_url)
-    return Guard(
-        app, {f"{parts.scheme}://{parts.netloc}"}, MAX_MESSAGE_BYTES,
+    guarded_app = Guard(
+        Admission(app, host), {f"{parts.scheme}://{parts.netloc}"}, _get_max_bytes,
         lambda status: JSONResponse({"error": REFUSALS[status]}, status),
     )  # fmt: skip
+    return Operations(guarded_app, host, metrics_token)
+
+
+def _get_max_bytes(path: str) -> int:
+    """Return how large a request may be; only what carries many entries at once may be large."""
+    return MAX_MESSAGE_BYTES if path in LARGE_PATHS else MAX_SMALL_BYTES
 
 
 async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
@@ -65,9 +84,8 @@ async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
 async def _answer_error(request: Request, error: Exception) -> JSONResponse:
     """Return an error as a status and one sentence; record it if a known member was refused."""
     assert isinstance(error, HivemindError)
-    status = get_status(error)
-    who = getattr(request.state, "who", None)
-    if status == 403 and who:
-        request.app.state.host.note_refusal(who, f"{request.method} {request.url.path}", str(error))
-    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}.get(status)
-    return JSONResponse({"error": str(error)}, status, headers=headers)
+    if get_status(error) == 403:
+        who, what = request.state.who, f"{request.method} {request.url.path}"
+        # In a thread, because the database driver blocks.
+        await anyio.to_thread.run_sync(request.app.state.host.note_refusal, who, what, str(error))
+    return answer_error(error)

@@ -55,7 +55,8 @@ def application(host: Host, public_url: str) -> Starlette:
         stateless_http=True,
         token_verifier=HubVerifier(),
         auth=AuthSettings(
-            issuer_url=AnyHttpUrl(public_url), resource_server_url=resource, required_scopes=[],
+            # The hub itself issues no tokens; without an identity provider the metadata is not served at all.
+            issuer_url=AnyHttpUrl(host.issuer or public_url), resource_server_url=resource, required_scopes=[],
             validate_token_resource=True,
         ),
         # The guard has checked Host and Origin already.

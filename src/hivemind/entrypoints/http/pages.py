@@ -84,11 +84,14 @@ def page(request: PageRequest, new_token: str = "") -> Response:
         "team.html",
         new_token=new_token,
         revoked=request.query.get("revoked", ""),
+        removed=request.query.get("removed", ""),
+        # Every epoch but the first began with a restore or a failover.
+        restored=mind.admin.epochs()[1:][-1:] if is_admin else (),
         members=mind.members(),
         devices=devices,
         unconfirmed=sum(bool(device.erasures) for device in devices),
-        tokens=mind.tokens.list() if is_admin else (),
-        refusals=mind.refusals(REFUSALS_SHOWN) if is_admin else (),
+        tokens=mind.admin.tokens.list() if is_admin else (),
+        refusals=mind.admin.refusals(REFUSALS_SHOWN) if is_admin else (),
         roles=[*Role],
         now=format_timestamp(utc_now()),
         address=request.http.state.public_url,
@@ -98,7 +101,7 @@ def page(request: PageRequest, new_token: str = "") -> Response:
 def create(request: PageRequest) -> Response:
     """Create a token."""
     form, role = request.form, Role.parse(request.form.get("role", ""))
-    tokens = _get_mind(request).tokens
+    tokens = _get_mind(request).admin.tokens
     return page(
         request,
         tokens.issue(name=form.get("name", ""), role=role, is_agent="agent" in form, days=_parse_days(request)),
@@ -107,12 +110,18 @@ def create(request: PageRequest) -> Response:
 
 def rotate(request: PageRequest) -> Response:
     """Replace a token with a new one."""
-    return page(request, _get_mind(request).tokens.rotate(request.form.get("id", ""), _parse_days(request)))
+    return page(request, _get_mind(request).admin.tokens.rotate(request.form.get("id", ""), _parse_days(request)))
 
 
 def revoke(request: PageRequest) -> Response:
     """Revoke a token."""
-    return request.redirect("/team", revoked=_get_mind(request).tokens.revoke(request.form.get("id", "")).name)
+    return request.redirect("/team", revoked=_get_mind(request).admin.tokens.revoke(request.form.get("id", "")).name)
+
+
+def remove_device(request: PageRequest) -> Response:
+    """Remove a device, and revoke the token on it."""
+    removal = _get_mind(request).admin.remove_device(request.form.get("id", ""))
+    return request.redirect("/team", removed=removal.devices[0][:8])
 
 
 PAGES: tuple[PageRoute, ...] = (
@@ -120,6 +129,7 @@ PAGES: tuple[PageRoute, ...] = (
     ("POST", "/team/create", create, None),
     ("POST", "/team/rotate", rotate, None),
     ("POST", "/team/revoke", revoke, None),
+    ("POST", "/team/remove-device", remove_device, None),
 )
 
 

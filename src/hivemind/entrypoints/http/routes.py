@@ -6,12 +6,11 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from hivemind.app.team_host import Host
-from hivemind.errors import Unauthenticated
 from hivemind.formats.codec import to_plain
 from hivemind.model.memory import Kind, Status
 from hivemind.model.metadata import MAX_METADATA_KEYS
 from hivemind.model.recall import Detail
-from hivemind.model.team import AdmittedMember, Role
+from hivemind.model.team import AdmittedMember, Bookmark, ChainHead, Role
 from hivemind.model.wire import pack_entry, unpack_entry
 
 Json = dict[str, Any]
@@ -45,10 +44,51 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Seal(RequestBody):
+    """An entry of a chain by its number and hash, with the hub's seal."""
+
+    chain: Name
+    person: Annotated[str, Field(max_length=200)]
+    seq: Annotated[int, Field(ge=0, lt=1 << 53)]
+    hash: Annotated[str, Field(max_length=64)]
+    epoch: Annotated[str, Field(max_length=64)] = ""
+    seal: Annotated[str, Field(max_length=64)] = ""
+    position: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+
+    def parse(self) -> ChainHead:
+        """Return it as a value."""
+        return ChainHead(**dict(self))
+
+
+class Checkpoint(RequestBody):
+    """How far a device has read, and the last entry it has read."""
+
+    team: Annotated[str, Field(max_length=64)] = ""
+    epoch: Annotated[str, Field(max_length=64)] = ""
+    cursor: Annotated[int, Field(ge=0, lt=1 << 53)] = 0
+    head: Seal | None = None
+
+
 class HelloRequest(RequestBody):
     """A device that starts a sync."""
 
     device: Name
+    bookmark: Checkpoint = Checkpoint()
+
+
+class CompareRequest(RequestBody):
+    """The newest entry that a device has of each chain."""
+
+    device: Name
+    chains: Annotated[dict[Name, Annotated[int, Field(ge=1, lt=1 << 53)]], Field(max_length=10_000)]
+
+
+class TakeBackRequest(RequestBody):
+    """Entries that a restored database lost, and the hub's seal on the last of them."""
+
+    device: Name
+    entries: Annotated[list[Json], Field(min_length=1, max_length=1_000)]
+    head: Seal
 
 
 class PushRequest(RequestBody):
@@ -100,6 +140,15 @@ class TokenRequest(RequestBody):
     days: Annotated[int, Field(ge=1, le=3_650)] = 90
 
 
+class TeamRequest(RequestBody):
+    """Limits of a team; those not given stay."""
+
+    lease_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    max_devices: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    max_entries: Annotated[int, Field(ge=0, lt=1 << 53)] | None = None
+    refusal_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+
+
 class RotateRequest(RequestBody):
     """How long the replacement of a token is valid."""
 
@@ -111,29 +160,29 @@ def _get_host(request: Request) -> Host:
     return host
 
 
-def _authenticate(request: Request) -> AdmittedMember:
-    """Return the member of the bearer token."""
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    address = request.client.host if request.client else ""
-    if kind.lower() != "bearer":
-        raise Unauthenticated("no token; send it as 'Authorization: Bearer …'")
-    who = _get_host(request).admit(secret.strip(), address, f"{request.method} {request.url.path}")
-    # The error handler records refusals of a known member.
-    request.state.who = who
+def _get_member(request: Request) -> AdmittedMember:
+    """Return the member that was admitted before the body was read; see ``admission.py``."""
+    who: AdmittedMember = request.state.who
     return who
 
 
 TheHost = Annotated[Host, Depends(_get_host)]
-Who = Annotated[AdmittedMember, Depends(_authenticate)]
+Who = Annotated[AdmittedMember, Depends(_get_member)]
 
 
 @router.post("/hello")
 def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
-    """Start a sync: team, role, lease, and how many entries of this device the hub has."""
+    """Start a sync: team, role, lease, how many entries of this device the hub has, and from where to read on."""
+    head = body.bookmark.head.parse() if body.bookmark.head else None
+    bookmark = Bookmark(team=body.bookmark.team, epoch=body.bookmark.epoch, cursor=body.bookmark.cursor, head=head)
     with host.exchange(who) as exchange:
-        welcome = exchange.hello(body.device)
+        welcome = exchange.hello(body.device, bookmark)
     # JSON has no bytes.
-    return _to_json(welcome) | {"key": welcome.key.hex()}
+    answer = _to_json(welcome) | {"key": welcome.key.hex()}
+    if "bookmark" in body.model_fields_set:
+        return answer
+    # A device from before there were epochs accepts no other fields than it knows.
+    return {name: value for name, value in answer.items() if name not in ("head", "epoch", "cursor")}
 
 
 @router.post("/push")
@@ -148,12 +197,38 @@ def push(body: PushRequest, host: TheHost, who: Who, background: BackgroundTasks
 
 
 @router.get("/pull")
-def pull(device: Name, host: TheHost, who: Who, after: Position = 0, limit: Limit = 200) -> Json:
+def pull(
+    device: Name, host: TheHost, who: Who, after: Position = 0, limit: Limit = 200,
+    epoch: Annotated[str, Query(max_length=64)] = "",
+) -> Json:  # fmt: skip
     """Return entries after a position of the team's log; this acknowledges everything before it."""
     with host.exchange(who) as exchange:
-        page = exchange.pull(device, after, limit)
-    return {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
-            "end": page.end}  # fmt: skip
+        page = exchange.pull(device, after, limit, epoch)
+    answer = {"after": page.after, "entries": [pack_entry(entry) for entry in page.entries], "cursor": page.cursor,
+              "end": page.end}  # fmt: skip
+    return answer | {"heads": [_to_json(head) for head in page.heads]} if epoch else answer
+
+
+@router.post("/compare")
+def compare(body: CompareRequest, host: TheHost, who: Who) -> list[Json]:
+    """Return the hub's entry with that number of each chain, or the newest if it has fewer."""
+    with host.exchange(who) as exchange:
+        return [_to_json(head) for head in exchange.compare(body.device, body.chains)]
+
+
+@router.get("/hashes")
+def hashes(device: Name, host: TheHost, who: Who, after: Position = 0) -> list[str]:
+    """Return the hashes of a device's entries after a number."""
+    with host.exchange(who) as exchange:
+        return list(exchange.hashes(device, after))
+
+
+@router.post("/take-back")
+def take_back(body: TakeBackRequest, host: TheHost, who: Who) -> Json:
+    """Store entries that a restored database lost; the hub's seal proves that it had them."""
+    entries = [unpack_entry(entry) for entry in body.entries]
+    with host.exchange(who) as exchange:
+        return {"stored": exchange.take_back(body.device, entries, body.head.parse())}
 
 
 @router.post("/recall")
@@ -225,6 +300,48 @@ def devices(host: TheHost, who: Who) -> list[Json]:
         return [_to_json(item) for item in mind.devices()]
 
 
+@router.delete("/devices/{device}")
+def remove_device(device: Name, host: TheHost, who: Who) -> Json:
+    """End the access of a device at once, and revoke the token it last used."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.remove_device(device))
+
+
+@router.delete("/members/{name}")
+def remove_member(name: Name, host: TheHost, who: Who) -> Json:
+    """Revoke every token of a member and remove all their devices."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.remove_member(name))
+
+
+@router.get("/team")
+def team(host: TheHost, who: Who) -> Json:
+    """Return the name and limits of the team."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.limits())
+
+
+@router.patch("/team")
+def change_team(body: TeamRequest, host: TheHost, who: Who) -> Json:
+    """Change the limits of the team."""
+    with host.mind(who) as mind:
+        return _to_json(mind.admin.change_limits(**body.model_dump(exclude_none=True)))
+
+
+@router.get("/administration")
+def administration(host: TheHost, who: Who, before: Position = 0, limit: Limit = 50) -> list[Json]:
+    """List what admins did, newest first; ``before`` is the last position of the previous page."""
+    with host.mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.record_of_administration(before=before, limit=limit)]
+
+
+@router.get("/epochs")
+def epochs(host: TheHost, who: Who) -> list[Json]:
+    """List the epochs of the team's log; each but the first is a restore or failover of the database."""
+    with host.mind(who) as mind:
+        return [_to_json(item) for item in mind.admin.epochs()]
+
+
 @router.get("/audit")
 def audit(host: TheHost, who: Who) -> list[Json]:
     """Verify the team's log; return every entry that fails, or an empty list."""
@@ -236,35 +353,35 @@ def audit(host: TheHost, who: Who) -> list[Json]:
 def refusals(host: TheHost, who: Who, limit: Limit = 50) -> list[Json]:
     """List refused requests, newest first."""
     with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.refusals(limit)]
+        return [_to_json(item) for item in mind.admin.refusals(limit)]
 
 
 @router.get("/tokens")
 def tokens(host: TheHost, who: Who) -> list[Json]:
     """List the team's tokens, without their secrets."""
     with host.mind(who) as mind:
-        return [_to_json(item) for item in mind.tokens.list()]
+        return [_to_json(item) for item in mind.admin.tokens.list()]
 
 
 @router.post("/tokens")
 def issue(body: TokenRequest, host: TheHost, who: Who) -> Json:
     """Create a token; it cannot be read again."""
     with host.mind(who) as mind:
-        return {"token": mind.tokens.issue(**dict(body))}
+        return {"token": mind.admin.tokens.issue(**dict(body))}
 
 
 @router.delete("/tokens/{token}")
 def revoke(token: Name, host: TheHost, who: Who) -> Json:
     """Revoke a token from the next request on."""
     with host.mind(who) as mind:
-        return _to_json(mind.tokens.revoke(token))
+        return _to_json(mind.admin.tokens.revoke(token))
 
 
 @router.post("/tokens/{token}/rotate")
 def rotate(token: Name, body: RotateRequest, host: TheHost, who: Who) -> Json:
     """Replace a token with a new one and revoke the old one."""
     with host.mind(who) as mind:
-        return {"token": mind.tokens.rotate(token, body.days)}
+        return {"token": mind.admin.tokens.rotate(token, body.days)}
 
 
 def _to_json(value: Any) -> Json:

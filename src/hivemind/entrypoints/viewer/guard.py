@@ -31,6 +31,7 @@ SAFE_METHODS = ("GET", "HEAD")
 MAX_FORM_BYTES = 1 << 20
 REFUSALS = {
     403: "This request came from another site. Type the address, or open your link again.",
+    408: "The form took too long to arrive. Send it again.",
     413: "The form is too large. Send less text.",
     421: "This is not the viewer's own address. Open the link that was printed.",
 }
@@ -48,8 +49,9 @@ def guard_pages(pages: ASGIApp, site: Site) -> ASGIApp:
         await answer(scope, receive, send)
 
     guard = Guard(
-        check_then_answer, site.origins, MAX_FORM_BYTES, lambda status: render_refusal(status, REFUSALS[status])
-    )
+        check_then_answer, site.origins, lambda _: MAX_FORM_BYTES,
+        lambda status: render_refusal(status, REFUSALS[status]),
+    )  # fmt: skip
 
     async def answer_with_headers(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -12,7 +12,7 @@ from hivemind.model.scope import Visibility
 from hivemind.model.session import FEWEST_REQUEST_WORDS, Observation, Session
 from hivemind.store import log
 from hivemind.store.database import Database, Row
-from hivemind.store.log import unpack_content
+from hivemind.store.packing import unpack_content
 from hivemind.store.visibility import SESSION_VISIBLE, bind_sight
 from hivemind.text.clean import first_line
 

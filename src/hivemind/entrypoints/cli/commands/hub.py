@@ -1,28 +1,25 @@
 """``hivemind hub``: run and administer a team's hub; apart, because it imports much when it is used."""
 
-import importlib
-from collections.abc import Callable
-from typing import Any
-
 import click
 
-from hivemind.entrypoints.cli.arguments import combine, open_mind
+from hivemind.entrypoints.cli.commands import hub_admin
+from hivemind.entrypoints.cli.commands.hub_admin import (
+    admin_options,
+    as_admin,
+    database_option,
+    import_extra,
+    import_team_host,
+    require_database,
+)
 from hivemind.entrypoints.cli.framework import CommandGroup
 from hivemind.entrypoints.cli.output import emit, emit_rows, note, print_text
-from hivemind.errors import InvalidInput, Unavailable
+from hivemind.errors import InvalidInput
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
 from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::")
-database_option = click.option(
-    "--database", envvar="HIVEMIND_HUB_DATABASE", metavar="URL", help="The hub's Postgres, as postgresql://…"
-)
-admin_options = combine(
-    database_option,
-    click.option("--team", default="team", show_default=True, help="Which team, with --database."),
-)
 days_option = click.option("--days", default=90, show_default=True, help="Days until it expires.")
 
 commands = click.Group()
@@ -36,6 +33,10 @@ def command() -> None:
     hivemind hub serve --database postgresql://hub@localhost/hub
     hivemind hub token create --name alice --role writer
     """
+
+
+for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audit, hub_admin.epoch, hub_admin.compact):
+    command.add_command(group)
 
 
 @command.command("serve")
@@ -53,9 +54,27 @@ def command() -> None:
 )  # fmt: skip
 @click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are accepted too.")
 @click.option("--audience", default="", help="The audience of those tokens; by default the public URL.")
+@click.option(
+    "--requests-per-minute", default=600, show_default=True, type=click.IntRange(1),
+    envvar="HIVEMIND_HUB_REQUESTS_PER_MINUTE", help="How many requests a token may make.",
+)  # fmt: skip
+@click.option(
+    "--wrong-requests-per-minute", default=30, show_default=True, type=click.IntRange(1),
+    envvar="HIVEMIND_HUB_WRONG_REQUESTS_PER_MINUTE",
+    help="How many requests without a valid token an address may make; valid tokens there are not affected.",
+)  # fmt: skip
+@click.option(
+    "--max-connections", default=1_000, show_default=True, type=click.IntRange(1),
+    envvar="HIVEMIND_HUB_MAX_CONNECTIONS", help="How many connections are open at once; more get 503.",
+)  # fmt: skip
+@click.option(
+    "--metrics-token", default="", envvar="HIVEMIND_HUB_METRICS_TOKEN",
+    help="The bearer token for /metrics; without it, only this machine may read them.",
+)  # fmt: skip
 def serve(
     database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
-    backup_days: int, issuer: str, audience: str,
+    backup_days: int, issuer: str, audience: str, requests_per_minute: int, wrong_requests_per_minute: int,
+    max_connections: int, metrics_token: str,
 ) -> None:  # fmt: skip
     """Start a hub; its database is migrated first.
 
@@ -74,36 +93,22 @@ def serve(
         raise InvalidInput("the hub answers to one name only; give the one that members use: --public-url https://…")
     authority = f"[{host}]" if ":" in host else host
     url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
-    team_host, http, uvicorn = _import_team_host(), _import("hivemind.entrypoints.http"), _import("uvicorn")
+    team_host, http, uvicorn = import_team_host(), import_extra("hivemind.entrypoints.http"), import_extra("uvicorn")
+    operations, protocol = (import_extra(f"hivemind.entrypoints.http.{name}") for name in ("operations", "protocol"))
+    limits = team_host.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
     hub_host = team_host.Host.open(
-        _require_database(database), issuer=issuer, audience=audience or url, backup_days=backup_days
+        require_database(database), issuer=issuer, audience=audience or url, backup_days=backup_days, limits=limits
     )
     if token := hub_host.first_token():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
-    note(f"The hub listens at {url}")
+    note(f"The hub listens at {url}; requests are logged here as lines of JSON")
+    operations.log_to_stderr()
     uvicorn.run(
-        http.application(hub_host, url), host=host, port=port, ssl_certfile=tls_cert, ssl_keyfile=tls_key,
-        log_level="warning", server_header=False, proxy_headers=bool(proxy), forwarded_allow_ips=proxy,
+        http.application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
+        forwarded_allow_ips=proxy, http=protocol.TimedProtocol, limit_concurrency=max_connections,
     )  # fmt: skip
     hub_host.close()
-
-
-@command.group("team", cls=CommandGroup)
-def team() -> None:
-    """Administer the teams of a hub."""
-
-
-@team.command("create")
-@click.argument("name")
-@database_option
-def create_team(name: str, database: str) -> None:
-    """Create a team; prints the token of its admin, once.
-
-    \b
-    hivemind hub team create payments --database postgresql://hub@localhost/hub
-    """
-    token = _import_team_host().Host.open(_require_database(database)).found_team(name)
-    emit({"team": name, "token": token}, f"The admin's token, shown only now:\n\n    {token}\n")
 
 
 @command.group("token", cls=CommandGroup)
@@ -125,9 +130,9 @@ def create_token(name: str, role: str, is_agent: bool, days: int, database: str,
     hivemind hub token create --name ci-agent --role writer --agent --days 30
     """
     fields = {"name": name, "role": Role(role), "is_agent": is_agent, "days": days}
-    token = _as_admin(
+    token = as_admin(
         database, team,
-        lambda mind: mind.tokens.issue(**fields),
+        lambda mind: mind.admin.tokens.issue(**fields),
         lambda hub: hub.request("POST", "/v1/tokens", fields)["token"],
     )  # fmt: skip
     emit({"token": token}, f"The token of {name}, shown only now:\n\n    {token}\n")
@@ -142,7 +147,7 @@ def list_tokens(database: str, team: str) -> None:
     hivemind hub token list
     """
     tokens = to_plain(
-        _as_admin(database, team, lambda mind: mind.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
+        as_admin(database, team, lambda mind: mind.admin.tokens.list(), lambda hub: hub.request("GET", "/v1/tokens"))
     )
     rows = [
         [t["id"], t["name"], t["role"] + (" (agent)" if t["is_agent"] else ""), format_date(t["expires_at"]),
@@ -162,9 +167,9 @@ def revoke_token(token: str, database: str, team: str) -> None:
     hivemind hub token revoke alice
     """
     result = to_plain(
-        _as_admin(
+        as_admin(
             database, team,
-            lambda mind: mind.tokens.revoke(token),
+            lambda mind: mind.admin.tokens.revoke(token),
             lambda hub: hub.request("DELETE", f"/v1/tokens/{token}"),
         )
     )  # fmt: skip
@@ -181,47 +186,9 @@ def rotate_token(token: str, days: int, database: str, team: str) -> None:
     \b
     hivemind hub token rotate alice
     """
-    new_token = _as_admin(
+    new_token = as_admin(
         database, team,
-        lambda mind: mind.tokens.rotate(token, days),
+        lambda mind: mind.admin.tokens.rotate(token, days),
         lambda hub: hub.request("POST", f"/v1/tokens/{token}/rotate", {"days": days})["token"],
     )  # fmt: skip
     emit({"token": new_token}, f"The new token, shown only now:\n\n    {new_token}\n")
-
-
-def _as_admin(database: str, team: str, in_database: Callable[[Any], Any], by_http: Callable[[Any], Any]) -> Any:
-    """Do something in the database where its address is given, else over HTTP with the token that is logged in."""
-    if database:
-        host = _import_team_host().Host.open(database)
-        try:
-            with host.mind(host.owner_of(team)) as mind:
-                return in_database(mind)
-        finally:
-            host.close()
-    with open_mind() as mind:
-        hub = mind.team.hub
-    if hub is None:
-        raise InvalidInput("no hub; give its --database, or join it as an admin: hivemind team login URL")
-    return by_http(hub)
-
-
-def _require_database(database: str) -> str:
-    if not database:
-        raise InvalidInput("the hub's database is missing; give --database postgresql://…")
-    return database
-
-
-def _import_team_host() -> Any:
-    return _import("hivemind.app.team_host")
-
-
-def _import(module: str) -> Any:
-    """Import a module that needs the packages of the extra ``hub``."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("hivemind"):
-            raise
-        raise Unavailable(
-            f"a hub needs more packages ({error.name} is missing); install them: pip install 'hivemind-memory[hub]'"
-        ) from None
