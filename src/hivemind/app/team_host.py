@@ -18,7 +18,7 @@ from hivemind.formats.timestamps import format_timestamp
 from hivemind.hub import access
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
 from hivemind.model.team import AdmittedMember, Device, Refusal, Role, TeamMember
@@ -28,8 +28,6 @@ from hivemind.store.database import Database
 
 PER_TOKEN, PER_ADDRESS, WRONG_PER_ADDRESS = 600, 2_400, 30
 """Requests per minute; many people may share an address, and nobody mistypes a token that often."""
-EMBEDDED_PER_PUSH = 256
-"""Passages to embed after a push; a larger push is finished by the next ones, so that a request ends soon."""
 FIRST_TEAM = "team"
 
 
@@ -88,10 +86,12 @@ class Host:
         self._clock = clock
 
     @classmethod
-    def open(cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS) -> "Host":
+    def open(
+        cls, database: str, options: HubOptions = DEFAULT_OPTIONS, *, issuer: str = "", audience: str = ""
+    ) -> "Host":
         """Migrate the database and open it; with an issuer, tokens of that identity provider are accepted too."""
         provider = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), provider)
+        return cls(Hub.open(database, options), Settings.load(), provider)
 
     def first_token(self) -> str:
         """Create the first team and return its admin's token; empty if there are teams already."""
@@ -155,14 +155,16 @@ class Host:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: AdmittedMember, repo: str = "", session: str = "") -> Iterator[TeamMind]:
-        """Open the team's memory for a member, seen from a repository."""
+    def mind(
+        self, who: AdmittedMember, repo: str = "", session: str = "", *, read_only: bool = False
+    ) -> Iterator[TeamMind]:
+        """Open the team's memory for a member, seen from a repository; with ``read_only``, a replica may answer."""
         # Trust follows from the channel, so an agent's token must not write as a person.
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
         # The hub's own settings name whoever runs it, not the member.
         settings = replace(self._settings, person=who.member.person)
-        with self._store(who) as store:
+        with self._hub.open_team(who.team, who.member, read_only=read_only) as store:
             repository = Repository(id=_parse_repository(repo), root="")
             yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
 
@@ -171,13 +173,6 @@ class Host:
         """Open the hub's side of a sync for a member."""
         with self._store(who) as store:
             yield Exchange(store=store, member=who.member, now=format_timestamp(self._clock()))
-
-    def embed_passages(self, who: AdmittedMember) -> int:
-        """Embed some of the passages that were just pushed and return how many."""
-        if not self._embedder.meaning:
-            return 0
-        with self._store(who) as store:
-            return self._embedder.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def owner_of(self, team: str) -> AdmittedMember:
         """Return an admin of a team, for whoever can reach the database itself."""
