@@ -73,6 +73,7 @@ class Postgres(Database):
 
     # A worker embeds what was written; see app/hub_worker.py.
     HAS_WORKER = True
+    index: PostgresIndex
 
     def __init__(self, connection: Connection, team: str, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
         self.connection = connection

@@ -68,7 +68,7 @@ def _keep_vectors(db: Postgres) -> None:
     db.execute(KEEP_KEYS)
     for table, column in PASSAGE_KEYS:
         db.execute(f"UPDATE pg_temp.{table} SET {column} = old_key FROM kept WHERE {column} = new_key")
-    db.execute("DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM pg_temp.passages p WHERE p.key = v.passage)")
+    db.index.delete_unused_vectors()
     db.execute(
         "DELETE FROM pg_temp.vectors_wanted w WHERE EXISTS (SELECT FROM vectors v"
         " JOIN teams USING (team_id, model) WHERE v.passage = w.passage)"

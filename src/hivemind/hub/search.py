@@ -43,7 +43,7 @@ UNCOUNT_STEMS = (
 )
 SEARCH = (
     "WITH best AS MATERIALIZED ("
-    "SELECT key, score FROM matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
+    "SELECT key, score FROM best_matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, m.id FROM best JOIN passages p ON p.key = best.key"
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
@@ -58,6 +58,8 @@ STEM_COUNTS = (
 )
 CANDIDATES_PER_RESULT = 4
 """Best matches to read per result, as some are not visible; if too few are, the search runs again without a limit."""
+WEIGHT_STEPS = 4
+"""Weights of terms are between 0.7 and 15, and rounded to quarters."""
 MOST_COMPARED = 10_000
 """Vectors that are compared one by one, in 4 ms of the server's CPU; for more, a graph takes 1 to 2 ms."""
 WORD = re.compile(r"[^\W_]{1,500}")
@@ -127,7 +129,7 @@ class PostgresIndex:
             return []
         any_word = " | ".join(weights)
         tsquery = " & ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
-        term_weights = weights or dict.fromkeys(quoted_phrases, 1.0)
+        term_weights = _group_terms(weights) or dict.fromkeys(quoted_phrases, 1.0)
         values = bind_filters(query) | {
             "tsquery": tsquery,
             "terms": list(term_weights),
@@ -203,6 +205,10 @@ class PostgresIndex:
         """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
+    def delete_unused_vectors(self) -> None:
+        """Delete vectors whose passages are gone."""
+        self._db.execute("DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM passages p WHERE p.key = v.passage)")
+
     def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Return the visible passages nearest to the query vector; most of them, if there are many."""
         places = [hash_place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
@@ -243,8 +249,19 @@ class PostgresIndex:
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
         stems = pick_rare_words(list(counts), list(counts.values()))
-        # ts_rank alone treats rare and common words alike.
-        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems}
+        # ts_rank alone treats rare and common words alike. What no passage has would be looked for in each of them.
+        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems if counts[stem]}
+
+
+def _group_terms(weights: dict[str, float]) -> dict[str, float]:
+    """Return the terms of nearly the same weight as one term each, which ranks them together in less time.
+
+    ts_rank of some words joined by OR is the average of the ts_rank of each.
+    """
+    groups: dict[float, list[str]] = {}
+    for term, weight in weights.items():
+        groups.setdefault(round(weight * WEIGHT_STEPS) / WEIGHT_STEPS, []).append(term)
+    return {" | ".join(terms): weight * len(terms) for weight, terms in groups.items()}
 
 
 def _fold_text(text: str) -> str:

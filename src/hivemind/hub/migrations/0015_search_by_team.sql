@@ -35,3 +35,21 @@ BEGIN
     USING asked, at_most;
 END $$;
 CALL hand_over('hivemind_index', 'nearest');
+
+-- Replaces matching() in the same way. The team is a constant here, because team() would be evaluated for each row, and
+-- the length of a text is measured once for it and not for each word.
+CREATE FUNCTION best_matching(asked tsquery, terms tsquery[], weights real[], looked_at integer)
+RETURNS TABLE (key bigint, score real)
+LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 50 SET search_path = hivemind, pg_temp
+AS $$
+DECLARE fit text := (
+    SELECT string_agg(format('%s * ts_rank(''{0.35, 0.6, 0.5, 1.0}'', w.stems, %L)', t.weight, t.term), ' + ')
+    FROM unnest(terms, weights) AS t (term, weight)
+);
+BEGIN
+    RETURN QUERY EXECUTE format(
+        'SELECT w.rowid, ((%s) / (ln(length(w.stems) + 1.0::float8) * 1.4427))::real AS fit FROM words w'
+        ' WHERE w.team_id = %L AND w.stems @@ $1 ORDER BY fit DESC, w.rowid DESC LIMIT $2', fit, team()
+    ) USING quote_literal(team()::text)::tsquery && asked, looked_at;
+END $$;
+CALL hand_over('hivemind_index', 'best_matching');
