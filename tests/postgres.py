@@ -40,12 +40,9 @@ def serving(settings: tuple[str, ...] = FAST_SETTINGS) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
         home = Path(folder)
         home.chmod(0o755)
-        # Postgres refuses to run as root.
-        account: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            account = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            os.chown(home, nobody.pw_uid, nobody.pw_gid)
+        account = make_account()
+        if account:
+            os.chown(home, account["user"], account["group"])
         binaries = _find_programs(home, account)
         data = home / "data"
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **account}
@@ -57,6 +54,30 @@ def serving(settings: tuple[str, ...] = FAST_SETTINGS) -> Iterator[str]:
             with _wait_for_server(folder) as postgres:
                 postgres.execute(f"CREATE ROLE {OWNER} LOGIN CREATEROLE")
             yield folder
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(TIMEOUT_SECONDS)
+
+
+@contextlib.contextmanager
+def replicating(folder: str) -> Iterator[str]:
+    """Start a streaming replica of a server and yield the folder of its socket."""
+    with tempfile.TemporaryDirectory(prefix="pg") as own_folder:
+        home, account = Path(own_folder), make_account()
+        home.chmod(0o755)
+        if account:
+            os.chown(home, account["user"], account["group"])
+        binaries = _find_programs(home, account)
+        quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **account}
+        copy = [binaries / "pg_basebackup", "-h", folder, "-U", "postgres", "-D", home / "data", "-R", "-c", "fast"]
+        subprocess.run(copy, check=True, **quietly)
+        server = subprocess.Popen(
+            [binaries / "postgres", "-D", home / "data", "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"],
+            **quietly,
+        )
+        try:
+            _wait_for_server(own_folder).close()
+            yield own_folder
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(TIMEOUT_SECONDS)
@@ -75,6 +96,14 @@ def database(folder: str, name: str) -> str:
 def new_team(hub: Hub) -> str:
     """Create a team with a random name, because a hub accepts each name once."""
     return hub.create_team(secrets.token_hex(8))
+
+
+def make_account() -> dict[str, Any]:
+    """Return the arguments that start a process as nobody, because Postgres refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
 def _find_programs(home: Path, account: dict[str, Any]) -> Path:

@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -115,9 +115,13 @@ class Hub(Closeable):
 
         With ``read_only``, a replica may answer, and receipts of the last moment may be missing.
         """
+        if read_only and self.replica:
+            # A team that was created just now is not there yet.
+            with suppress(NotFound):
+                return HubStore(self, team, member, self.replica)
         if not read_only:
             self.receipts.flush(team)
-        return HubStore(self, team, member, self.replica if read_only else None)
+        return HubStore(self, team, member)
 
     def list_teams(self) -> list[TeamState]:
         """Return every team and how far its derived data is."""

@@ -12,6 +12,7 @@ CREATE FUNCTION nearest(
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 50 SET search_path = hivemind, public, pg_temp
 SET hnsw.iterative_scan = relaxed_order SET hnsw.ef_search = 400 SET hnsw.max_scan_tuples = 200000
+SET enable_seqscan = off -- reads the vectors of other teams
 AS $$
 DECLARE
     condition text := format('v.team_id = %L AND v.model = %L', team(), of_model);
