@@ -298,7 +298,8 @@ def list_questions(teams: Sequence[Team], seed: int) -> Iterator[tuple[Team, str
 
 def measure_sql(superuser: "psycopg.Connection[Any]", teams: Sequence[Team], seconds: float, meter: CpuMeter) -> None:
     """Search by words and by vectors in plain SQL, one client."""
-    times, before, start = [], meter.read(), time.perf_counter()
+    times: list[float] = []
+    before, start = meter.read(), time.perf_counter()
     for team, question in list_questions(teams, 1):
         begun = time.perf_counter()
         tsquery = " | ".join(f"'{word}'" for word in question.split())

@@ -69,8 +69,8 @@ def replicating(folder: str) -> Iterator[str]:
             os.chown(home, account["user"], account["group"])
         binaries = _find_programs(home, account)
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "cwd": home, **account}
-        copy = [binaries / "pg_basebackup", "-h", folder, "-U", "postgres", "-D", home / "data", "-R", "-c", "fast"]
-        subprocess.run(copy, check=True, **quietly)
+        options = ["-h", folder, "-U", "postgres", "-D", str(home / "data"), "-R", "-c", "fast"]
+        subprocess.run([binaries / "pg_basebackup", *options], check=True, **quietly)
         server = subprocess.Popen(
             [binaries / "postgres", "-D", home / "data", "-k", home, "-c", "listen_addresses=", "-c", "fsync=off"],
             **quietly,

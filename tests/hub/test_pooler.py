@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not pooler.PROGRAM, reason="needs pgbouncer; dev
 @pytest.fixture
 def pooled(postgres_folder: str, empty_database: str) -> Iterator[str]:
     """The address of an empty database behind a pooler."""
-    name = conninfo_to_dict(empty_database)["dbname"]
+    name = str(conninfo_to_dict(empty_database)["dbname"])
     with pooler.pooling(postgres_folder, name) as address:
         yield address
 

@@ -37,7 +37,8 @@ def fill(store: HubStore, count: int) -> Floats:
             " FROM unnest(?::text[]) WITH ORDINALITY AS t (text, n)",
             SHIPPED_MODEL, FEW, hash_place("team", THERE), hash_place("team", HERE), texts,
         )  # fmt: skip
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
 
 
 @pytest.fixture

@@ -167,13 +167,13 @@ def test_outdated_tables_answer_until_a_worker_has_rebuilt_them_and_the_vectors_
     assert read_texts(own_hub, team) == ["Deploys run on Fridays", "Lunch is at one"]
     assert (state_of(own_hub, team).is_outdated, state_of(own_hub, team).waiting) == (False, 0)
     with memory_of(own_hub, team, settings) as mind:
-        store = mind._context.store
-        assert sorted(store.db.execute("SELECT passage, numbers FROM vectors")) == vectors
-        assert sorted(store.db.execute("SELECT rowid, text FROM words")) == words
-        assert sorted(store.db.execute("SELECT term, doc FROM word_counts")) == counts
+        db = mind._context.store.db
+        assert sorted(db.execute("SELECT passage, numbers FROM vectors")) == vectors
+        assert sorted(db.execute("SELECT rowid, text FROM words")) == words
+        assert sorted(db.execute("SELECT term, doc FROM word_counts")) == counts
         assert mind.recall("when do we deploy").hits[0].memory.id == kept.id
         assert mind.explain(kept.id).receipts
-        assert log.verify(store.db) == []
+        assert log.verify(db) == []
 
 
 def test_members_read_and_write_while_their_tables_are_rebuilt(
