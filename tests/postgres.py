@@ -40,7 +40,7 @@ def serving(settings: tuple[str, ...] = FAST_SETTINGS) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
         home = Path(folder)
         home.chmod(0o755)
-        account = make_account()
+        account = _make_account()
         if account:
             os.chown(home, account["user"], account["group"])
         binaries = _find_programs(home, account)
@@ -63,7 +63,7 @@ def serving(settings: tuple[str, ...] = FAST_SETTINGS) -> Iterator[str]:
 def replicating(folder: str) -> Iterator[str]:
     """Start a streaming replica of a server and yield the folder of its socket."""
     with tempfile.TemporaryDirectory(prefix="pg") as own_folder:
-        home, account = Path(own_folder), make_account()
+        home, account = Path(own_folder), _make_account()
         home.chmod(0o755)
         if account:
             os.chown(home, account["user"], account["group"])
@@ -98,7 +98,7 @@ def new_team(hub: Hub) -> str:
     return hub.create_team(secrets.token_hex(8))
 
 
-def make_account() -> dict[str, Any]:
+def _make_account() -> dict[str, Any]:
     """Return the arguments that start a process as nobody, because Postgres refuses to run as root."""
     if os.geteuid() != 0:
         return {}

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -10,8 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from tests.postgres import make_account
+from typing import Any
 
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 TIMEOUT_SECONDS = 20
@@ -33,9 +33,11 @@ def pooling(postgres_folder: str, name: str) -> Iterator[str]:
             f"default_pool_size = 3\nmax_client_conn = 100\nlogfile = {folder}/log\n"
         )
         # PgBouncer, too, refuses to run as root.
-        account = make_account()
-        if account:
-            os.chown(folder, account["user"], account["group"])
+        account: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            account = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         server = subprocess.Popen([PROGRAM, "-q", file], **account)
         try:
             _wait_for_port(port)
