@@ -61,7 +61,7 @@ CANDIDATES_PER_RESULT = 4
 WEIGHT_STEPS = 4
 """Weights of terms are between 0.7 and 15, and rounded to quarters."""
 MOST_COMPARED = 10_000
-"""Vectors that are compared one by one, in 4 ms of the server's CPU; for more, a graph takes 1 to 2 ms."""
+"""Vectors that are compared one by one, in 4 ms of the server's CPU; for more, a graph takes half of that."""
 WORD = re.compile(r"[^\W_]{1,500}")
 """At most 500 characters, because Postgres indexes no word of more than 2,046 bytes."""
 

@@ -11,7 +11,7 @@ CREATE FUNCTION nearest(
     asked halfvec, of_model text, places bigint[], everywhere boolean, at_most integer, most_compared integer
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 50 SET search_path = hivemind, public, pg_temp
-SET hnsw.iterative_scan = relaxed_order SET hnsw.ef_search = 400 SET hnsw.max_scan_tuples = 200000
+SET hnsw.iterative_scan = relaxed_order SET hnsw.ef_search = 800 SET hnsw.max_scan_tuples = 200000
 SET enable_seqscan = off -- reads the vectors of other teams
 AS $$
 DECLARE
