@@ -95,7 +95,8 @@ class HubWorker:
         for team in self._hub.list_teams():
             if team.is_outdated and self._is_due(team):
                 self.rebuild(team)
-            if self._embedder.meaning and not team.has_graph:
+            if self._embedder.meaning:
+                # Also where there is one: it may be of another model, or left half built.
                 embedder = self._embedder.meaning.embedder
                 if self._hub.build_graph(team, embedder.name, embedder.dimension):
                     self._report(f"built the graph of team {team.name}")
