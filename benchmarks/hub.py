@@ -1,44 +1,52 @@
-"""Measure pushes and recalls per second of a hub on Postgres, and of SQLite in the same run.
+"""Measure recalls of a hub with many teams of uneven size, beside plain SQL on the same data.
 
-    python -m benchmarks.hub [--largest 100000] [--teams 1] [--sqlite]
+    python -m benchmarks.hub [--memories 100000] [--teams 20] [--clients 8] [--seconds 20] [--durable]
 
-Starts its own Postgres with durable writes. Texts and their vectors are generated and loaded in bulk; the question's
-vector is made by the real model. With --teams, each team gets as many memories. Client and server share the machine,
-so the CPU time of both is printed beside the elapsed time.
+Starts its own Postgres and a hub in a process of its own, and asks it over HTTP. The n-th team has 1/n as many memories
+as the first. Texts and vectors are generated and loaded in bulk: vectors of a team lie around topics, as those of real
+notes do. Client, hub and Postgres share the machine, so the CPU time of each is printed beside the elapsed time.
+
+With a million memories (half an hour, 8 GB of disk): python -m benchmarks.hub --memories 1000000
 """
 
 import argparse
+import http.client
+import json
+import multiprocessing
 import os
 import random
-import tempfile
+import socket
 import time
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import psycopg
+import uvicorn
+from numpy.typing import NDArray
 
 from benchmarks.corpus import sentences
 from benchmarks.measure import quantiles
-from benchmarks.recall import RandomVectors
-from hivemind import Hivemind, Scope
-from hivemind.app.context import Context
-from hivemind.hub.postgres import connect
-from hivemind.hub.store import Hub, HubStore
-from hivemind.model.claim import Claim
-from hivemind.model.memory import Channel, Writer
+from hivemind.app import team_host
+from hivemind.app.team_host import Host
+from hivemind.entrypoints.http import application
+from hivemind.hub.search import WORD
+from hivemind.hub.store import Hub
 from hivemind.model.recall import SHIPPED_MODEL
-from hivemind.model.scope import Repository
-from hivemind.recall.embeddings import SemanticIndex
+from hivemind.model.scope import Visibility
+from hivemind.model.team import Role
 from hivemind.settings import Settings
-from hivemind.store import Store
 from hivemind.store.projections.vectors import hash_place
-from tests.postgres import database, serving
+from hivemind.text.terms import expand_text
+from tests.postgres import FAST_SETTINGS, database, serving
 
 HERE = "remote:git.example/acme/api"
-QUESTIONS = 60
-PAGE = 5_000
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
+PAGE, DIMENSION, NOTES_PER_TOPIC = 5_000, 384, 50
+QUESTIONS = 200
 SERVER = ("shared_buffers=1GB", "max_wal_size=8GB", "maintenance_work_mem=2GB", "effective_cache_size=4GB")
 ROWS = """
 WITH said AS (
@@ -58,121 +66,258 @@ SELECT cut.key, kept.text FROM cut JOIN kept ON kept.key = cut.memory
 """
 WORDS = """
 INSERT INTO words (rowid, text, context, around, stems) SELECT ?, said, '', '',
-    setweight(to_tsvector('hivemind.words', said), 'A') || array_to_tsvector(ARRAY[team()::text])
+    setweight(to_tsvector('hivemind.words', said), 'A') || setweight(to_tsvector('hivemind.words', ?), 'B')
+    || array_to_tsvector(ARRAY[team()::text])
 FROM (SELECT ?::text AS said)
 """
 COUNTS = "INSERT INTO word_counts (term, doc) SELECT word, ndoc FROM ts_stat('SELECT stems FROM words')"
+VECTORS = "COPY hivemind.vectors (passage, model, scale, numbers, place, embedding, team_id) FROM STDIN"
+EXACT = "SELECT passage FROM vectors WHERE team_id = %s ORDER BY (embedding <=> %s::halfvec) + 0 LIMIT %s"
+BY_WORDS = (
+    "SELECT w.rowid, w.text FROM words w WHERE w.team_id = %s AND w.stems @@ %s::tsquery"
+    " ORDER BY ts_rank(w.stems, %s::tsquery) DESC LIMIT 100"
+)
+"""What somebody would write who has the tables and no hub: no visibility, no history, no receipt."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """A filled team, a token for it, and questions in words and as vectors."""
+
+    id: str
+    token: str
+    size: int
+    questions: Sequence[str]
+    vectors: Floats
 
 
 def main() -> None:
-    """Fill a database of each size and measure it."""
+    """Fill a database, then measure completeness, one client, many clients, and plain SQL."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--largest", type=int, default=100_000, help="largest number of memories per team")
-    parser.add_argument("--teams", type=int, default=1, help="number of teams that share the database")
-    parser.add_argument("--sqlite", action="store_true", help="also measure SQLite; filling it takes minutes")
+    parser.add_argument("--memories", type=int, default=100_000, help="in all teams together")
+    parser.add_argument("--teams", type=int, default=20)
+    parser.add_argument("--clients", type=int, default=8, help="that ask at the same time")
+    parser.add_argument("--seconds", type=float, default=20, help="that each measurement takes")
+    parser.add_argument("--durable", action="store_true", help="wait for the disk at each commit")
     options = parser.parse_args()
-    print(
-        f"{'engine':>9}{'memories':>10}{'what':>10}{'p50 ms':>9}{'p95 ms':>9}{'CPU ms':>9}{'a second':>10}", flush=True
-    )
-    with tempfile.TemporaryDirectory() as folder, serving(SERVER) as server:
-        for size in (size for size in SIZES if size <= options.largest):
-            address = database(server, f"with_{size}")
-            with Hub.open(address) as hub:
-                stores = [hub.open_team(hub.create_team(f"team {number}")) for number in range(options.teams)]
-                fill(address, stores, size)
-                measure("postgres", size, open_memory(stores[0], folder), server)
-                for store in stores:
-                    store.close()
-            if options.sqlite:
-                mind = open_memory(Store.open(Path(folder) / str(size)), folder)
-                chance = random.Random(3)
-                for _ in range(0, size, PAGE):
-                    texts = sentences(chance, min(PAGE, size))
-                    mind.remember_all(Claim(text=text, scope=Scope.TEAM) for text in texts)
-                mind.maintenance.catch_up()
-                measure("sqlite", size, mind)
-                mind.close()
+    with serving(SERVER if options.durable else (*FAST_SETTINGS, *SERVER)) as folder:
+        address = database(folder, "measured")
+        superuser = psycopg.connect(f"postgresql://postgres@/measured?host={folder}", autocommit=True)
+        with Hub.open(address) as hub:
+            teams = fill(hub, superuser, options.memories, options.teams)
+            print_completeness(hub, superuser, teams)
+        service, port = start_hub(address)
+        try:
+            meter = CpuMeter(service=service.pid or 0, folder=folder)
+            print(f"{'':>22}{'p50 ms':>9}{'p95 ms':>9}{'a second':>10}{'hub CPU':>9}{'PG CPU':>9}")
+            for clients in (1, options.clients):
+                ask_hub(port, teams, clients, options.seconds / 4, None)
+                ask_hub(port, teams, clients, options.seconds, meter)
+        finally:
+            service.terminate()
+            service.join()
+        measure_sql(superuser, teams, options.seconds, meter)
 
 
-def open_memory(store: Store, folder: str) -> Hivemind:
-    """Open a team's memory with random vectors."""
-    settings = Settings(home=Path(folder), person="ada")
-    writer = Writer(actor="ada", channel=Channel.PERSON)
-    mind = Hivemind(Context(store, settings, Repository(id=HERE, root=""), writer))
-    mind._context.embedder.meaning = SemanticIndex(RandomVectors())
-    return mind
-
-
-def fill(address: str, stores: Sequence[HubStore], size: int) -> None:
-    """Insert rows as remembering would, but without the log; the vector index is built at the end, which is faster."""
-    chance, numbers = random.Random(3), np.random.default_rng(5)
-    with connect(address) as owner:
-        graph = owner.execute("SELECT pg_get_indexdef('hivemind.vectors_near'::regclass)").fetchone()
-        assert graph is not None
-        owner.execute("DROP INDEX hivemind.vectors_near")
-        for store in stores:
-            db = store.db
-            for start in range(0, size, PAGE):
-                with db.transaction():
-                    texts = sentences(chance, min(PAGE, size - start))
-                    passages = db.execute(ROWS, texts, HERE)
-                    db.many(WORDS, passages)
-                    rows = numbers.standard_normal((len(passages), 384)).astype(np.float32)
-                    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-                    small = np.rint(unit * 127 / 0.2).clip(-127, 127).astype(np.int8)
-                    name, where = SHIPPED_MODEL, hash_place("team", HERE)
-                    db.many(
-                        "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
-                        (
-                            (key, name, 0.2 / 127, row.tobytes(), where, str(vector.round(4).tolist()))
-                            for (key, _), row, vector in zip(passages, small, unit, strict=True)
-                        ),
+def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: int) -> list[Team]:
+    """Insert rows as remembering would, but without the log, and build the graphs of large teams."""
+    chance, numbers, start = random.Random(3), np.random.default_rng(5), time.perf_counter()
+    shares = [1 / (place + 1) for place in range(count)]
+    host = Host(hub, Settings(home=Path(), person="hub"))
+    teams = []
+    for place, share in enumerate(shares):
+        size = max(100, round(memories * share / sum(shares)))
+        host.found_team(f"team {place}")
+        team_id = host.owner_of(f"team {place}").team
+        with host.mind(host.owner_of(f"team {place}")) as mind:
+            token = mind.tokens.issue(name="asker", role=Role.READER)
+        topics = numbers.standard_normal((max(2, size // NOTES_PER_TOPIC), DIMENSION)).astype(np.float32)
+        middle = numbers.standard_normal(DIMENSION).astype(np.float32)
+        texts: list[str] = []
+        with hub.open_team(team_id) as store:
+            for first in range(0, size, PAGE):
+                texts = sentences(chance, min(PAGE, size - first))
+                with store.db.transaction():
+                    passages = store.db.execute(ROWS, texts, HERE)
+                    store.db.many(
+                        WORDS, [(key, " ".join(WORD.findall(expand_text(text))), text) for key, text in passages]
                     )
-            with db.transaction():
-                db.execute(COUNTS)
-        graph_start = time.perf_counter()
-        owner.execute(graph[0])
-        owner.execute("VACUUM ANALYZE")
-        seconds = time.perf_counter() - graph_start
-        database_size = owner.execute("SELECT pg_database_size(current_database())").fetchone()
-        assert database_size is not None
-        count = len(stores) * size
-        print(
-            f"# {count:,} vectors: graph in {seconds:.0f} s, {database_size[0] / count:,.0f} bytes a memory", flush=True
-        )
+                rows = draw(numbers, middle, topics, len(passages))
+                # COPY is not possible under row-level security.
+                with superuser.cursor().copy(VECTORS) as copy:
+                    for (key, _), row in zip(passages, rows, strict=True):
+                        small = np.rint(row * 127 / 0.3).clip(-127, 127).astype(np.int8).tobytes()
+                        place_hash = hash_place("team", HERE)
+                        copy.write_row((key, SHIPPED_MODEL, 0.3 / 127, small, place_hash, format_vector(row), team_id))
+            with store.db.transaction():
+                store.db.execute(COUNTS)
+                store.db.execute("UPDATE teams SET model = ?", SHIPPED_MODEL)
+        questions = [" ".join(chance.sample(text.split(), 7)) for text in texts[:QUESTIONS]]
+        vectors = draw(numbers, middle, topics, 50)
+        teams.append(Team(id=team_id, token=token, size=size, questions=questions, vectors=vectors))
+    filled = time.perf_counter()
+    for state in hub.list_teams():
+        hub.build_graph(state, SHIPPED_MODEL, DIMENSION)
+    superuser.execute("VACUUM ANALYZE")
+    size_row = superuser.execute("SELECT pg_database_size(current_database())").fetchone()
+    print(
+        f"# {memories:,} memories in {count} teams of {teams[-1].size:,} to {teams[0].size:,}:"
+        f" filled in {filled - start:.0f} s, graphs in {time.perf_counter() - filled:.0f} s,"
+        f" {size_row[0] / memories if size_row else 0:,.0f} bytes a memory",
+        flush=True,
+    )
+    return teams
 
 
-def measure(engine: str, size: int, mind: Hivemind, server: str = "") -> None:
-    """Print a row for recall, push and embedding."""
-    chance = random.Random(size)
-    questions = [" ".join(chance.sample(text.split(), 7)) for text in sentences(chance, QUESTIONS)]
-    texts = sentences(chance, QUESTIONS)
-    mind.recall(questions[0])
-    for what, works in (
-        ("recall", [partial(mind.recall, question) for question in questions]),
-        ("push", [partial(mind.remember, text, scope=Scope.TEAM) for text in texts]),
-        ("embed", [partial(mind._context.embedder.meaning.embedder.embed, [question]) for question in questions]),  # type: ignore[union-attr]
-    ):
-        before = cpu(server)
-        walls = []
-        for work in works:
-            start = time.perf_counter()
-            work()
-            walls.append((time.perf_counter() - start) * 1000)
-        cpu_each = (cpu(server) - before) / len(works)
-        p50, p95 = quantiles(walls)
-        print(f"{engine:>9}{size:>10,}{what:>10}{p50:>9.1f}{p95:>9.1f}{cpu_each:>9.1f}{1000 / p50:>10.0f}", flush=True)
+def draw(numbers: np.random.Generator, middle: Floats, topics: Floats, count: int) -> Floats:
+    """Return unit vectors around topics that lie around the middle of the team."""
+    around = topics[numbers.integers(0, len(topics), count)]
+    rows = middle + 0.8 * around + numbers.standard_normal((count, DIMENSION)).astype(np.float32)
+    unit: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
-def cpu(server: str) -> float:
-    """Return the CPU milliseconds used so far by this process, and by the server's processes if there is one."""
-    ours = time.process_time() * 1000
-    if not server:
-        return ours
-    postmaster = (Path(server) / "data" / "postmaster.pid").read_text().split()[0]
-    stats = [file.read_text().rpartition(")")[2].split() for file in Path("/proc").glob("[0-9]*/stat")]
-    ticks = sum(int(fields[11]) + int(fields[12]) for fields in stats if fields[1] == postmaster)
-    return ours + ticks * 1000 / os.sysconf("SC_CLK_TCK")
+def format_vector(row: Floats) -> str:
+    """Return a vector as Postgres reads it."""
+    return "[" + ",".join(f"{number:.4g}" for number in row) + "]"
+
+
+def print_completeness(hub: Hub, superuser: "psycopg.Connection[Any]", teams: Sequence[Team]) -> None:
+    """Print how many of the 100 nearest passages the hub finds, for each team."""
+    superuser.execute("SET search_path = hivemind, public")
+    shares = []
+    for team in teams:
+        with hub.open_team(team.id) as store:
+            for vector in team.vectors:
+                exact = superuser.execute(EXACT, [team.id, format_vector(vector), 100]).fetchall()
+                sight = Visibility(repos=(), everywhere=True)
+                likely = store.db.index.find_likely(SHIPPED_MODEL, vector, sight, 200)
+                shares.append((team.size, len({row[0] for row in exact} & set(likely)) / len(exact)))
+    by_team = {size: np.mean([share for other, share in shares if other == size]) for size, _ in shares}
+    lowest = min(by_team, key=lambda size: by_team[size])
+    print(
+        f"# found of the 100 nearest: {np.mean([share for _, share in shares]):.3f} on average,"
+        f" {by_team[lowest]:.3f} in the worst team ({lowest:,} memories), {min(shares, key=lambda s: s[1])[1]:.2f} for"
+        " the worst question",
+        flush=True,
+    )
+
+
+def start_hub(address: str) -> tuple[Any, int]:
+    """Start a hub in a process of its own and return it with its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(address, port), daemon=True)
+    process.start()
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.1)
+        else:
+            return process, port
+
+
+def serve(address: str, port: int) -> None:
+    """Run a hub without limits of requests, which one client would exceed."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    for name in ("PER_TOKEN", "PER_ADDRESS"):
+        setattr(team_host, name, 1_000_000_000)
+    host = Host.open(address)
+    uvicorn.run(application(host, f"http://127.0.0.1:{port}"), port=port, log_level="warning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuMeter:
+    """Reads the CPU time of the hub and of all processes of Postgres."""
+
+    service: int
+    folder: str
+
+    def read(self) -> tuple[float, float]:
+        """Return the CPU milliseconds of both so far."""
+        postmaster = (Path(self.folder) / "data" / "postmaster.pid").read_text().split()[0]
+        stats = [_read_stat(file) for file in Path("/proc").glob("[0-9]*/stat")]
+        # Sessions that have ended are counted with their parent.
+        server = sum(int(fields[11]) + int(fields[12]) for fields in stats if fields and fields[1] == postmaster)
+        own = _read_stat(Path(f"/proc/{postmaster}/stat"))
+        server += int(own[13]) + int(own[14]) if own else 0
+        hub = _read_stat(Path(f"/proc/{self.service}/stat"))
+        tick = 1000 / os.sysconf("SC_CLK_TCK")
+        return (int(hub[11]) + int(hub[12])) * tick if hub else 0.0, server * tick
+
+
+def _read_stat(file: Path) -> list[str]:
+    try:
+        return file.read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def ask_hub(port: int, teams: Sequence[Team], clients: int, seconds: float, meter: CpuMeter | None) -> None:
+    """Ask the hub from some clients at once for a while, and print what it took."""
+    before, start = meter.read() if meter else (0.0, 0.0), time.perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        times = [
+            took
+            for batch in pool.map(lambda client: ask(port, teams, client, seconds), range(clients))
+            for took in batch
+        ]
+    if meter:
+        print_row(f"hub, {clients} clients", times, time.perf_counter() - start, before, meter.read())
+
+
+def ask(port: int, teams: Sequence[Team], client: int, seconds: float) -> list[float]:
+    """Ask questions of all teams in turn for some seconds; return how many milliseconds each took."""
+    connection, times = http.client.HTTPConnection("127.0.0.1", port), []
+    end = time.perf_counter() + seconds
+    for team, question in list_questions(teams, client):
+        start = time.perf_counter()
+        connection.request(
+            "POST", "/v1/recall", json.dumps({"query": question, "repo": "git.example/acme/api"}),
+            {"Authorization": f"Bearer {team.token}", "Content-Type": "application/json"},
+        )  # fmt: skip
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, body
+        times.append((time.perf_counter() - start) * 1000)
+        if time.perf_counter() > end:
+            break
+    return times
+
+
+def list_questions(teams: Sequence[Team], seed: int) -> Iterator[tuple[Team, str]]:
+    """Yield teams in a random order again and again, each with one of its questions."""
+    chance = random.Random(seed)
+    for team in cycle(chance.sample(teams, len(teams))):
+        yield team, chance.choice(team.questions)
+
+
+def measure_sql(superuser: "psycopg.Connection[Any]", teams: Sequence[Team], seconds: float, meter: CpuMeter) -> None:
+    """Search by words and by vectors in plain SQL, one client."""
+    times: list[float] = []
+    before, start = meter.read(), time.perf_counter()
+    for team, question in list_questions(teams, 1):
+        begun = time.perf_counter()
+        tsquery = " | ".join(f"'{word}'" for word in question.split())
+        superuser.execute(BY_WORDS, [team.id, tsquery, tsquery]).fetchall()
+        superuser.execute(EXACT, [team.id, format_vector(team.vectors[len(times) % 50]), 100]).fetchall()
+        times.append((time.perf_counter() - begun) * 1000)
+        if time.perf_counter() - start > seconds:
+            break
+    print_row("plain SQL, 1 client", times, time.perf_counter() - start, before, meter.read())
+
+
+def print_row(
+    name: str, times: list[float], elapsed: float, before: tuple[float, float], after: tuple[float, float]
+) -> None:
+    """Print times and CPU per question."""
+    p50, p95 = quantiles(times)
+    hub, server = ((end - begin) / len(times) for begin, end in zip(before, after, strict=True))
+    print(f"{name:>22}{p50:>9.1f}{p95:>9.1f}{len(times) / elapsed:>10.1f}{hub:>9.1f}{server:>9.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 
 from hivemind import Hivemind
 from hivemind.app.context import Context
+from hivemind.hub import embedding_queue
 from hivemind.hub.postgres import ENTER_TEAM
 from hivemind.hub.store import Hub, HubStore
 from hivemind.model.memory import Writer
@@ -69,11 +70,21 @@ def mind(mind_on: MindOn) -> Hivemind:
     return mind_on()
 
 
+def settle(mind: Hivemind) -> None:
+    """Do what a hub does a moment later: record receipts, and embed what was written."""
+    store, meaning = mind._context.store, mind._context.embedder.meaning
+    if not isinstance(store, HubStore):
+        return
+    store._hub.receipts.flush(store.db.team)
+    if meaning and (passages := embedding_queue.claim(store.db, meaning.embedder.name, 1_000)):
+        meaning.store_vectors(store.db, passages, meaning.embed_passages(passages))
+
+
 def tamper(store: Store, statement: str) -> None:
     """Change the tables behind everybody's back, as somebody with the database's own password could."""
     if isinstance(store, HubStore):
         with store.db.connection.transaction():
-            store.db.connection.execute(ENTER_TEAM, [store.db.team])
+            store.db.connection.execute(ENTER_TEAM, [store.db.team, "60s"])
             store.db.connection.execute("RESET ROLE")
             store.db.connection.execute("SET CONSTRAINTS ALL DEFERRED")
             store.db.connection.execute(statement.encode())

@@ -136,7 +136,9 @@ def test_each_table_is_written_by_its_owner_alone() -> None:
             if table in SEARCHED:
                 assert writers <= SEARCHES, f"{table} is written by {writers}"
             else:
-                assert writers == {Path(str(owner.__file__))}, f"{table} is written by {writers}"
+                # On a hub, workers share the queue of passages without a vector.
+                others = {SOURCE / "hub" / "embedding_queue.py"} if table == "vectors_wanted" else set()
+                assert writers - others == {Path(str(owner.__file__))}, f"{table} is written by {writers}"
 
 
 def strings_in_code(file: Path) -> list[str]:

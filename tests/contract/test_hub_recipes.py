@@ -1,21 +1,33 @@
-"""What docs/how-to/hub/ starts a hub with is what the command takes."""
+"""What docs/how-to/hub/ starts a hub with is what the commands take."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from hivemind.entrypoints.cli.commands.hub import serve
+from hivemind.entrypoints.cli.commands.hub import serve, worker
 
 RECIPES = Path(__file__).parents[2] / "docs" / "how-to"
-KNOWN = {option for parameter in serve.params for option in parameter.opts} | {"--quiet", "--json"}
+KNOWN = {option for command in (serve, worker) for parameter in command.params for option in parameter.opts}
+OF_OTHERS = {"--from", "--to"}
+"""Options of the proxy."""
 
 
-@pytest.mark.parametrize("recipe", ["hub/docker-compose.yml", "hub/hivemind-hub.service", "hub.md"])
+@pytest.mark.parametrize("recipe", ["hub/docker-compose.yml", "hub/kubernetes.yaml"])
+def test_containers_start_with_options_that_there_are(recipe: str) -> None:
+    lines = [line for line in (RECIPES / recipe).read_text().splitlines() if not line.lstrip().startswith("#")]
+
+    options = set(re.findall(r"--[a-z][a-z-]*", "\n".join(lines))) - OF_OTHERS
+
+    assert {"--proxy", "--public-url", "--receipt-days"} <= options
+    assert options <= KNOWN
+
+
+@pytest.mark.parametrize("recipe", ["hub/hivemind-hub.service", "hub.md", "large-hub.md"])
 def test_a_recipe_starts_a_hub_with_options_that_there_are(recipe: str) -> None:
     lines = [line for line in (RECIPES / recipe).read_text().splitlines() if "hivemind hub serve" in line]
 
-    given = {option for line in lines for option in re.findall(r"--[a-z-]+", line)}
+    options = {option for line in lines for option in re.findall(r"--[a-z-]+", line)}
 
-    assert given
-    assert given <= KNOWN
+    assert options
+    assert options <= KNOWN

@@ -34,7 +34,7 @@ from hivemind.recall import similarity
 from hivemind.store import Store, log
 from hivemind.store.projections import memories, receipts, repositories, sessions
 from tests.conftest import AGENT, Clock
-from tests.contract.conftest import HERE, MakeStore, MindOn, tamper
+from tests.contract.conftest import HERE, MakeStore, MindOn, settle, tamper
 from tests.hypothesis_profile import examples
 from tests.postgres import new_team
 from tests.property.test_log import histories
@@ -346,6 +346,7 @@ def test_recall_finds_by_meaning_what_shares_no_word(mind_on: MindOn) -> None:
     mind.remember("The office plants are watered by Tom", scope=TEAM)
     mind.remember("The car was fixed at the garage", scope=TEAM)
 
+    settle(mind)
     found = mind.recall("automobile repair", limit=1)
 
     assert texts(found) == ["The car was fixed at the garage"]
@@ -412,6 +413,7 @@ def test_recall_says_when_the_closest_it_has_is_no_answer(mind_on: MindOn) -> No
     mind = mind_on(model="")
     mind.remember("Deploys happen on Fridays", scope=TEAM)
 
+    settle(mind)
     foreign = mind.recall("which colour has the neighbour's cat")
     answered = mind.recall("when do deploys happen")
 
@@ -468,6 +470,7 @@ def test_a_shown_memory_leaves_a_receipt(mind_on: MindOn) -> None:
     memory = person.remember("deploys happen on fridays", scope=TEAM)
 
     found = agent.recall("when do deploys happen")
+    settle(agent)
 
     (line,) = agent.history.receipts("s1")
     assert (line.id, line.memory_id, line.query) == (found.receipt, memory.id, "when do deploys happen")
@@ -572,7 +575,9 @@ def test_what_is_erased_leaves_no_body_no_index_row_and_stays_out(mind_on: MindO
     mind = mind_on(model="")
     secret = mind.remember("the vault code is xyzzy-4711", scope=TEAM)
     mind.remember("deploys happen on fridays", scope=TEAM)
+    settle(mind)
     mind.recall("what is the vault code xyzzy-4711?")
+    settle(mind)
 
     receipt = mind.erase(secret.id, reason="asked to")
 

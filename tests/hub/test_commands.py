@@ -196,3 +196,26 @@ def test_the_receipt_of_an_erasure_says_until_when_backups_are_kept(empty_databa
 
     week = (datetime.now(UTC) + timedelta(days=7)).date().isoformat()
     assert f"gone by {week}" in [place["detail"] for place in receipt["places"]]
+
+
+def test_a_hub_makes_vectors_in_a_process_of_its_own_and_its_status_says_what_waits(
+    empty_database: str, person: Person
+) -> None:
+    ada, port = person("ada"), free_port()
+    token = ada("hub", "team", "create", "payments", "--database", empty_database)["token"]
+    hub = Served(host=None, url=f"http://127.0.0.1:{port}")  # type: ignore[arg-type]
+
+    with hub_serving(empty_database, "--port", str(port), "--workers", "0"):
+        wait_for(port)
+        hub.ask("POST", "/v1/memories", token, {"text": "Deploys run on Fridays"})
+    (before,) = ada("hub", "status", "--database", empty_database)
+    with hub_serving(empty_database, "--port", str(port)):
+        for _ in range(300):
+            (after,) = ada("hub", "status", "--database", empty_database)
+            if not after["waiting"]:
+                break
+            time.sleep(0.1)
+
+    assert (before["name"], before["passages"], before["waiting"]) == ("payments", 1, 1)
+    assert (after["waiting"], after["is_outdated"]) == (0, False)
+    assert ada("hub", "migrate", "--database", empty_database) == {"migrations": [], "rebuilt": [], "queued": 0}

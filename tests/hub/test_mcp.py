@@ -1,6 +1,7 @@
 """Agents in the cloud use the team's memory by the official client, without a laptop."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -8,8 +9,11 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from hivemind.app.hub_worker import HubWorker
 from hivemind.entrypoints.mcp.tools import TOOLS
+from hivemind.hub.store import Hub
 from hivemind.model.team import Role
+from hivemind.settings import Settings
 from tests.hub.serving import Served
 
 
@@ -30,9 +34,13 @@ def used(served: Served, token: str, *calls: tuple[str, dict[str, Any]], mode: s
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_one_agent_remembers_another_recalls(served: Served, team: str, mode: str) -> None:
+def test_what_one_agent_remembers_another_recalls(
+    hub: Hub, served: Served, team: str, mode: str, tmp_path: Path
+) -> None:
     claim = {"text": "The queue is drained before each deploy", "kind": "procedure"}
     listed, kept = used(served, served.token(team, is_agent=True), ("remember", claim), mode=mode)
+    while HubWorker(hub, Settings(home=tmp_path, person="hub")).embed_batch():
+        pass
 
     _, found, elsewhere = used(
         served, served.token(team, Role.READER, is_agent=True),

@@ -126,7 +126,7 @@ class Answers:
         )  # fmt: skip
         # A receipt is the person's own, whatever was recalled.
         event = context.factory.event(fact, Scope.USER, "")
-        context.store.record([event])
+        context.store.record_receipt(event)
         return replace(answer, receipt=ReceiptId(event.id))
 
     def brief(self) -> Recall:

@@ -23,7 +23,7 @@ from hivemind.hub.epochs import ASKED
 from hivemind.hub.exchange import Exchange
 from hivemind.hub.limits import Limits, RequestCounter
 from hivemind.hub.oidc import Issuer
-from hivemind.hub.store import BACKUP_DAYS, Hub, HubStore
+from hivemind.hub.store import DEFAULT_OPTIONS, Hub, HubOptions, HubStore
 from hivemind.model.administration import AdminAction
 from hivemind.model.memory import Channel, Writer
 from hivemind.model.scope import Repository, Scope
@@ -36,8 +36,6 @@ from hivemind.text.clean import validate_label
 
 OPERATOR = "operator"
 """The name, in the record of administration, of whoever can reach the database itself."""
-EMBEDDED_PER_PUSH = 256
-"""Passages to embed after a push; a larger push is finished by the next ones, so that a request ends soon."""
 FIRST_TEAM = "team"
 
 
@@ -93,12 +91,12 @@ class Host:
 
     @classmethod
     def open(
-        cls, database: str, *, issuer: str = "", audience: str = "", backup_days: int = BACKUP_DAYS,
+        cls, database: str, options: HubOptions = DEFAULT_OPTIONS, *, issuer: str = "", audience: str = "",
         limits: Limits | None = None,
     ) -> "Host":  # fmt: skip
         """Migrate the database and open it; with an issuer, tokens of that identity provider are accepted too."""
         provider = Issuer(url=issuer, audience=audience) if issuer else None
-        return cls(Hub.open(database, backup_days=backup_days), Settings.load(), provider, limits=limits)
+        return cls(Hub.open(database, options), Settings.load(), provider, limits=limits)
 
     @property
     def issuer(self) -> str:
@@ -213,14 +211,16 @@ class Host:
             access.record_refusal(db, self._clock(), team=who.team, who=who.member.person, what=what, why=why)
 
     @contextmanager
-    def mind(self, who: AdmittedMember, repo: str = "", session: str = "") -> Iterator[TeamMind]:
-        """Open the team's memory for a member, seen from a repository."""
+    def mind(
+        self, who: AdmittedMember, repo: str = "", session: str = "", *, read_only: bool = False
+    ) -> Iterator[TeamMind]:
+        """Open the team's memory for a member, seen from a repository; with ``read_only``, a replica may answer."""
         # Trust follows from the channel, so an agent's token must not write as a person.
         channel = Channel.AGENT if who.member.is_agent else Channel.PERSON
         writer = Writer(actor=who.member.person, channel=channel, session_id=session)
         # The hub's own settings name whoever runs it, not the member.
         settings = replace(self._settings, person=who.member.person)
-        with self._store(who) as store:
+        with self._hub.open_team(who.team, who.member, read_only=read_only) as store:
             repository = Repository(id=_parse_repository(repo), root="")
             yield TeamMind(Context(store, settings, repository, writer, self._clock, self._embedder), store)
 
@@ -232,13 +232,6 @@ class Host:
                 store=store, member=who.member, now=format_timestamp(self._clock()), history=store.history,
                 devices=DeviceRegister(store.db, who.token),
             )  # fmt: skip
-
-    def embed_passages(self, who: AdmittedMember) -> int:
-        """Embed some of the passages that were just pushed and return how many."""
-        if not self._embedder.meaning:
-            return 0
-        with self._store(who) as store:
-            return self._embedder.meaning.catch_up(store.db, EMBEDDED_PER_PUSH)
 
     def owner_of(self, team: str) -> AdmittedMember:
         """Return an admin of a team, for whoever can reach the database itself."""

@@ -1,14 +1,16 @@
 """A connection to the hub's Postgres that sees the rows of one team only.
 
 Every transaction first sets the team and a role that owns nothing; row-level security does the rest. Both settings end
-with the transaction, so that a connection can serve another team next, also behind a pooler. A team has one writer at
-a time: positions are committed in order, so that a reader with a cursor misses nothing.
+with the transaction, and nothing else is kept in a session, so that a pooler in transaction mode may stand in between.
+A team has one writer at a time: positions are committed in order, so that a reader with a cursor misses nothing.
 """
 
 import re
 import secrets
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import count
@@ -22,8 +24,10 @@ from hivemind.hub.search import PostgresIndex
 from hivemind.store.database import Database, Row
 
 SCHEMA, ROLE = "hivemind", "hivemind_hub"
-LOCK_TIMEOUT_SECONDS = 60
-"""How long a writer waits for another writer of its team."""
+BREAKING = "-- Breaking"
+"""How a migration begins that programs before it cannot work with; all others only add."""
+MIGRATION_ATTEMPTS, MIGRATION_LOCK_SECONDS = 30, 2
+"""A change of a table waits this long for its readers, because new readers wait behind it; then it tries again."""
 MIGRATION_LOCK = 0x68697665
 """The advisory lock for migrations, so that two hubs can start at once; the number is "hive" in ASCII."""
 STREAM_BATCH_ROWS = 1_000
@@ -31,17 +35,32 @@ STREAM_BATCH_ROWS = 1_000
 
 ENTER_TEAM = (
     "SELECT set_config('search_path', 'hivemind, public', true), set_config('hivemind.team', $1, true),"
-    " set_config('role', 'hivemind_hub', true)"
+    " set_config('statement_timeout', $2, true), set_config('role', 'hivemind_hub', true)"
 )
 """The last argument of set_config ends each setting with the transaction."""
 LOCK_TEAM = (
-    f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_SECONDS}s', true),"
+    "SELECT set_config('lock_timeout', $2, true),"
     " pg_advisory_xact_lock(hashtextextended('hivemind', 0) # hashtextextended($1, 0))"
 )
 PLACEHOLDER = re.compile(r"'[^']*'|\?|(?<!:):([a-z_]+)")
 """Also matches string literals, so that a ? or : inside one stays; ``::`` is a cast."""
 
 Connection = psycopg.Connection[Row]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long a request may wait for the database."""
+
+    lock_seconds: int = 30
+    """For another writer of the team."""
+    statement_seconds: int = 60
+    """For one statement; 0 for no limit."""
+
+
+DEFAULT_TIMEOUTS = Timeouts()
+UNLIMITED = Timeouts(statement_seconds=0)
+"""For work that nobody waits for."""
 
 
 class Postgres(Database):
@@ -52,11 +71,17 @@ class Postgres(Database):
     # Ignores case, as LIKE does in SQLite.
     LIKE = "ILIKE"
 
-    def __init__(self, connection: Connection, team: str) -> None:
+    # A worker embeds what was written; see app/hub_worker.py.
+    HAS_WORKER = True
+    index: PostgresIndex
+
+    def __init__(self, connection: Connection, team: str, timeouts: Timeouts = DEFAULT_TIMEOUTS) -> None:
         self.connection = connection
         self.team = team
         self.index = PostgresIndex(self)
+        self._timeouts = timeouts
         self._is_in_team = False
+        self._is_streaming = False
         self._has_lock = False
 
     def execute(self, sql: str, *values: Any) -> list[Row]:
@@ -66,22 +91,32 @@ class Postgres(Database):
                 return _fetch_rows(self._run(sql, values))
             # Pipelined, so that a single statement takes one round trip instead of four.
             with self.connection.pipeline(), self.connection.transaction():
-                self.connection.execute(ENTER_TEAM, [self.team])
+                self._set_team()
                 cursor = self._run(sql, values)
             return _fetch_rows(cursor)
 
     def stream(self, sql: str, *values: Any) -> Iterator[Row]:
-        """Yield rows one by one from a cursor on the server, without keeping a transaction open."""
+        """Yield rows one by one from a cursor on the server; outside a transaction, nothing is written meanwhile."""
         statement, parameters = translate_sql(sql, values)
-        # WITH HOLD lets the cursor outlive its transaction.
+        # Not WITH HOLD, which outlives the transaction: a pooler would send the next page's request elsewhere.
         with (
             _translate_errors(),
-            psycopg.RawServerCursor(self.connection, f"rows_{secrets.token_hex(8)}", withhold=True) as rows,
+            self._stop_writes(),
+            self._enter_team(),
+            psycopg.RawServerCursor(self.connection, f"rows_{secrets.token_hex(8)}") as rows,
         ):
-            with self._enter_team():
-                rows.execute(statement, parameters)
             rows.itersize = STREAM_BATCH_ROWS
+            rows.execute(statement, parameters)
             yield from rows
+
+    @contextmanager
+    def _stop_writes(self) -> Iterator[None]:
+        """Refuse transactions in the block, unless it is part of one: a stream that is left early would undo them."""
+        before, self._is_streaming = self._is_streaming, not self._has_lock
+        try:
+            yield
+        finally:
+            self._is_streaming = before
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
@@ -97,8 +132,9 @@ class Postgres(Database):
         if self._has_lock:
             yield
             return
+        assert not self._is_streaming, "read a stream to its end before writing"
         with _translate_errors(), self._enter_team():
-            self.connection.execute(LOCK_TEAM, [self.team])
+            self.connection.execute(LOCK_TEAM, [self.team, f"{self._timeouts.lock_seconds}s"])
             self._has_lock = True
             try:
                 yield
@@ -138,45 +174,70 @@ class Postgres(Database):
             yield
             return
         with self.connection.transaction():
-            self.connection.execute(ENTER_TEAM, [self.team])
+            self._set_team()
             self._is_in_team = True
             try:
                 yield
             finally:
                 self._is_in_team = False
 
+    def _set_team(self) -> None:
+        self.connection.execute(ENTER_TEAM, [self.team, f"{self._timeouts.statement_seconds}s"])
+
     def _run(self, sql: str, values: tuple[Any, ...]) -> psycopg.Cursor[Row]:
         statement, parameters = translate_sql(sql, values)
         return self.connection.execute(statement, parameters)
 
 
+CONNECTION: dict[str, Any] = {
+    "autocommit": True,
+    # With ``$1`` placeholders.
+    "cursor_factory": psycopg.RawCursor,
+    # A prepared statement belongs to a session, and a pooler in transaction mode changes sessions.
+    "prepare_threshold": None,
+}
+"""How every connection is opened."""
+
+
 def connect(address: str) -> Connection:
     """Open a connection with autocommit and ``$1`` placeholders."""
     with _translate_errors():
-        return psycopg.connect(address, autocommit=True, cursor_factory=psycopg.RawCursor)
+        return psycopg.connect(address, **CONNECTION)
 
 
-def migrate(address: str) -> None:
-    """Apply missing migrations, each in its own transaction."""
+def migrate(address: str) -> list[str]:
+    """Apply missing migrations, all of them or none, and return their names."""
+    for attempt in range(MIGRATION_ATTEMPTS):
+        try:
+            with connect(address) as owner, owner.transaction():
+                return _apply_missing(owner)
+        except errors.LockNotAvailable:
+            time.sleep(attempt)
+    raise StoreBusy("the hub's tables were in use the whole time; run 'hivemind hub migrate' again")
+
+
+def _apply_missing(owner: Connection) -> list[str]:
     migrations = {file.name: file.read_text() for file in (files("hivemind.hub") / "migrations").iterdir()}
-    with connect(address) as owner:
-        # Released when the connection closes.
-        owner.execute("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK])
-        owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        owner.execute(f"SET search_path = {SCHEMA}, public")
-        owner.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
-        applied_names = {row[0] for row in owner.execute("SELECT name FROM migrations")}
-        if unknown := applied_names - set(migrations):
-            raise StoreTooNew(f"a newer hivemind migrated this database ({max(unknown)}); upgrade this hub")
-        for name in sorted(set(migrations) - applied_names):
-            _apply(owner, name, migrations[name])
+    owner.execute("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK])
+    owner.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
+    owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    owner.execute(f"SET LOCAL search_path = {SCHEMA}, public")
+    owner.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
+    owner.execute("ALTER TABLE migrations ADD COLUMN IF NOT EXISTS is_breaking boolean NOT NULL DEFAULT false")
+    applied: dict[str, bool] = dict(owner.execute("SELECT name, is_breaking FROM migrations").fetchall())
+    # A newer program has only added to the database, unless it says otherwise: both may serve during an upgrade.
+    if breaking := [name for name, is_breaking in applied.items() if is_breaking and name not in migrations]:
+        raise StoreTooNew(f"a newer hivemind migrated this database ({max(breaking)}); upgrade this hub")
+    missing = sorted(set(migrations) - set(applied))
+    for name in missing:
+        _apply(owner, name, migrations[name])
+    return missing
 
 
 def _apply(owner: Connection, name: str, sql: str) -> None:
     try:
-        with owner.transaction():
-            owner.execute(sql)  # type: ignore[arg-type, unused-ignore]
-            owner.execute("INSERT INTO migrations VALUES ($1)", [name])
+        owner.execute(sql)  # type: ignore[arg-type, unused-ignore]
+        owner.execute("INSERT INTO migrations VALUES ($1, $2)", [name, sql.startswith(BREAKING)])
     except errors.InsufficientPrivilege as error:
         raise StoreError(
             f"{name}: {error.diag.message_primary}; ask a superuser to run 'CREATE EXTENSION vector' in this database"
@@ -224,7 +285,9 @@ def _translate_errors() -> Iterator[None]:
     try:
         yield
     except (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure) as error:
-        raise StoreBusy(f"other writers of the team were busy for {LOCK_TIMEOUT_SECONDS} s; try again") from error
+        raise StoreBusy("other writers of the team were busy the whole time; try again") from error
+    except errors.QueryCanceled as error:
+        raise StoreBusy("the database took too long; try again, or give it more time: --statement-timeout") from error
     except errors.UniqueViolation as error:
         raise InvalidInput(f"it exists already: {error.diag.message_detail}; choose another name") from error
     except errors.CheckViolation as error:

@@ -1,8 +1,8 @@
-"""Search in Postgres: words with a GIN index over stems, vectors with an HNSW index in half precision.
+"""Search in Postgres: words with a GIN index over stems; vectors one by one, in a large team with its HNSW graph.
 
 Below row-level security Postgres does not use a GIN index, because its operator is not leakproof. So three functions
-(see ``migrations/0003_search.sql``) run as a role that sees only stems and vectors and filter by team themselves. The
-statements here then apply visibility and row-level security to the keys they return.
+(``0003_search.sql`` and ``0015_search_by_team.sql`` in ``migrations/``) run as a role that sees only stems and vectors
+and filter by team themselves. The statements here then apply visibility and row-level security to the keys they return.
 """
 
 import json
@@ -43,7 +43,7 @@ UNCOUNT_STEMS = (
 )
 SEARCH = (
     "WITH best AS MATERIALIZED ("
-    "SELECT key, score FROM matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
+    "SELECT key, score FROM best_matching(:tsquery::tsquery, :terms::tsquery[], :weights::real[], :candidates)),"
     " seen AS MATERIALIZED ("
     "SELECT best.key, best.score, m.id FROM best JOIN passages p ON p.key = best.key"
     f" JOIN memories m ON m.key = p.memory WHERE {VISIBLE} AND {MATCHES_FILTERS} AND {PASSAGE_IS_CURRENT}"
@@ -58,6 +58,10 @@ STEM_COUNTS = (
 )
 CANDIDATES_PER_RESULT = 4
 """Best matches to read per result, as some are not visible; if too few are, the search runs again without a limit."""
+WEIGHT_STEPS = 4
+"""Weights of terms are between 0.7 and 15, and rounded to quarters."""
+MOST_COMPARED = 10_000
+"""Vectors that are compared one by one, in 4 ms of the server's CPU; for more, a graph takes half of that."""
 WORD = re.compile(r"[^\W_]{1,500}")
 """At most 500 characters, because Postgres indexes no word of more than 2,046 bytes."""
 
@@ -125,7 +129,7 @@ class PostgresIndex:
             return []
         any_word = " | ".join(weights)
         tsquery = " & ".join([*quoted_phrases, f"({any_word})"] if any_word else quoted_phrases)
-        term_weights = weights or dict.fromkeys(quoted_phrases, 1.0)
+        term_weights = _group_terms(weights) or dict.fromkeys(quoted_phrases, 1.0)
         values = bind_filters(query) | {
             "tsquery": tsquery,
             "terms": list(term_weights),
@@ -179,30 +183,42 @@ class PostgresIndex:
 
     def store_vectors(self, model: str, vectors: Iterable[Vector]) -> None:
         """Store the vectors of passages that still exist."""
+        by_passage = {vector.passage: vector for vector in vectors}
         with self._db.transaction():
-            for vector in vectors:
-                self._db.execute("DELETE FROM vectors WHERE passage = ?", vector.passage)
-                row = self._db.one(
-                    "SELECT m.scope, m.repo FROM passages p JOIN memories m ON m.key = p.memory WHERE p.key = ?",
-                    vector.passage,
-                )
-                if row:
-                    self._db.execute(
-                        "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec)",
-                        vector.passage, model, vector.scale, vector.numbers, hash_place(*row), _format_vector(vector),
-                    )  # fmt: skip
+            rows = self._db.execute(
+                "SELECT p.key, m.scope, m.repo FROM passages p JOIN memories m ON m.key = p.memory"
+                " WHERE p.key = ANY(?::bigint[])",
+                list(by_passage),
+            )
+            self._db.many(
+                "INSERT INTO vectors VALUES (?, ?, ?, ?, ?, ?::halfvec) ON CONFLICT (team_id, passage) DO UPDATE SET"
+                " (model, scale, numbers, place, embedding) ="
+                " (excluded.model, excluded.scale, excluded.numbers, excluded.place, excluded.embedding)",
+                [
+                    (key, model, vector.scale, vector.numbers, hash_place(scope, repo), _format_vector(vector))
+                    for key, scope, repo in rows
+                    for vector in (by_passage[key],)
+                ],
+            )
 
     def delete_vectors(self) -> None:
         """Delete every vector of the team."""
         self._db.execute("DELETE FROM vectors")
 
-    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
-        """Return most of the visible passages nearest to the query vector; the HNSW index is approximate."""
+    def delete_unused_vectors(self) -> None:
+        """Delete vectors whose passages are gone."""
+        self._db.execute("DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM passages p WHERE p.key = v.passage)")
+
+    def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+        """Return the visible passages nearest to the query vector; most of them, if there are many."""
         places = [hash_place(scope, repo) for scope in Scope for repo in (*sight.repos, "")]
         rows = self._db.execute(
-            "SELECT near(:query::halfvec, :places::bigint[], :everywhere, :limit)",
-            {"query": str(query_vector.tolist()), "places": places, "everywhere": sight.everywhere, "limit": limit},
-        )
+            "SELECT nearest(:query::halfvec, :model, :places::bigint[], :everywhere, :limit, :most_compared)",
+            {
+                "query": str(query_vector.tolist()), "model": model, "places": places,
+                "everywhere": sight.everywhere, "limit": limit, "most_compared": MOST_COMPARED,
+            },
+        )  # fmt: skip
         return [row[0] for row in rows]
 
     def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
@@ -233,8 +249,19 @@ class PostgresIndex:
         self._size = max((row[2] for row in rows), default=0)
         counts = {row[0]: row[1] for row in rows}
         stems = pick_rare_words(list(counts), list(counts.values()))
-        # ts_rank alone treats rare and common words alike.
-        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems}
+        # ts_rank alone treats rare and common words alike. What no passage has would be looked for in each of them.
+        return {_format_lexeme(stem): math.log(1 + self._size / (1 + counts[stem])) for stem in stems if counts[stem]}
+
+
+def _group_terms(weights: dict[str, float]) -> dict[str, float]:
+    """Return the terms of nearly the same weight as one term each, which ranks them together in less time.
+
+    ts_rank of some words joined by OR is the average of the ts_rank of each.
+    """
+    groups: dict[float, list[str]] = {}
+    for term, weight in weights.items():
+        groups.setdefault(round(weight * WEIGHT_STEPS) / WEIGHT_STEPS, []).append(term)
+    return {" | ".join(terms): weight * len(terms) for weight, terms in groups.items()}
 
 
 def _fold_text(text: str) -> str:

@@ -2,23 +2,39 @@
 
 import secrets
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from hivemind.errors import Refused, StoreTooNew, Unavailable
+from hivemind.errors import NotFound, Refused, Unavailable
 from hivemind.formats import timestamps
-from hivemind.hub import administration, exchange
+from hivemind.formats.codec import from_row
+from hivemind.hub import administration, exchange, graphs
 from hivemind.hub.epochs import LogHistory
-from hivemind.hub.postgres import SCHEMA, Connection, Postgres, migrate
+from hivemind.hub.postgres import (
+    CONNECTION,
+    DEFAULT_TIMEOUTS,
+    SCHEMA,
+    UNLIMITED,
+    Connection,
+    Postgres,
+    Timeouts,
+    connect,
+    migrate,
+)
+from hivemind.hub.rebuild import rebuild
+from hivemind.hub.receipts import ReceiptQueue
 from hivemind.model.erasure import ErasedLocation
-from hivemind.model.events import Event
+from hivemind.model.events import Event, MemoriesRecalled
+from hivemind.model.scope import Scope
 from hivemind.model.team import Device, TeamMember
 from hivemind.store import Store, projector, sync_state
 from hivemind.store.database import Closeable
+from hivemind.store.projections import tombstones
 
 CONTENT_TABLES = ("bodies", "memories", "words", "vectors", "word_counts", "receipts", "observations")
 """Tables that hold content of memories; they are vacuumed after an erasure."""
@@ -30,32 +46,65 @@ NOT_VACUUMED_DETAIL = (
     "its rows are deleted, but another transaction still sees them; Postgres removes them after it ends"
 )
 ENTER_TEAM_AS_OWNER = "SELECT set_config('hivemind.team', $1, true), set_config('search_path', 'hivemind', true)"
-POOL_TIMEOUT_SECONDS = 30
 BACKUP_DAYS = 30
 """How long the operator keeps write-ahead log and backups by default; receipts of erasures state this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubOptions:
+    """How a process uses the hub's database."""
+
+    backup_days: int = BACKUP_DAYS
+    replica: str = ""
+    """The address of a read replica that answers recalls; empty if there is none."""
+    connections: int = 8
+    """At most, to each of the databases."""
+    pool_seconds: int = 10
+    """How long a request waits for one of them."""
+    lock_seconds: int = DEFAULT_TIMEOUTS.lock_seconds
+    statement_seconds: int = DEFAULT_TIMEOUTS.statement_seconds
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long a request may wait for the database."""
+        return Timeouts(lock_seconds=self.lock_seconds, statement_seconds=self.statement_seconds)
+
+
+DEFAULT_OPTIONS = HubOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamProgress:
+    """How far the derived data of a team is."""
+
+    team: str
+    name: str
+    model: str
+    """The model of its vectors; empty before the first one."""
+    passages: int
+    waiting: int
+    """Passages without a vector."""
+    has_graph: bool
+    """Whether its vectors are searched with a graph; otherwise they are compared one by one."""
+    is_outdated: bool
+    """Whether its tables were made by the projections of an earlier version."""
 
 
 class Hub(Closeable):
     """A database with the memories of teams."""
 
-    def __init__(self, pool: "ConnectionPool[Connection]", backup_days: int) -> None:
-        self.pool = pool
-        self.backup_days = backup_days
+    def __init__(self, address: str, options: HubOptions = DEFAULT_OPTIONS) -> None:
+        self.address = address
+        self.options = options
+        self.pool = _open_pool(address, options)
+        self.replica = _open_pool(options.replica, options) if options.replica else None
+        self.receipts = ReceiptQueue(self._write_receipts)
 
     @classmethod
-    def open(cls, address: str, *, connections: int = 8, backup_days: int = BACKUP_DAYS) -> "Hub":
+    def open(cls, address: str, options: HubOptions = DEFAULT_OPTIONS) -> "Hub":
         """Migrate the database and open it."""
         migrate(address)
-        pool: ConnectionPool[Connection] = ConnectionPool(
-            address,
-            connection_class=psycopg.Connection,
-            kwargs={"autocommit": True, "cursor_factory": psycopg.RawCursor},
-            min_size=1,
-            max_size=connections,
-            timeout=POOL_TIMEOUT_SECONDS,
-            open=True,
-        )
-        return cls(pool, backup_days)
+        return cls(address, options)
 
     def create_team(self, name: str) -> str:
         """Create a team and return its id."""
@@ -89,9 +138,50 @@ class Hub(Closeable):
             for table in CONTENT_TABLES:
                 connection.execute(f"VACUUM (FULL) {SCHEMA}.{table}")
 
-    def open_team(self, team: str, member: TeamMember | None = None) -> "HubStore":
-        """Open the store of a team; if a member is given, their role limits what can be recorded."""
+    def open_team(self, team: str, member: TeamMember | None = None, *, read_only: bool = False) -> "HubStore":
+        """Open the store of a team; if a member is given, their role limits what can be recorded.
+
+        With ``read_only``, a replica may answer, and receipts of the last moment may be missing.
+        """
+        if read_only and self.replica:
+            # A team that was created just now is not there yet.
+            with suppress(NotFound):
+                return HubStore(self, team, member, self.replica)
+        if not read_only:
+            self.receipts.flush(team)
         return HubStore(self, team, member)
+
+    def list_teams(self) -> list[TeamProgress]:
+        """Return every team and how far its derived data is."""
+        with self.connect_without_team() as db:
+            rows = db.execute(
+                "SELECT team::text, name, model, passages, waiting, has_graph, version < ? FROM team_states(?)"
+                " ORDER BY name",
+                projector.VERSION, projector.READER,
+            )  # fmt: skip
+        return [from_row(TeamProgress, row) for row in rows]
+
+    def rebuild_team(self, team: str) -> None:
+        """Rebuild the derived tables of a team while the old ones answer."""
+        with connect(self.address) as connection:
+            rebuild(Postgres(connection, team, UNLIMITED))
+
+    def build_graph(self, team: TeamProgress, model: str, dimension: int) -> bool:
+        """Build the graph that a large team's vectors are searched with; return whether it was missing."""
+        if team.passages < graphs.MIN_GRAPH_PASSAGES or team.model != model:
+            return False
+        with connect(self.address) as owner:
+            return graphs.ensure_graph(owner, team.team, model, dimension)
+
+    def _write_receipts(self, team: str, events: list[Event]) -> None:
+        with HubStore(self, team) as store, store.db.transaction():
+            # Again, because what a question quotes may have been erased since it was asked.
+            watch = tombstones.load_watch(store.db, dict.fromkeys(Scope, store.secret))
+            store.record(
+                replace(event, fact=replace(event.fact, query=watch.replace_erased_texts(event.fact.query)))
+                for event in events
+                if isinstance(event.fact, MemoriesRecalled)
+            )
 
     @contextmanager
     def connect_without_team(self) -> Iterator[Postgres]:
@@ -100,20 +190,35 @@ class Hub(Closeable):
             yield Postgres(connection, "")
 
     @contextmanager
-    def borrow_connection(self) -> Iterator[Connection]:
-        """Lend a connection from the pool."""
+    def borrow_connection(self, pool: "ConnectionPool[Connection] | None" = None) -> Iterator[Connection]:
+        """Lend a connection from a pool, by default to the primary."""
+        pool = pool or self.pool
         try:
-            connection = self.pool.getconn()
+            connection = pool.getconn()
         except PoolTimeout as error:
             raise Unavailable("all connections to the hub's database are in use; try again") from error
         try:
             yield connection
         finally:
-            self.pool.putconn(connection)
+            pool.putconn(connection)
 
     def close(self) -> None:
-        """Close every connection."""
-        self.pool.close()
+        """Write the receipts that are left and close every connection."""
+        self.receipts.close()
+        for pool in filter(None, (self.pool, self.replica)):
+            pool.close()
+
+
+def _open_pool(address: str, options: HubOptions) -> "ConnectionPool[Connection]":
+    return ConnectionPool(
+        address,
+        connection_class=psycopg.Connection,
+        kwargs=CONNECTION,
+        min_size=1,
+        max_size=options.connections,
+        timeout=options.pool_seconds,
+        open=True,
+    )
 
 
 def _list_team_tables(connection: Connection) -> list[str]:
@@ -141,16 +246,22 @@ class HubStore(Store):
 
     db: Postgres
 
-    def __init__(self, hub: Hub, team: str, member: TeamMember | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        team: str,
+        member: TeamMember | None = None,
+        pool: "ConnectionPool[Connection] | None" = None,
+    ) -> None:
         self._hub = hub
         self.member = member
         # A stack, because the connection must also go back to the pool when opening fails halfway.
         self._resources = ExitStack()
         try:
-            db = Postgres(self._resources.enter_context(hub.borrow_connection()), str(uuid.UUID(team)))
+            connection = self._resources.enter_context(hub.borrow_connection(pool))
+            db = Postgres(connection, str(uuid.UUID(team)), hub.options.timeouts)
             self.history = LogHistory.enter(db, timestamps.format_timestamp(datetime.now(UTC)))
             super().__init__(db, None, self.history.state.device, self.history.state.secret)
-            self._rebuild_if_outdated()
         except BaseException:
             # Nobody else would return the connection to the pool.
             self.close()
@@ -166,10 +277,13 @@ class HubStore(Store):
         exchange.check_quota(self, self.history, events)
         return super().record(events)
 
-    def _recheck(self) -> None:
-        """Notice before each write that the database was restored or failed over since the team was opened."""
-        self.history = LogHistory.enter(self.db, self.history.now)
-        self.device = self.history.state.device
+    def record_receipt(self, event: Event) -> None:
+        """Queue what was shown to somebody; it is in the log within a second."""
+        self._hub.receipts.put(self.db.team, event)
+
+    def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
+        """Rebuild every derived table from the log, while the old ones answer others."""
+        self._hub.rebuild_team(self.db.team)
 
     @property
     def membership(self) -> None:
@@ -184,7 +298,7 @@ class HubStore(Store):
         """Vacuum after an erasure and return where copies may remain: hub, backups and devices."""
         is_cleared = self.checkpoint()
         gone_by = timestamps.format_date(
-            timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=self._hub.backup_days))
+            timestamps.format_timestamp(timestamps.parse_timestamp(at) + timedelta(days=self._hub.options.backup_days))
         )
         removed_at = administration.list_removed(self.db)
         return [
@@ -223,12 +337,13 @@ class HubStore(Store):
         """Return the connection to the pool."""
         self._resources.close()
 
-    def _rebuild_if_outdated(self) -> None:
-        version = projector.read_version(self.db)
-        if version > projector.VERSION:
-            raise StoreTooNew("a newer hivemind wrote this team's tables; upgrade this hub")
-        # Checked again inside the transaction: another hub may have rebuilt the tables while this one waited.
-        if version < projector.VERSION:
-            with self.db.transaction():
-                if projector.read_version(self.db) < projector.VERSION:
-                    self.rebuild()
+    def _recheck(self) -> None:
+        """Notice before each write that the database was restored, or that a newer program has rebuilt the tables."""
+        self.history = LogHistory.enter(self.db, self.history.now)
+        self.device = self.history.state.device
+        # Both programs serve during an upgrade, and what this one derives may lack what the newer one would add: it
+        # is then to rebuild the tables again.
+        self.db.execute(
+            "UPDATE bookmarks SET version = ? WHERE reader = ? AND version > ?",
+            projector.VERSION, projector.READER, projector.VERSION,
+        )  # fmt: skip

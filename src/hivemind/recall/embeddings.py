@@ -3,7 +3,7 @@
 Vectors are made after memories are written. Recall works while some are missing, and makes a few of them each time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from hivemind.model.recall import Query
@@ -42,6 +42,8 @@ class SemanticIndex:
 
         Passages of sessions come last, and only with ``include_sessions``: a recall has no time for them.
         """
+        if db.HAS_WORKER:
+            return 0
         if vectors.read_model(db) not in (None, self.embedder.name):
             # Vectors of two models cannot be compared. Until the new ones are made, recall searches by words.
             vectors.mark_all_missing(db, session_passages.find_meaningful(db))
@@ -50,18 +52,27 @@ class SemanticIndex:
         count = 0
         find_missing = partial(_find_missing, db, include_sessions=include_sessions)
         while count < limit and (rows := find_missing(min(BATCH_SIZE, limit - count))):
-            keys, texts = zip(*rows, strict=True)
-            similarity.store_vectors(db, self.embedder.name, keys, self.embedder.embed(list(map(name_concepts, texts))))
+            self.store_vectors(db, rows, self.embed_passages(rows))
             count += len(rows)
             if progress:
                 progress(have + count, have + want)
         return count
 
+    def embed_passages(self, passages: Sequence[tuple[int, str]]) -> Floats:
+        """Return a vector for the text of each passage; needs no database, so that nothing waits for it."""
+        return self.embedder.embed([name_concepts(text) for _, text in passages])
+
+    def store_vectors(self, db: Database, passages: Sequence[tuple[int, str]], rows: Floats) -> None:
+        """Store the vectors of passages."""
+        similarity.store_vectors(db, self.embedder.name, [key for key, _ in passages], rows)
+
     def embed_query(self, query: Query) -> "QueryVector":
         """Embed a question; a recall asks twice, for memories and for sessions, and embeds it once."""
-        if self._latest is None or self._latest[0] != query.text:
-            self._latest = query.text, self.embedder.embed([name_concepts(query.text)])[0]
-        return QueryVector(self.embedder.name, query, self._latest[1])
+        # Read once: on a hub, another thread may ask something else meanwhile.
+        latest = self._latest
+        if latest is None or latest[0] != query.text:
+            latest = self._latest = query.text, self.embedder.embed([name_concepts(query.text)])[0]
+        return QueryVector(self.embedder.name, query, latest[1])
 
     def compare_sessions(self, db: Database, query: Query) -> dict[int, float]:
         """Cosines of the passages of sessions that are closest to a question, by key."""

@@ -23,7 +23,7 @@ def find_near(db: Database, query: Query, model: str, query_vector: Floats) -> d
     """Return the visible passages that are likely close to the question, with their cosines."""
     # A narrow filter may reject all passages that the index proposes, although others that match it are close enough.
     matches = vectors.find_matching(db, query, model, MOST_FILTERED_PASSAGES) if query.where else []
-    likely = [] if matches else db.index.find_likely(query_vector, query.sight, LIKELY_PASSAGES)
+    likely = [] if matches else db.index.find_likely(model, query_vector, query.sight, LIKELY_PASSAGES)
     return cosines_by_passage(matches or vectors.find_visible(db, query, model, likely), query_vector)
 
 

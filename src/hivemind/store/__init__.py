@@ -70,6 +70,10 @@ class Store(Closeable):
         self._discard_cues(event for _, event in added)
         return [event for _, event in added]
 
+    def record_receipt(self, event: Event) -> None:
+        """Record what was shown to somebody; a hub may do so a moment later."""
+        self.record([event])
+
     def append_received(self, entries: Iterable[wire.WireEntry]) -> list[Event]:
         """Append entries that other devices wrote and update the projections, all in one transaction."""
         with self.db.transaction():

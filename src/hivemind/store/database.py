@@ -94,7 +94,7 @@ class SearchIndex(Protocol):
     def delete_vectors(self) -> None:
         """Delete every vector."""
 
-    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+    def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages that are probably similar; the caller must check which of them are visible."""
 
     def find_likely_in_sessions(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
@@ -111,6 +111,8 @@ class Database(Closeable, ABC):
     """The engine's own search."""
     HAS_SESSIONS: ClassVar[bool] = True
     """Whether sessions can be stored here; never on a hub."""
+    HAS_WORKER: ClassVar[bool] = False
+    """Whether another process makes the vectors; then a question embeds nothing but itself."""
     LIKE: ClassVar[str] = "LIKE"
     """The operator for patterns that ignore case, at least of ASCII letters; in Postgres that is ILIKE."""
 

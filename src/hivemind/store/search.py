@@ -146,7 +146,7 @@ class SqliteSearch:
         self._db.execute("DELETE FROM vectors")
         self._db.execute("DELETE FROM vector_blocks")
 
-    def find_likely(self, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
+    def find_likely(self, model: str, query_vector: "NDArray[np.float32]", sight: Visibility, limit: int) -> list[int]:
         """Passages in sight whose signs differ least from the query's, and all that are not yet in a block."""
         unpacked_rows = self._db.execute("SELECT passage FROM vectors WHERE block IS NULL AND passage > 0")
         return [*self._refresh_signs().find_nearest(query_vector, sight, limit), *(row[0] for row in unpacked_rows)]

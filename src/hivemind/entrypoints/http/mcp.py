@@ -91,7 +91,8 @@ def _call_tool(host: Host, request: Request, call: types.CallToolRequestParams) 
         return problem, True
     repo = request.query_params.get("repo") or request.headers.get(REPOSITORY, "")
     try:
-        with host.mind(request.user.access_token.who, repo) as mind:
+        # Other tools that only read look at receipts, which may not have reached a replica.
+        with host.mind(request.user.access_token.who, repo, read_only=call.name == "recall") as mind:
             return CALLS[call.name](mind, arguments), False
     except HivemindError as error:
         return format_error_for_agent(error), True

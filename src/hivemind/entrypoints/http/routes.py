@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from hivemind.app.team_host import Host
@@ -186,14 +186,11 @@ def hello(body: HelloRequest, host: TheHost, who: Who) -> Json:
 
 
 @router.post("/push")
-def push(body: PushRequest, host: TheHost, who: Who, background: BackgroundTasks) -> Json:
+def push(body: PushRequest, host: TheHost, who: Who) -> Json:
     """Store entries that a device wrote."""
     entries = [unpack_entry(entry) for entry in body.entries]
     with host.exchange(who) as exchange:
-        result = exchange.push(body.device, entries)
-    # Embedding takes longer than a device should wait.
-    background.add_task(host.embed_passages, who)
-    return _to_json(result)
+        return _to_json(exchange.push(body.device, entries))
 
 
 @router.get("/pull")
@@ -234,7 +231,7 @@ def take_back(body: TakeBackRequest, host: TheHost, who: Who) -> Json:
 @router.post("/recall")
 def recall(body: RecallRequest, host: TheHost, who: Who) -> Json:
     """Search the team's memories."""
-    with host.mind(who, body.repo) as mind:
+    with host.mind(who, body.repo, read_only=True) as mind:
         return _to_json(mind.recall(body.query, **body.model_dump(exclude={"query", "repo"})))
 
 

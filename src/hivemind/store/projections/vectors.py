@@ -121,7 +121,8 @@ def count(db: Database, model: str) -> tuple[int, int]:
 
 def read_model(db: Database) -> str | None:
     """The model that made the vectors, if there are any."""
-    row = db.one("SELECT model FROM vectors LIMIT 1")
+    # In the order of the primary key, so that Postgres never reads vectors of other teams.
+    row = db.one("SELECT model FROM vectors ORDER BY passage LIMIT 1")
     return row[0] if row else None
 
 

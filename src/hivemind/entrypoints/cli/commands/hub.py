@@ -2,6 +2,7 @@
 
 import click
 
+from hivemind.entrypoints.cli.arguments import combine
 from hivemind.entrypoints.cli.commands import hub_admin
 from hivemind.entrypoints.cli.commands.hub_admin import (
     admin_options,
@@ -20,6 +21,22 @@ from hivemind.model.team import Role
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ALL_INTERFACES = ("0.0.0.0", "::")
+connection_options = combine(
+    click.option("--replica", default="", envvar="HIVEMIND_HUB_REPLICA", metavar="URL",
+                 help="A read replica of the database; it answers recalls."),
+    click.option("--connections", default=8, show_default=True, type=click.IntRange(1, 1_000),
+                 help="Maximum number of connections to each database."),
+    click.option("--pool-timeout", default=10, show_default=True, type=click.IntRange(1, 600),
+                 help="Seconds that a request waits for a connection."),
+    click.option("--lock-timeout", default=30, show_default=True, type=click.IntRange(1, 3_600),
+                 help="Seconds that a write waits for another write of its team."),
+    click.option("--statement-timeout", default=60, show_default=True, type=click.IntRange(0, 3_600),
+                 help="Seconds that a statement may take; 0 for no limit."),
+)  # fmt: skip
+receipt_option = click.option(
+    "--receipt-days", default=0, envvar="HIVEMIND_HUB_RECEIPT_DAYS", show_default=True, type=click.IntRange(0, 36_500),
+    help="Days to keep receipts of recalls; 0 keeps them all.",
+)  # fmt: skip
 days_option = click.option("--days", default=90, show_default=True, help="Days until it expires.")
 
 commands = click.Group()
@@ -52,6 +69,15 @@ for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audi
     "--backup-days", default=30, show_default=True, type=click.IntRange(0, 36_500),
     help="How long write-ahead log and backups of the database are kept; receipts of erasures say so.",
 )  # fmt: skip
+@connection_options
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, 64),
+    help="Processes that make vectors; 0 if 'hivemind hub worker' runs elsewhere.",
+)
+@receipt_option
 @click.option("--issuer", default="", metavar="URL", help="An OpenID Connect provider whose tokens are accepted too.")
 @click.option("--audience", default="", help="The audience of those tokens; by default the public URL.")
 @click.option(
@@ -73,8 +99,9 @@ for group in (hub_admin.team, hub_admin.member, hub_admin.device, hub_admin.audi
 )  # fmt: skip
 def serve(
     database: str, host: str, port: int, tls_cert: str, tls_key: str, public_url: str, insecure: bool, proxy: str,
-    backup_days: int, issuer: str, audience: str, requests_per_minute: int, wrong_requests_per_minute: int,
-    max_connections: int, metrics_token: str,
+    backup_days: int, replica: str, connections: int, pool_timeout: int, lock_timeout: int, statement_timeout: int,
+    workers: int, receipt_days: int, issuer: str, audience: str, requests_per_minute: int,
+    wrong_requests_per_minute: int, max_connections: int, metrics_token: str,
 ) -> None:  # fmt: skip
     """Start a hub; its database is migrated first.
 
@@ -95,20 +122,80 @@ def serve(
     url = (public_url or f"{'https' if tls_cert else 'http'}://{authority}:{port}").rstrip("/")
     team_host, http, uvicorn = import_team_host(), import_extra("hivemind.entrypoints.http"), import_extra("uvicorn")
     operations, protocol = (import_extra(f"hivemind.entrypoints.http.{name}") for name in ("operations", "protocol"))
+    options = team_host.HubOptions(
+        backup_days=backup_days, replica=replica, connections=connections, pool_seconds=pool_timeout,
+        lock_seconds=lock_timeout, statement_seconds=statement_timeout,
+    )  # fmt: skip
     limits = team_host.Limits(per_token=requests_per_minute, wrong_per_address=wrong_requests_per_minute)
     hub_host = team_host.Host.open(
-        require_database(database), issuer=issuer, audience=audience or url, backup_days=backup_days, limits=limits
+        require_database(database), options, issuer=issuer, audience=audience or url, limits=limits
     )
     if token := hub_host.first_token():
         print_text(f"The admin's token, shown only now:\n\n    {token}\n")
+    processes = import_extra("hivemind.app.hub_worker").WorkerProcesses(workers, database, receipt_days)
     note(f"The hub listens at {url}; requests are logged here as lines of JSON")
     operations.log_to_stderr()
-    uvicorn.run(
-        http.application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
-        ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
-        forwarded_allow_ips=proxy, http=protocol.TimedProtocol, limit_concurrency=max_connections,
-    )  # fmt: skip
-    hub_host.close()
+    try:
+        uvicorn.run(
+            http.application(hub_host, url, metrics_token), host=host, port=port, ssl_certfile=tls_cert,
+            ssl_keyfile=tls_key, log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxy),
+            forwarded_allow_ips=proxy, http=protocol.TimedProtocol, limit_concurrency=max_connections,
+        )  # fmt: skip
+    finally:
+        processes.close()
+        hub_host.close()
+
+
+@command.command("worker")
+@database_option
+@receipt_option
+def worker(database: str, receipt_days: int) -> None:
+    """Make vectors and rebuild tables in the background; start as many as are needed.
+
+    'hivemind hub serve' runs one by itself, unless it is started with --workers 0.
+
+    \b
+    hivemind hub worker --database postgresql://hub@localhost/hub
+    """
+    run_worker = import_extra("hivemind.app.hub_worker").run_worker
+    note("The worker waits for passages without a vector")
+    run_worker(require_database(database), receipt_days, note)
+
+
+@command.command("migrate")
+@database_option
+def migrate(database: str) -> None:
+    """Bring the database up to date, and rebuild the tables of each team while the old ones answer.
+
+    Run it before or after the hubs are upgraded; both versions can serve meanwhile.
+
+    \b
+    hivemind hub migrate --database postgresql://hub@localhost/hub
+    """
+    migrate_hub = import_extra("hivemind.app.hub_worker").migrate_hub
+    report = migrate_hub(require_database(database), note)
+    emit(
+        to_plain(report),
+        f"The database is up to date. Migrations: {len(report.migrations)}. Teams rebuilt: {len(report.rebuilt)}."
+        f" Passages that wait for vectors of another model: {report.queued}.",
+    )
+
+
+@command.command("status")
+@database_option
+def status(database: str) -> None:
+    """Show each team of the hub and what waits for a worker.
+
+    \b
+    hivemind hub status --database postgresql://hub@localhost/hub
+    """
+    teams = import_extra("hivemind.app.hub_worker").list_teams(require_database(database))
+    rows = [
+        [team.name, f"{team.passages:,}", f"{team.waiting:,}", "graph" if team.has_graph else "one by one",
+         "wait for a rebuild" if team.is_outdated else "up to date"]
+        for team in teams
+    ]  # fmt: skip
+    emit_rows(to_plain(teams), ["team", "passages", "without a vector", "search", "tables"], rows)
 
 
 @command.group("token", cls=CommandGroup)

@@ -1,0 +1,55 @@
+"""Devices of one team that push much at once, while another team asks."""
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hivemind import Hivemind, Scope
+from hivemind.app.team_host import Host
+from hivemind.hub.client import HubClient
+from hivemind.hub.store import Hub, HubOptions
+from hivemind.model.team import Role
+from hivemind.settings import Settings
+from tests.hub.serving import Served, serving
+
+DEVICES, ENTRIES, QUESTIONS = 3, 40, 30
+
+
+@pytest.fixture
+def small_hub(empty_database: str, tmp_path: Path) -> Iterator[tuple[Served, Hub]]:
+    """A hub with as many connections as devices push at once, and one more."""
+    options = HubOptions(connections=DEVICES + 1, pool_seconds=5)
+    settings = Settings(home=tmp_path / "hub", person="hub")
+    with Hub.open(empty_database, options) as hub, serving(Host(hub, settings)) as served:
+        served.host.found_team("loud")
+        served.host.found_team("quiet")
+        yield served, hub
+
+
+def test_a_team_that_asks_is_answered_while_another_pushes(small_hub: tuple[Served, Hub], tmp_path: Path) -> None:
+    served, hub = small_hub
+    quiet = served.token("quiet", Role.WRITER, "alice")
+    served.ask("POST", "/v1/memories", quiet, {"text": "Deploys run on Fridays"})
+
+    def push(device: int) -> int:
+        settings = Settings(home=tmp_path / str(device), person=f"person {device}", model="none")
+        client = HubClient(url=served.url, token=served.token("loud", Role.WRITER, f"person {device}"))
+        with Hivemind.open(directory=tmp_path, settings=settings) as mind:
+            for number in range(ENTRIES):
+                # Nothing that contradicts another, which would add entries.
+                mind.remember(hashlib.sha256(f"{device} {number}".encode()).hexdigest(), scope=Scope.TEAM)
+            return mind.team.sync(client).pushed
+
+    with ThreadPoolExecutor(DEVICES) as pool:
+        pushes = pool.map(push, range(DEVICES))
+        answers = [served.ask("POST", "/v1/recall", quiet, {"query": "when do deploys run"}) for _ in range(QUESTIONS)]
+        pushed = list(pushes)
+
+    assert pushed == [ENTRIES] * DEVICES
+    assert {answer.status for answer in answers} == {200}
+    assert all(answer.body["hits"] for answer in answers)
+    # Nothing was embedded by a request; it waits for a worker.
+    assert {team.name: team.waiting for team in hub.list_teams()} == {"loud": DEVICES * ENTRIES, "quiet": 1}
