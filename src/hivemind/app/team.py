@@ -19,6 +19,7 @@ from hivemind.model.ids import new_memory_id
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
+from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 from hivemind.text.clean import validate_label
@@ -145,7 +146,7 @@ class Team:
     def _hub_file(self) -> Path:
         if self._store.directory is None:
             raise InvalidInput("a hub cannot log in to a hub")
-        return self._store.directory / "hub.json"
+        return self._store.directory / HUB_FILE
 
     def expire_lease(self) -> bool:
         """Delete the team's memories if the last sync is older than the lease; return whether it was."""

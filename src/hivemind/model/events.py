@@ -326,6 +326,16 @@ class RepositorySeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceJoined:
+    """A machine joined the others of its person; it is recorded on that machine and reaches only them."""
+
+    device: str
+    name: str
+    secret: str
+    """The key of its digests of rejected and erased values, with which the others recognise these values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownFact:
     """A fact that a newer program wrote; it is stored unchanged and not interpreted."""
 
@@ -362,6 +372,7 @@ Fact = (
     | SessionExamined
     | EntriesLost
     | RepositorySeen
+    | DeviceJoined
     | UnknownFact
 )
 
@@ -471,7 +482,7 @@ def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints", "memories", "state",
+    "gaps", "imprints", "memories", "state", "device", "secret",
 }  # fmt: skip
 
 

@@ -187,26 +187,33 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
     return added
 
 
-def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tuple[int, Event]]:
+def append_received(
+    db: Database, entries: Iterable[wire.WireEntry], *, is_shared: bool = True
+) -> list[tuple[int, Event]]:
     """Append entries from other devices to their chains; return the new events, without those that stay erased.
 
-    Known entries are skipped, unless their content was missing here and arrives now.
+    Known entries are skipped, unless their content was missing here and arrives now. ``is_shared`` says whether they
+    come from a team; otherwise they come from another machine of the same person.
     """
     added: list[tuple[int, Event]] = []
     for entry in entries:
         event = entry.event
-        # Only team entries travel, so anything else would be somebody's private memory or a forgery.
-        if not entry.is_sealed or entry.header.scope != Scope.TEAM:
-            raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of team scope")
-        position = db.value("SELECT position FROM events WHERE id = ?", entry.header.id)
+        # Only team entries reach a team, so anything else would be somebody's private memory or a forgery. Between a
+        # person's own machines the content of team entries does not travel: the hub decides about that.
+        is_allowed = (entry.header.scope == Scope.TEAM) is is_shared or not (is_shared or entry.content)
+        if not entry.is_sealed or not is_allowed or entry.header.id.endswith(_repetition_suffix(entry.header)):
+            raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of a scope that travels")
+        position = _find_received(db, entry.header, is_shared=is_shared)
         if position is None:
-            position = _continue(db, entry.header)
+            position = _continue(db, entry.header, is_shared=is_shared)
             # Absent until its content is stored below; content that was left out may still come later.
             db.execute("INSERT INTO absent VALUES (?)", position)
         # The same id with another header is a forgery or a fault; the chain would no longer verify.
         elif read_header(db, position) != entry.header:
             raise Refused(f"entry {entry.header.id} is already stored with a different header")
-        if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
+        # By its id, because the content of a repetition is already stored with the first of them.
+        is_missing = "SELECT 1 FROM absent JOIN events USING (position) WHERE position = ? AND id = ?"
+        if event and entry.content and db.one(is_missing, position, entry.header.id):
             db.execute("DELETE FROM absent WHERE position = ?", position)
             if _keep_body(db, position, event, entry.salt, entry.content):
                 added.append((position, event))
@@ -456,10 +463,10 @@ def verify(db: Database) -> list[ChainBreak]:
 def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]]:
     """Parse rows of ``ENTRIES`` into positions and entries as they are synchronised."""
     for row in rows:
-        yield (
-            row[0],
-            wire.WireEntry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1])),
-        )
+        header = Header(*row[1:-2])
+        # Chains are hashed over the id that the writer gave.
+        header = header._replace(id=header.id.removesuffix(_repetition_suffix(header)))
+        yield row[0], wire.WireEntry(header=header, salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1]))
 
 
 def read_header(db: Database, position: int) -> Header:
@@ -467,6 +474,12 @@ def read_header(db: Database, position: int) -> Header:
     return next(
         entry.header for _, entry in parse_entry_rows(db.execute(f"{SELECT_ENTRIES} WHERE e.position = ?", position))
     )
+
+
+def has_header(db: Database, header: Header) -> bool:
+    """Whether the log has this entry in its place of its chain."""
+    sql = f"{SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
+    return any(entry.header == header for _, entry in parse_entry_rows(db.execute(sql, header.device, header.seq)))
 
 
 def derive_shared_chain(device: str) -> str:
@@ -502,9 +515,29 @@ def _add(db: Database, key: int, header: Header) -> int:
     )  # fmt: skip
 
 
-def _continue(db: Database, header: Header) -> int:
+def _repetition_suffix(header: Header) -> str:
+    """What is added to the id of an entry that another of a person's machines recorded too, as ids are unique here.
+
+    Ids are derived from what is recorded, such as a commit, so that machines that import the same thing agree on them.
+    """
+    return f" {header.device}"
+
+
+def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | None:
+    """The position of an entry that was received before."""
+    if is_shared:
+        position = db.value("SELECT position FROM events WHERE id = ?", header.id)
+    else:
+        position = db.value(
+            "SELECT e.position FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.id IN (?, ?)",
+            header.device, header.id, header.id + _repetition_suffix(header),
+        )  # fmt: skip
+    return None if position is None else int(position)
+
+
+def _continue(db: Database, header: Header, *, is_shared: bool) -> int:
     """Append a header from another device to its chain."""
-    key, seq, last_hash = ensure_chain(db, header.device, is_shared=True)
+    key, seq, last_hash = ensure_chain(db, header.device, is_shared=is_shared)
     # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
         raise OutOfOrder(f"expected entry {seq + 1} of device {shorten_id(header.device)}, got {header.seq}", seq + 1)
@@ -514,7 +547,29 @@ def _continue(db: Database, header: Header) -> int:
             " restored from a backup and then written to; log in with a new store"
         )
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
+    if not is_shared and db.one("SELECT 1 FROM events WHERE id = ?", header.id):
+        header = header._replace(id=header.id + _repetition_suffix(header))
     return _add(db, key, header)
+
+
+def move_tail(db: Database, device: str, new_device: str, after: int) -> None:
+    """Move the newest entries of a chain to another one, because a copy of the store has continued it differently."""
+    key, _, _ = ensure_chain(db, device, is_shared=False)
+    new_key, seq, last_hash = ensure_chain(db, new_device, is_shared=False)
+    tail_sql = f"{SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
+    for position, entry in list(parse_entry_rows(db.execute(tail_sql, device, after))):
+        seq += 1
+        header = entry.header._replace(device=new_device, seq=seq, prev_hash=last_hash)
+        last_hash = header.hash
+        db.execute(
+            "UPDATE events SET device = ?, device_seq = ?, prev_hash = ? WHERE position = ?",
+            new_key, seq, header.prev_hash, position,
+        )  # fmt: skip
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, new_key)
+    kept_sql = f"{SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
+    last_kept = [entry.header.hash for _, entry in parse_entry_rows(db.execute(kept_sql, device, after))]
+    last_kept_hash = last_kept[0] if last_kept else FIRST_PREVIOUS_HASH
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_kept_hash, key)
 
 
 def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:

@@ -2,7 +2,7 @@
 
     <directory>/head            counter, name, public key, list of segments, how far it has read the others
     <directory>/<random name>   a segment: consecutive entries of a chain
-    epochs/<number>-<random>    the key of an epoch, sealed for each device that was left
+    epochs/<number>-<random>    the secret of an epoch, sealed for each device that stayed
 
 Directories and files have random names. What a host sees is the number of devices, when each of them writes, and
 roughly how much.
@@ -10,7 +10,7 @@ roughly how much.
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,7 +36,7 @@ class Folder(Protocol):
         """Write a file whole or not at all."""
 
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file for good, if it is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,6 @@ class Segment:
     chain: str
     first: int
     last: int
-    bodies: int
-    """How many of its entries have content; fewer than in the store means that something was erased."""
     epoch: str
     digest: str
     """Of the file, so that a torn or old copy is recognised before it is opened."""
@@ -65,25 +63,47 @@ class Head:
     """The id of its chain."""
     name: str
     public_key: str
-    secret: str
-    """The key of its digests of rejected and erased values, with which the others recognise these values."""
     generation: int
     """Grows when segments contain more than before, and have to be read again from the start."""
     written_at: str
     segments: tuple[Segment, ...] = ()
     read: dict[str, int] = field(default_factory=dict)
     """The last entry it has taken in of each other chain; this confirms erasures, too."""
+    missing: tuple[str, ...] = ()
+    """Files of others that it could not read; their writer checks them and writes them again."""
     removed: tuple[str, ...] = ()
     """Directories of devices that it removed; the others ignore them from then on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """A key, by which files are sealed from some time on."""
+    """A time in which files are sealed with the same key."""
 
     number: int
     name: str
-    key: bytes
+    secret: bytes
+
+    @property
+    def key(self) -> bytes:
+        """The key that seals its files."""
+        return keys.derive_key(self.secret)
+
+    @property
+    def file(self) -> str:
+        """The name of its file."""
+        return f"{EPOCHS}/{self.number}-{self.name}"
+
+
+class FormatTooNew(Exception):
+    """A newer program wrote a file."""
+
+
+def parse_epoch_name(file: str) -> tuple[int, str] | None:
+    """Return the number and name of an epoch's file; None for other files."""
+    number, _, name = file.removeprefix(f"{EPOCHS}/").partition("-")
+    # Carriers add files of their own, such as conflicting copies.
+    is_epoch = file.startswith(f"{EPOCHS}/") and number.isdecimal() and name.isalnum()
+    return (int(number), name) if is_epoch else None
 
 
 def new_name() -> str:
@@ -93,14 +113,20 @@ def new_name() -> str:
 
 def pack_head(head: Head, epoch: Epoch, directory: str) -> bytes:
     """Seal a head; the epoch's name stands before it in the clear, to know which key opens it."""
-    return _add_epoch(epoch, keys.seal(epoch.key, json.dumps(to_plain(head)).encode(), f"{directory}/{HEAD}"))
+    sealed = keys.seal(epoch.key, json.dumps(to_plain(head)).encode(), f"{directory}/{HEAD}")
+    return epoch.name.encode() + b"\n" + sealed
 
 
-def unpack_head(content: bytes, epoch_keys: dict[str, bytes], directory: str) -> Head:
-    """Open a head; raises SealBroken if it cannot be read."""
-    key, sealed = _split_epoch(content, epoch_keys)
-    values: Any = json.loads(keys.unseal(key, sealed, f"{directory}/{HEAD}"))
-    return from_plain(Head, values)
+def unpack_head(content: bytes, epochs: Iterable[Epoch], directory: str) -> tuple[Head, Epoch]:
+    """Open a head and return it with its epoch; raises SealBroken or FormatTooNew if it cannot be read."""
+    name, _, sealed = content.partition(b"\n")
+    epoch = next((epoch for epoch in epochs if epoch.name.encode() == name), None)
+    if epoch is None:
+        raise keys.SealBroken("its key is not known here")
+    values: Any = json.loads(keys.unseal(epoch.key, sealed, f"{directory}/{HEAD}"))
+    if values["format"] > FORMAT:
+        raise FormatTooNew(str(values.get("name", directory)))
+    return from_plain(Head, values), epoch
 
 
 def pack_segment(entries: Sequence[WireEntry], epoch: Epoch, name: str) -> bytes:
@@ -115,37 +141,36 @@ def unpack_segment(content: bytes, key: bytes, name: str) -> list[WireEntry]:
     return [unpack_entry(json.loads(line)) for line in lines if line]
 
 
-def pack_epoch(epoch: Epoch, secret: bytes, previous: Epoch | None, public_keys: dict[str, bytes]) -> bytes:
-    """Write an epoch's file: its secret for each device, and the key of the epoch before."""
-    before = {"name": previous.name, "key": previous.key.hex(), "number": previous.number} if previous else None
+def pack_epoch(epoch: Epoch, previous: Epoch | None, public_keys: Mapping[str, bytes]) -> bytes:
+    """Write an epoch's file: its secret for each device, and the epoch before, so that one phrase opens everything."""
+    before = json.dumps(to_plain(previous)).encode()
     return json.dumps(
         {
-            "for": {directory: keys.seal_for(key, secret).hex() for directory, key in public_keys.items()},
-            "previous": keys.seal(epoch.key, json.dumps(before).encode(), epoch.name).hex(),
+            "for": {directory: keys.seal_for(key, epoch.secret).hex() for directory, key in public_keys.items()},
+            "previous": keys.seal(epoch.key, before, epoch.name).hex(),
         }
     ).encode()
 
 
+def list_recipients(content: bytes) -> set[str]:
+    """List the directories of the devices that an epoch's secret was sealed for."""
+    return set(json.loads(content)["for"])
+
+
 def find_epoch_secret(content: bytes, directory: str, private_key: bytes) -> bytes | None:
-    """Return the secret of an epoch that was sealed for this device; None if it was left out."""
-    sealed = json.loads(content)["for"].get(directory)
-    return keys.unseal_with(private_key, bytes.fromhex(sealed)) if sealed else None
+    """Return the secret of an epoch that was sealed for this device; None if it was left out, or the file is torn."""
+    try:
+        sealed = json.loads(content)["for"].get(directory)
+        return keys.unseal_with(private_key, bytes.fromhex(sealed)) if sealed else None
+    except (ValueError, KeyError, TypeError, keys.SealBroken):
+        return None
 
 
 def find_previous_epoch(content: bytes, epoch: Epoch) -> Epoch | None:
     """Return the epoch before, or None for the first one; raises SealBroken if the key is another's."""
-    sealed = bytes.fromhex(json.loads(content)["previous"])
+    try:
+        sealed = bytes.fromhex(json.loads(content)["previous"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise keys.SealBroken("the file is torn") from error
     before = json.loads(keys.unseal(epoch.key, sealed, epoch.name))
-    return Epoch(number=before["number"], name=before["name"], key=bytes.fromhex(before["key"])) if before else None
-
-
-def _add_epoch(epoch: Epoch, sealed: bytes) -> bytes:
-    return epoch.name.encode() + b"\n" + sealed
-
-
-def _split_epoch(content: bytes, epoch_keys: dict[str, bytes]) -> tuple[bytes, bytes]:
-    name, _, sealed = content.partition(b"\n")
-    key = epoch_keys.get(name.decode(errors="replace"))
-    if key is None:
-        raise keys.SealBroken("its key is not known here")
-    return key, sealed
+    return from_plain(Epoch, before) if before else None

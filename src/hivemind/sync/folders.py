@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ TEMPORARY = ".writing-"
 NETWORK_SECONDS = 120.0
 PUSH_TRIES = 6
 BRANCH = "main"
+REMOTE_REF = f"refs/remotes/origin/{BRANCH}"
 GIT_ADDRESS = ("git@", "ssh://", "https://", "http://", "file://", "git://")
 
 
@@ -29,11 +29,11 @@ class DirectoryFolder:
         """Return the names of all files, relative to the folder."""
         try:
             return sorted(
-                file.relative_to(self.root).as_posix()
+                f"{folder.name}/{file.name}"
                 for folder in self.root.iterdir()
                 if folder.is_dir() and not folder.name.startswith(".")
                 for file in folder.iterdir()
-                if file.is_file() and not file.name.startswith(TEMPORARY)
+                if not file.name.startswith(".")
             )
         except OSError as error:
             raise _describe(error, "read", self.root) from error
@@ -42,7 +42,7 @@ class DirectoryFolder:
         """Return a file's content, or None if it is not there (yet)."""
         try:
             return (self.root / name).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except OSError as error:
             raise _describe(error, "read", self.root) from error
@@ -56,15 +56,100 @@ class DirectoryFolder:
             new_file.write_bytes(content)
             new_file.replace(file)
         except OSError as error:
-            new_file.unlink(missing_ok=True)
+            _unlink_quietly(new_file)
             raise _describe(error, "write to", self.root) from error
 
     def delete(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it is there, and its directory with the last file."""
+        file = self.root / name
         try:
-            (self.root / name).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+            if not any(file.parent.iterdir()):
+                file.parent.rmdir()
+        except FileNotFoundError:
+            return
         except OSError as error:
             raise _describe(error, "delete files in", self.root) from error
+
+
+class GitFolder(DirectoryFolder):
+    """A working copy of a git repository, under the store's own directory; ``publish`` pushes what was changed."""
+
+    def __init__(self, address: str, root: Path) -> None:
+        super().__init__(root)
+        self._address = address
+        self._changes: dict[str, bytes | None] = {}
+        """What was written, or None for what was deleted, to repeat it on top of another device's commit."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file into the working copy."""
+        self._changes[name] = content
+        super().write(name, content)
+
+    def delete(self, name: str) -> None:
+        """Delete a file from the working copy, and from the history with the next push."""
+        self._changes[name] = None
+        super().delete(name)
+
+    def fetch(self) -> None:
+        """Bring the working copy to what the repository has."""
+        if not (self.root / ".git").is_dir():
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._run("init", "--quiet", "--initial-branch", BRANCH)
+        if self._run("ls-remote", "--heads", self._address, f"refs/heads/{BRANCH}").strip():
+            self._run("fetch", "--quiet", "--depth", "1", self._address, f"+refs/heads/{BRANCH}:{REMOTE_REF}")
+            self._run("reset", "--quiet", "--hard", REMOTE_REF)
+        self._run("clean", "-qfd")
+
+    def publish(self) -> None:
+        """Commit and push the changes; where another device was quicker, repeat them on top of its commit."""
+        for _ in range(PUSH_TRIES):
+            self._run("add", "--all")
+            if not self._run("status", "--porcelain").strip() or self._push():
+                return
+            self.fetch()
+            for name, content in self._changes.items():
+                if content is None:
+                    super().delete(name)
+                else:
+                    super().write(name, content)
+        raise Unavailable("other machines kept writing to the repository; 'hivemind sync' tries again")
+
+    def _push(self) -> bool:
+        """Commit and push; false if the repository has moved on meanwhile."""
+        base = git.run_or_empty(self.root, "rev-parse", "--verify", "--quiet", REMOTE_REF)
+        # A commit without parents where something was deleted: the history may contain what was erased.
+        keeps_history = base and None not in self._changes.values()
+        tree = self._run("write-tree").decode().strip()
+        identity = ("-c", "user.name=hivemind", "-c", "user.email=hivemind@localhost", "-c", "commit.gpgSign=false")
+        parents = ("-p", base) if keeps_history else ()
+        commit = self._run(*identity, "commit-tree", tree, *parents, "-m", "Update").decode().strip()
+        # The lease names the commit that we started from, so that a force never overwrites another device's files.
+        lease = f"--force-with-lease=refs/heads/{BRANCH}:{base}"
+        try:
+            self._run("push", "--quiet", lease, self._address, f"{commit}:refs/heads/{BRANCH}")
+        except Unavailable:
+            if self._has_moved_on(base):
+                return False
+            raise
+        self._run("update-ref", REMOTE_REF, commit)
+        self._run("reset", "--quiet", commit)
+        if not keeps_history:
+            self._forget_old_objects()
+        return True
+
+    def _has_moved_on(self, base: str) -> bool:
+        """Whether the repository has another commit than the one that we started from."""
+        answer = self._run("ls-remote", "--heads", self._address, f"refs/heads/{BRANCH}").decode()
+        return answer.partition("\t")[0] != base
+
+    def _forget_old_objects(self) -> None:
+        """Delete what no commit refers to any more from the working copy, because it may be what was erased."""
+        self._run("reflog", "expire", "--expire=now", "--all")
+        self._run("gc", "--quiet", "--prune=now")
+
+    def _run(self, *arguments: str) -> bytes:
+        return git.run(self.root, *arguments, timeout=NETWORK_SECONDS)
 
 
 def is_git_address(location: str) -> bool:
@@ -73,107 +158,43 @@ def is_git_address(location: str) -> bool:
 
 
 @contextmanager
-def open_folder(location: str, cache: Path, own_directory: str, *, drops_history: bool = False) -> Iterator[Folder]:
-    """Open a shared folder; what was written in it is on its way when the block ends.
-
-    With ``drops_history``, a git repository gets one commit without parents, so that it no longer contains what was
-    deleted.
-    """
+def open_folder(location: str, cache: Path) -> Iterator[Folder]:
+    """Open a shared folder; what was written in it is on its way when the block ends."""
     if not is_git_address(location):
-        root = Path(location).expanduser()
-        if not root.is_dir():
-            raise Unavailable(f"{root} is not there; connect the drive or create the folder, then try again")
-        yield DirectoryFolder(root)
+        yield open_last_copy(location, cache)
         return
-    clone = _Clone(location, cache, own_directory)
-    clone.fetch()
-    yield DirectoryFolder(cache)
-    clone.publish(drops_history=drops_history)
+    repository = GitFolder(location, cache)
+    repository.fetch()
+    yield repository
+    repository.publish()
 
 
-class _Clone:
-    """A working copy of the repository, under the store's own directory."""
-
-    def __init__(self, address: str, root: Path, own_directory: str) -> None:
-        self._address, self._root, self._own = address, root, own_directory
-
-    def fetch(self) -> None:
-        """Bring the working copy to what the repository has."""
-        if not (self._root / ".git").is_dir():
-            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._run("init", "--quiet", "--initial-branch", BRANCH)
-        if self._has_branch():
-            self._run("fetch", "--quiet", "--depth", "1", self._address, f"+{BRANCH}:refs/remotes/origin/{BRANCH}")
-            self._run("reset", "--quiet", "--hard", f"origin/{BRANCH}")
-            self._run("clean", "-qfd")
-
-    def publish(self, *, drops_history: bool) -> None:
-        """Commit our files and push them; where another device was quicker, put ours on top of its commit."""
-        for _ in range(PUSH_TRIES):
-            self._run("add", "--all")
-            is_unchanged = not self._run("status", "--porcelain").strip()
-            if is_unchanged and not drops_history:
-                return
-            if self._push(drops_history=drops_history):
-                self._forget_old_objects()
-                return
-            self._replay()
-        raise Unavailable("other machines kept writing to the repository; 'hivemind sync' tries again")
-
-    def _push(self, *, drops_history: bool) -> bool:
-        """Commit and push; false if the repository has moved on meanwhile."""
-        tree = self._run("write-tree").decode().strip()
-        base = self._find_base()
-        parents = ["-p", base] if base and not drops_history else []
-        identity = ("-c", "user.name=hivemind", "-c", "user.email=hivemind@localhost")
-        commit = self._run(*identity, "commit-tree", tree, *parents, "-m", "Update").decode().strip()
-        self._run("update-ref", f"refs/heads/{BRANCH}", commit)
-        # The lease names the commit that we started from, so a force never overwrites another device's files.
-        lease = f"--force-with-lease={BRANCH}:{base}"
-        try:
-            self._run("push", "--quiet", lease, self._address, f"{commit}:refs/heads/{BRANCH}")
-        except Unavailable as error:
-            if "stale info" in str(error) or "rejected" in str(error) or "failed to push" in str(error):
-                return False
-            raise
-        self._run("update-ref", f"refs/remotes/origin/{BRANCH}", commit)
-        return True
-
-    def _replay(self) -> None:
-        """Start again from what the repository has now, with our own files as they are."""
-        own, kept = self._root / self._own, self._root / ".git" / "own-files"
-        shutil.rmtree(kept, ignore_errors=True)
-        if own.exists():
-            shutil.copytree(own, kept)
-        self.fetch()
-        shutil.rmtree(own, ignore_errors=True)
-        if kept.exists():
-            shutil.move(kept, own)
-
-    def _has_branch(self) -> bool:
-        return bool(self._run("ls-remote", "--heads", self._address, BRANCH).strip())
-
-    def _find_base(self) -> str:
-        return git.run_or_empty(self._root, "rev-parse", "--verify", "--quiet", f"refs/remotes/origin/{BRANCH}")
-
-    def _forget_old_objects(self) -> None:
-        """Delete what no commit refers to any more, because it may be what was erased."""
-        self._run("reflog", "expire", "--expire=now", "--all")
-        self._run("gc", "--quiet", "--prune=now")
-
-    def _run(self, *arguments: str) -> bytes:
-        return git.run(self._root, *arguments, timeout=NETWORK_SECONDS)
+def open_last_copy(location: str, cache: Path) -> Folder:
+    """Open a shared folder as it is on this machine, without asking a git repository for what is new."""
+    root = cache if is_git_address(location) else Path(location)
+    if not root.is_dir():
+        raise Unavailable(f"{root} is not there; connect the drive or create the folder, then run 'hivemind sync'")
+    return DirectoryFolder(root)
 
 
-def _describe(error: OSError, verb: str, root: Path) -> Unavailable:
-    return Unavailable(f"cannot {verb} {root}: {os.strerror(error.errno or 0)}; nothing is lost, 'hivemind sync' tries again")
-
-
-def check_location(location: str) -> str:
+def parse_location(location: str) -> str:
     """Return a location in its lasting form: an absolute path, or an address."""
     if is_git_address(location):
         return location
-    path = Path(location).expanduser()
+    path = Path(location).expanduser().absolute()
     if path.exists() and not path.is_dir():
         raise InvalidInput(f"{path} is a file; name a folder or the address of a git repository")
-    return str(path.absolute())
+    return str(path)
+
+
+def _unlink_quietly(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        # Read-only by now; temporary files are skipped by everybody.
+        return
+
+
+def _describe(error: OSError, verb: str, root: Path) -> Unavailable:
+    reason = os.strerror(error.errno or 0)
+    return Unavailable(f"cannot {verb} {root}: {reason}; nothing is lost, 'hivemind sync' tries again")

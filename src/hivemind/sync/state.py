@@ -7,9 +7,8 @@ from pathlib import Path
 
 from hivemind.errors import StoreDamaged
 from hivemind.formats.codec import from_plain, to_plain
+from hivemind.paths import DEVICES_FILE
 from hivemind.sync.files import Epoch, Segment
-
-FILE = "devices.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,29 +19,34 @@ class DeviceState:
     """A folder, or the address of a git repository."""
     name: str
     directory: str
+    device: str
+    """The id of its chain; the store gets another one when a backup is restored."""
     private_key: bytes
-    secret: bytes
-    """The secret of the newest epoch, for the phrase."""
     epochs: tuple[Epoch, ...]
     counter: int = 0
+    head_digest: str = ""
+    """Of the head it wrote last, to notice that another machine writes its files."""
+    announced: str = ""
+    """A digest of what that head says, to write another one only if something changed."""
     generation: int = 0
     segments: tuple[Segment, ...] = ()
     seen: dict[str, int] = field(default_factory=dict)
-    """The newest counter of each other directory."""
+    """The newest version of the head of each other directory."""
     generations: dict[str, int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     position: int = 0
     """The position in the log up to which erasures were carried into our files."""
     adopted: tuple[str, ...] = ()
-    """Chains of removed devices, which this device publishes in their place."""
+    """Chains of devices that are gone, which this device publishes in their place."""
+    former: tuple[str, ...] = ()
+    """Directories that this device had before a backup was restored."""
     removed: tuple[str, ...] = ()
+    erasures: dict[str, int] = field(default_factory=dict)
+    """The batches of erasures that other devices have not confirmed yet, with the entry that they must have read."""
     with_sessions: bool = False
     excluded_repos: tuple[str, ...] = ()
     excluded_tags: tuple[str, ...] = ()
     is_paused: bool = False
-    must_announce: bool = True
-    must_rewrite: bool = False
-    """Whether what may travel has changed, so that all segments are written again."""
     synchronised_at: str = ""
 
     @property
@@ -50,15 +54,10 @@ class DeviceState:
         """The epoch whose key seals new files."""
         return max(self.epochs, key=lambda epoch: (epoch.number, epoch.name))
 
-    @property
-    def epoch_keys(self) -> dict[str, bytes]:
-        """The key of every known epoch by its name."""
-        return {epoch.name: epoch.key for epoch in self.epochs}
-
 
 def load_state(store_directory: Path) -> DeviceState | None:
     """Load the state; None if nothing was set up."""
-    file = store_directory / FILE
+    file = store_directory / DEVICES_FILE
     if not file.exists():
         return None
     try:
@@ -69,8 +68,14 @@ def load_state(store_directory: Path) -> DeviceState | None:
 
 def save_state(store_directory: Path, state: DeviceState) -> None:
     """Save the state whole or not at all."""
-    file = store_directory / FILE
-    new_file = store_directory / f"{FILE}.{secrets.token_hex(4)}"
+    file = store_directory / DEVICES_FILE
+    new_file = store_directory / f"{DEVICES_FILE}.{secrets.token_hex(4)}"
+    # Created with its mode before the keys are written into it.
     new_file.touch(mode=0o600)
     new_file.write_text(json.dumps(to_plain(state)))
     new_file.replace(file)
+
+
+def delete_state(store_directory: Path) -> None:
+    """Forget the folder and its keys."""
+    (store_directory / DEVICES_FILE).unlink(missing_ok=True)
