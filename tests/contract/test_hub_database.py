@@ -129,6 +129,7 @@ TABLES = [
         "memories",
         "tombstones",
         "erased_texts",
+        "peers",
         "receipts",
     ),
     *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),

@@ -19,7 +19,7 @@ from hivemind.model.scope import Scope
 from hivemind.store import sync_state
 from hivemind.store.projections import memories, peers, sessions
 from hivemind.sync import epochs, keys
-from hivemind.sync.exchange import Exchange, OtherDevice, exchange, look, settle_identity
+from hivemind.sync.exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
 from hivemind.sync.files import Epoch, Folder, new_name
 from hivemind.sync.folders import is_git_address, open_folder, open_last_copy, parse_location
 from hivemind.sync.state import DeviceState, delete_state, load_state, save_state
@@ -115,7 +115,7 @@ class Devices:
             sessions=sessions.count(db)[0] if choices.with_sessions else 0, choices=choices,
         )  # fmt: skip
 
-    def set_up(self, plan: Plan, *, phrase: str = "", name: str = "", progress: Progress = quietly) -> Exchange:
+    def set_up(self, plan: Plan, *, phrase: str = "", name: str = "", progress: Progress = quietly) -> ExchangeReport:
         """Begin to share a folder, or join the machines that do; for a folder in use, change what travels."""
         self._context.require_person("sharing memories with other machines")
         with self._lock():
@@ -129,8 +129,8 @@ class Devices:
                 state, report = self._exchange(folder, _choose(state, plan.choices), progress)
             return self._finish(state, report)
 
-    def sync(self, *, progress: Progress = quietly) -> Exchange:
-        """Exchange what is new with the other machines; an interrupted exchange can be repeated."""
+    def sync(self, *, progress: Progress = quietly) -> ExchangeReport:
+        """ExchangeReport what is new with the other machines; an interrupted exchange can be repeated."""
         with self._lock():
             state = self._require_state()
             if state.is_paused:
@@ -176,7 +176,7 @@ class Devices:
         with self._lock():
             self._save(replace(self._require_state(), is_paused=is_paused))
 
-    def remove(self, machine: str) -> Exchange:
+    def remove(self, machine: str) -> ExchangeReport:
         """Remove another machine: it gets no new key, and this one publishes its memories in its place."""
         self._context.require_person("removing a machine")
         with self._lock():
@@ -268,7 +268,7 @@ class Devices:
 
     def _exchange(
         self, folder: Folder, state: DeviceState, progress: Progress, removing: str = ""
-    ) -> tuple[DeviceState, Exchange]:
+    ) -> tuple[DeviceState, ExchangeReport]:
         context = self._context
         state = settle_identity(self._store, folder, state)
         self._save(state)
@@ -277,12 +277,13 @@ class Devices:
             context.record([context.factory.event(fact, Scope.USER, "")])
         state, report = exchange(
             self._store, folder, state, now=context.now, save=self._save, progress=progress, removing=removing,
-            follow=partial(erase.follow_team_erasure, self._store, context.factory, home=context.home),
+            follow=partial(erase.follow_erasure, self._store, context.factory, home=context.home),
+            clean=partial(erase.clean_backups, self._store, context.factory),
         )  # fmt: skip
         self._save(state)
         return state, report
 
-    def _finish(self, state: DeviceState, report: Exchange) -> Exchange:
+    def _finish(self, state: DeviceState, report: ExchangeReport) -> ExchangeReport:
         """Write into the receipts of erasures which machines have carried them out."""
         waiting: dict[str, int] = {}
         for batch, end in state.erasures.items():

@@ -91,7 +91,7 @@ class Team:
             self._store, transport, now=self._context.now, progress=progress,
             # Erasures of others must also reach copies and quotes in this person's own memories.
             follow=partial(
-                erase.follow_team_erasure, self._store, self._context.factory, home=self._context.home
+                erase.follow_erasure, self._store, self._context.factory, home=self._context.home
             ),
         )  # fmt: skip
         self._correct_receipts(dict(result.refused))

@@ -14,7 +14,7 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import log, projector, reserve, sync_state
+from hivemind.store import chains, log, projector, reserve, sync_state
 from hivemind.store.database import Closeable, Database
 from hivemind.store.projections import peers
 from hivemind.store.sqlite import Sqlite
@@ -78,7 +78,7 @@ class Store(Closeable):
         """
         with self.db.transaction():
             self._recheck()
-            added = log.append_received(self.db, entries, is_shared=is_shared)
+            added = chains.append_received(self.db, entries, is_shared=is_shared)
             projector.apply(self.db, added)
         self._discard_cues(event for _, event in added)
         return [event for _, event in added]
@@ -108,7 +108,7 @@ class Store(Closeable):
         with self.db.transaction():
             store_id, device, secret = read_identity(self.db)
             self.device = assign_new_device(self.db, store_id, secret)
-            log.move_tail(self.db, device, self.device, last_common)
+            chains.move_tail(self.db, device, self.device, last_common)
         return self.device
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:

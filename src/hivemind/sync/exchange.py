@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from hivemind.store import Store, log
+from hivemind.store import Store, chains, log
 from hivemind.sync import epochs, keys
 from hivemind.sync.files import (
     EPOCHS,
@@ -21,9 +21,9 @@ from hivemind.sync.files import (
     pack_head,
     unpack_head,
 )
-from hivemind.sync.reader import EraseFollowUp, Progress, Reader, count_waiting, load_segment
+from hivemind.sync.reader import EraseFollowUp, EraseFromBackups, Progress, SegmentReader, count_waiting, load_segment
 from hivemind.sync.state import DeviceState
-from hivemind.sync.writer import Writer
+from hivemind.sync.writer import SegmentWriter
 
 UNREADABLE = (keys.SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
 """What reading a head may raise: torn, of another key, or of a newer program."""
@@ -44,7 +44,7 @@ class OtherDevice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class ExchangeReport:
     """What an exchange did."""
 
     sent: int = 0
@@ -61,18 +61,20 @@ def exchange(
     *,
     now: str,
     follow: EraseFollowUp,
+    clean: EraseFromBackups,
     save: Callable[[DeviceState], None],
     progress: Progress = lambda count, total: None,
     removing: str = "",
-) -> tuple[DeviceState, Exchange]:
+) -> tuple[DeviceState, ExchangeReport]:
     """Read the others, publish what is new, and return the new state and a report.
 
-    ``save`` stores the state. ``removing`` is the directory of a device that no longer belongs to the others.
+    ``follow`` and ``clean`` carry out erasures here, and ``save`` stores the state. ``removing`` is the directory of a
+    device that no longer belongs to the others.
     """
     state = epochs.load_epochs(folder, state)
     problems: list[str] = []
     heads, versions = _read_heads(folder, state, problems)
-    reader = Reader(store, folder, state, follow, progress)
+    reader = SegmentReader(store, folder, state, follow, clean, progress)
     for directory, head in heads.items():
         if versions[directory] >= state.seen.get(directory, 0):
             reader.read(directory, head)
@@ -94,7 +96,7 @@ def exchange(
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     _delete_unlisted(folder, state, {*gone, removing} - {""})
-    return replace(state, former=tuple(set(state.former) - gone)), Exchange(
+    return replace(state, former=tuple(set(state.former) - gone)), ExchangeReport(
         sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
         problems=(*problems, *reader.problems),
     )  # fmt: skip
@@ -123,6 +125,13 @@ def settle_identity(store: Store, folder: Folder, state: DeviceState) -> DeviceS
     if state.device != store.device:
         # What it published before is read back, because the backup may be older, and published under its new name.
         return _begin_anew(state, store.device, former=(*state.former, state.directory))
+    for directory, head in _read_heads(folder, state, [])[0].items():
+        if head.device == store.device and directory not in state.former:
+            fork, is_copy = _find_fork(store, folder, state, directory, head)
+            if is_copy:
+                return _begin_anew(state, store.separate_from_copy(fork), former=(*state.former, state.directory))
+            # Left behind when this machine was set up before.
+            state = replace(state, former=(*state.former, directory))
     content = folder.read(f"{state.directory}/{HEAD}")
     if content is None or _digest(content) == state.head_digest:
         return state
@@ -134,7 +143,8 @@ def settle_identity(store: Store, folder: Folder, state: DeviceState) -> DeviceS
     # The state is saved before a head is written, so a head that is not older was written by another machine.
     if head.counter < state.counter:
         return state
-    return _begin_anew(state, store.separate_from_copy(_find_fork(store, folder, state, head)), former=state.former)
+    fork, _ = _find_fork(store, folder, state, state.directory, head)
+    return _begin_anew(state, store.separate_from_copy(fork), former=state.former)
 
 
 def _begin_anew(state: DeviceState, device: str, *, former: tuple[str, ...]) -> DeviceState:
@@ -144,15 +154,15 @@ def _begin_anew(state: DeviceState, device: str, *, former: tuple[str, ...]) -> 
     )  # fmt: skip
 
 
-def _find_fork(store: Store, folder: Folder, state: DeviceState, head: Head) -> int:
-    """Return the last entry of this store's chain that the machine with the other copy has, too."""
+def _find_fork(store: Store, folder: Folder, state: DeviceState, directory: str, head: Head) -> tuple[int, bool]:
+    """Return the last entry of this store's chain that a directory has, too, and whether it has others after that."""
     last_common = 0
     for segment in sorted((s for s in head.segments if s.chain == store.device), key=lambda segment: segment.first):
-        for entry in load_segment(folder, state.directory, segment, state.epochs) or ():
-            if not log.has_header(store.db, entry.header):
-                return last_common
+        for entry in load_segment(folder, directory, segment, state.epochs) or ():
+            if not chains.has_header(store.db, entry.header):
+                return last_common, True
             last_common = entry.header.seq
-    return last_common
+    return last_common, False
 
 
 def _read_heads(folder: Folder, state: DeviceState, problems: list[str]) -> tuple[dict[str, Head], dict[str, int]]:
@@ -208,7 +218,7 @@ def _publish(
 ) -> tuple[DeviceState, int]:
     """Write new segments, then the state, then the head."""
     position = log.last_position(store.db)
-    writer = Writer(store, folder, state)
+    writer = SegmentWriter(store, folder, state)
     segments = writer.write_all(_find_damage(folder, state, others))
     new_state = replace(state, segments=segments, position=position, synchronised_at=now)
     head = Head(

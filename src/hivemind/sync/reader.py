@@ -14,6 +14,8 @@ from hivemind.sync.state import DeviceState
 
 EraseFollowUp = Callable[[list[str]], list[Event]]
 """Returns the events that erase copies and quotes, on this device, of memories that another device erased."""
+EraseFromBackups = Callable[[list[str]], None]
+"""Erases memories from the backups beside the store."""
 Progress = Callable[[int, int], None]
 
 
@@ -38,14 +40,15 @@ def count_waiting(store: Store, head: Head) -> int:
     return sum(max(0, end - sync_state.count_entries(store.db, chain)) for chain, end in ends.items())
 
 
-class Reader:
+class SegmentReader:
     """Reads the segments of other devices into the store, and collects what happened."""
 
     def __init__(
-        self, store: Store, folder: Folder, state: DeviceState, follow: EraseFollowUp, progress: Progress
-    ) -> None:
+        self, store: Store, folder: Folder, state: DeviceState, follow: EraseFollowUp, clean: EraseFromBackups,
+        progress: Progress,
+    ) -> None:  # fmt: skip
         self._store, self._folder, self._state = store, folder, state
-        self._follow, self._progress = follow, progress
+        self._follow, self._clean, self._progress = follow, clean, progress
         self.received = self.erased = 0
         self.missing: list[str] = []
         """Segments that are announced, but torn or not there."""
@@ -58,8 +61,12 @@ class Reader:
         missing_before = len(self.missing)
         for segment in sorted(head.segments, key=lambda segment: (segment.chain, segment.first)):
             have = self._count(segment.chain)
-            is_next = segment.first <= have + 1
-            if segment.chain == self._store.device or not is_next or (segment.last <= have and not is_new_generation):
+            if segment.chain == self._store.device or (segment.last <= have and not is_new_generation):
+                continue
+            if segment.first > have + 1:
+                # One before it is missing; looked at all the same, so that all missing ones are asked for at once.
+                if load_segment(self._folder, directory, segment, self._state.epochs) is None:
+                    self.missing.append(segment.name)
                 continue
             try:
                 self._take_in(directory, segment, 0 if is_new_generation else have)
@@ -95,5 +102,7 @@ class Reader:
             consequences = self._follow(erased_ids) if erased_ids else []
             events = self._store.append_received(strip_excluded(self._store, entries), is_shared=False)
             self._store.record(consequences)
+        if erased_ids:
+            self._clean(erased_ids)
         self.received += len(events)
         self.erased += sum(event.about in erased_ids for event in events)

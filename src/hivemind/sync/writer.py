@@ -31,7 +31,7 @@ def select_content(entry: WireEntry, state: DeviceState, excluded_ids: Collectio
     return entry if is_erasure or (is_mine and not is_excluded) else replace(entry, salt=b"", content=None)
 
 
-class Writer:
+class SegmentWriter:
     """Writes segments; headers of all entries travel, so that every device can verify the chain."""
 
     def __init__(self, store: Store, folder: Folder, state: DeviceState) -> None:
