@@ -96,10 +96,13 @@ class GitFolder(DirectoryFolder):
         if not (self.root / ".git").is_dir():
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._run("init", "--quiet", "--initial-branch", BRANCH)
+        names = set(self.list_names())
         if self._run("ls-remote", "--heads", self._address, f"refs/heads/{BRANCH}").strip():
             self._run("fetch", "--quiet", "--depth", "1", self._address, f"+refs/heads/{BRANCH}:{REMOTE_REF}")
             self._run("reset", "--quiet", "--hard", REMOTE_REF)
         self._run("clean", "-qfd")
+        if names - set(self.list_names()):
+            self._forget_old_objects()
 
     def publish(self) -> None:
         """Commit and push the changes; where another device was quicker, repeat them on top of its commit."""
@@ -144,7 +147,7 @@ class GitFolder(DirectoryFolder):
         return answer.partition("\t")[0] != base
 
     def _forget_old_objects(self) -> None:
-        """Delete what no commit refers to any more from the working copy, because it may be what was erased."""
+        """Delete from the working copy what no commit refers to any more, because it may be what was erased."""
         self._run("reflog", "expire", "--expire=now", "--all")
         self._run("gc", "--quiet", "--prune=now")
 
