@@ -131,10 +131,10 @@ def teams_mix() -> list[Change]:
 def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
-    def go_on(db: Database, header: wire.Header, *, is_shared: bool) -> int:
+    def go_on(db: Database, header: wire.Header, *, is_shared: bool) -> tuple[int, bool]:
         key, _, _ = log.ensure_chain(db, header.device, is_shared=is_shared)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-        return log.add_header(db, key, header)
+        return log.add_header(db, key, header), False
 
     return [(chains, "_continue", go_on)]
 

@@ -30,19 +30,29 @@ def append_received(
             raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of a scope that travels")
         position = _find_received(db, entry.header, is_shared=is_shared)
         if position is None:
-            position = _continue(db, entry.header, is_shared=is_shared)
-            # Absent until its content is stored below; content that was left out may still come later.
-            db.execute("INSERT INTO absent VALUES (?)", position)
+            position, is_repetition = _continue(db, entry.header, is_shared=is_shared)
+            is_wanted = event is not None and not is_repetition
+            if not is_wanted:
+                # Content that was left out may still come later.
+                db.execute("INSERT INTO absent VALUES (?)", position)
         # The same id with another header is a forgery or a fault; the chain would no longer verify.
         elif log.read_header(db, position) != entry.header:
             raise Refused(f"entry {entry.header.id} is already stored with a different header")
-        # By its id, because the content of a repetition is already stored with the first of them.
-        is_missing = "SELECT 1 FROM absent JOIN events USING (position) WHERE position = ? AND id = ?"
-        if event and entry.content and db.one(is_missing, position, entry.header.id):
-            db.execute("DELETE FROM absent WHERE position = ?", position)
-            if log.keep_body(db, position, event, entry.salt, entry.content):
-                added.append((position, event))
+        else:
+            is_wanted = event is not None and _take_from_absent(db, position, entry.header)
+        if is_wanted and event and log.keep_body(db, position, event, entry.salt, entry.content or ""):
+            added.append((position, event))
     return added
+
+
+def _take_from_absent(db: Database, position: int, header: Header) -> bool:
+    """Note that the content of an entry arrives now; return whether it was missing."""
+    # By its id, because the content of a repetition is stored with the first of them.
+    is_missing = "SELECT 1 FROM absent JOIN events USING (position) WHERE position = ? AND id = ?"
+    if not db.one(is_missing, position, header.id):
+        return False
+    db.execute("DELETE FROM absent WHERE position = ?", position)
+    return True
 
 
 def has_header(db: Database, header: Header) -> bool:
@@ -83,8 +93,8 @@ def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | No
     return None if position is None else int(position)
 
 
-def _continue(db: Database, header: Header, *, is_shared: bool) -> int:
-    """Append a header from another device to its chain."""
+def _continue(db: Database, header: Header, *, is_shared: bool) -> tuple[int, bool]:
+    """Append a header from another device to its chain; return its position, and whether its id is known already."""
     key, seq, last_hash = log.ensure_chain(db, header.device, is_shared=is_shared)
     # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
     if header.seq > seq + 1:
@@ -95,6 +105,7 @@ def _continue(db: Database, header: Header, *, is_shared: bool) -> int:
             " restored from a backup and then written to; log in with a new store"
         )
     db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-    if not is_shared and db.one("SELECT 1 FROM events WHERE id = ?", header.id):
+    is_repetition = not is_shared and db.one("SELECT 1 FROM events WHERE id = ?", header.id) is not None
+    if is_repetition:
         header = header._replace(id=header.id + log.repetition_suffix(header))
-    return log.add_header(db, key, header)
+    return log.add_header(db, key, header), is_repetition
