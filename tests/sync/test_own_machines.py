@@ -532,17 +532,55 @@ def test_while_paused_nothing_travels(machine: Machines, folder: Path) -> None:
     assert list_texts(desktop) == {"Said while paused"}
 
 
-def test_leaving_deletes_the_files_once_the_others_have_read_them(machine: Machines, folder: Path) -> None:
+def test_who_leaves_keeps_everything_and_the_others_take_over_its_files(machine: Machines, folder: Path) -> None:
     laptop, desktop = machine("laptop"), machine("desktop")
-    set_up(desktop, folder, "desktop", set_up(laptop, folder, "laptop"))
+    phrase = set_up(laptop, folder, "laptop")
+    set_up(desktop, folder, "desktop", phrase)
     laptop.remember("Deploys run from main only")
-    assert laptop.devices.leave() is False
-    set_up(laptop, folder, "laptop", desktop.devices.phrase())
-    sync_all(laptop, desktop)
 
-    assert laptop.devices.leave() is True
+    laptop.devices.leave()
+    desktop.devices.sync()
+    set_up(machine("cloud"), folder, "cloud", phrase)
 
-    assert list_texts(laptop) == list_texts(desktop) == {"Deploys run from main only"}
+    expected = {"Deploys run from main only"}
+    assert list_texts(laptop) == list_texts(desktop) == list_texts(machine("cloud")) == expected
+    assert [one.name for one in desktop.devices.status().machines] == ["desktop", "cloud"]
     assert not laptop.devices.is_set_up
     with pytest.raises(InvalidInput, match="sync setup"):
         laptop.devices.sync()
+
+
+def test_a_machine_that_left_can_join_again(machine: Machines, folder: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    phrase = set_up(laptop, folder, "laptop")
+    set_up(desktop, folder, "desktop", phrase)
+    laptop.devices.leave()
+    laptop.remember("Said in between")
+
+    set_up(laptop, folder, "laptop", phrase)
+    sync_all(laptop, desktop)
+
+    assert list_texts(desktop) == {"Said in between"}
+    assert len(desktop.devices.status().machines) == 2
+
+
+def test_the_last_machine_that_leaves_empties_the_folder(machine: Machines, folder: Path) -> None:
+    laptop = machine("laptop")
+    set_up(laptop, folder, "laptop")
+
+    assert laptop.devices.leave()
+    assert list_files(folder) == []
+
+
+def test_an_erasure_waits_also_for_a_machine_whose_files_cannot_be_read_now(machine: Machines, folder: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    set_up(desktop, folder, "desktop", set_up(laptop, folder, "laptop"))
+    memory = laptop.remember("The launch codename is Zanzibar-77")
+    sync_all(laptop, desktop)
+    (folder / desktop.devices.status().machines[0].directory / "head").write_bytes(b"torn")
+
+    receipt = laptop.devices.carry(laptop.erase(memory.id))
+    assert find_place(receipt, "machine desktop") == "pending"
+
+    sync_all(desktop, laptop)
+    assert find_place(laptop.erasures.receipt(memory.id), "machine desktop") == "done"

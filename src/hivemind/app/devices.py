@@ -2,7 +2,7 @@
 
 import fcntl
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from hivemind.store import sync_state
 from hivemind.store.projections import memories, peers, sessions
 from hivemind.sync import epochs, keys
 from hivemind.sync.exchange import ExchangeReport, OtherDevice, exchange, look, settle_identity
-from hivemind.sync.files import Epoch, Folder, new_name
+from hivemind.sync.files import Epoch, Folder, Head, new_name
 from hivemind.sync.folders import is_git_address, open_folder, open_last_copy, parse_location
 from hivemind.sync.state import DeviceState, delete_state, load_state, save_state
 from hivemind.text.clean import parse_tags, validate_label
@@ -193,19 +193,19 @@ class Devices:
     def leave(self) -> bool:
         """Stop sharing and forget the keys; return whether the files of this machine were deleted.
 
-        They stay if another machine has not read all of them.
+        If there are other machines, they take the files over once they have read them.
         """
         self._context.require_person("leaving the shared folder")
         with self._lock():
             state = self._require_state()
             with self._open(state.location) as folder:
-                state, report = self._exchange(folder, state, quietly)
-                is_read = not any(other.unread for other in report.others)
-                for name in folder.list_names() if is_read else ():
-                    if name.startswith(f"{state.directory}/"):
-                        folder.delete(name)
+                state, _ = self._exchange(folder, replace(state, has_left=True), quietly)
+                is_last = not state.names
+                # The keys of a folder without machines open nothing.
+                for name in folder.list_names() if is_last else ():
+                    folder.delete(name)
             delete_state(self._directory)
-        return is_read
+        return is_last
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Send an erasure to the other machines at once; return its receipt with their state."""
@@ -213,9 +213,7 @@ class Devices:
             return receipt
         with self._lock():
             state = self._require_state()
-            # What follows the erasure in the chain includes it, so whoever has read this far has carried it out.
-            end = sync_state.count_entries(self._store.db, self._store.device)
-            self._save(replace(state, erasures=state.erasures | {receipt.batch: end}))
+            self._save(replace(state, erasures=tuple({*state.erasures, receipt.batch})))
         try:
             self.sync()
         # The erasure is done here; the next exchange sends it.
@@ -285,14 +283,16 @@ class Devices:
 
     def _finish(self, state: DeviceState, report: ExchangeReport) -> ExchangeReport:
         """Write into the receipts of erasures which machines have carried them out."""
-        waiting: dict[str, int] = {}
-        for batch, end in state.erasures.items():
-            places = [_describe_erasure(other, state.device, end) for other in report.others]
+        waiting: list[str] = []
+        for batch in state.erasures:
+            entries = sync_state.find_erasing_entries(self._store.db, batch)
+            heads = {other.directory: other.head for other in report.others}
+            places = [_describe_erasure(name, heads.get(place), entries) for place, name in state.names.items()]
             self._record_places(batch, [*_describe_location(state.location), *places])
             if any(place.state == "pending" for place in places):
-                waiting[batch] = end
-        if waiting != state.erasures:
-            self._save(replace(state, erasures=waiting))
+                waiting.append(batch)
+        if tuple(waiting) != state.erasures:
+            self._save(replace(state, erasures=tuple(waiting)))
         return report
 
     def _record_places(self, batch: str, places: Sequence[ErasedLocation]) -> None:
@@ -329,15 +329,13 @@ def _describe_location(location: str) -> list[ErasedLocation]:
     return [place, host]
 
 
-def _describe_erasure(other: OtherDevice, device: str, end: int) -> ErasedLocation:
-    name = f"machine {other.head.name}"
-    if other.head.read.get(device, 0) >= end:
-        return ErasedLocation(name=name, state="done", detail="erased there, and from its files")
-    return ErasedLocation(
-        name=name,
-        state="pending",
-        detail=f"erased when it synchronises; last seen {format_minute(other.head.written_at)}",
-    )
+def _describe_erasure(name: str, head: Head | None, entries: Iterable[tuple[str, int]]) -> ErasedLocation:
+    """Return what became of an erasure on another machine, whose head may be unreadable for now."""
+    # A machine says that it has read an erasure after it has carried it out and written its own files again.
+    if head and all(head.read.get(chain, 0) >= seq for chain, seq in entries if chain != head.device):
+        return ErasedLocation(name=f"machine {name}", state="done", detail="erased there, and from its files")
+    last_seen = f"; last seen {format_minute(head.written_at)}" if head else ""
+    return ErasedLocation(name=f"machine {name}", state="pending", detail=f"erased when it synchronises{last_seen}")
 
 
 def _parse_repository(name: str) -> str:

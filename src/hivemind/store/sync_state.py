@@ -39,6 +39,16 @@ def read_chain(db: Database, chain: str, after: int, limit: int, *, is_shared: b
     return [entry for _, entry in log.parse_entry_rows(rows)]
 
 
+def find_erasing_entries(db: Database, batch: str) -> list[tuple[str, int]]:
+    """The chain and number of every entry of an erasure."""
+    rows = db.execute(
+        "SELECT d.id, e.device_seq FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.batch = ? AND e.fact IN ('memory.erased', 'observations.dropped') AND d.shared = 0",
+        batch,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def find_forgotten(db: Database, after: int) -> set[tuple[str, int]]:
     """The chain and number of every entry whose content was deleted by erasures that arrived after a position."""
     erasures = db.execute(

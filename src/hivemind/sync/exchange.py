@@ -66,12 +66,11 @@ def exchange(
     progress: Progress = lambda count, total: None,
     removing: str = "",
 ) -> tuple[DeviceState, ExchangeReport]:
-    """Read the others, publish what is new, and return the new state and a report.
+    """Read the others, publish what is new, and return the new state and a report; after ``settle_identity``.
 
     ``follow`` and ``clean`` carry out erasures here, and ``save`` stores the state. ``removing`` is the directory of a
     device that no longer belongs to the others.
     """
-    state = epochs.load_epochs(folder, state)
     problems: list[str] = []
     heads, versions = _read_heads(folder, state, problems)
     reader = SegmentReader(store, folder, state, follow, clean, progress)
@@ -88,11 +87,20 @@ def exchange(
         generations=state.generations | reader.generations,
         read=reader.find_progress(heads.values()),
     )
+    # Only once everything of them has arrived: whoever joins later gets it from this device.
     gone = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
+    gone |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
     state = _adopt(state, heads, {*gone, removing} - {""})
     if removing:
         state = replace(state, removed=tuple(sorted({*state.removed, removing})))
-    staying = {name: head for name, head in heads.items() if name not in {*gone, *state.removed}}
+    staying = {
+        name: head
+        for name, head in heads.items()
+        if name not in {*gone, *state.former, *state.removed} and not head.has_left
+    }
+    left_names = {*gone, *state.former, *_list_removed(state, heads), *(set(heads) - set(staying))}
+    names = state.names | {name: head.name for name, head in staying.items()}
+    state = replace(state, names={name: label for name, label in names.items() if name not in left_names})
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     _delete_unlisted(folder, state, {*gone, removing} - {""})
@@ -121,7 +129,9 @@ def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]
 
 
 def settle_identity(store: Store, folder: Folder, state: DeviceState) -> DeviceState:
-    """Give this device a new place in the folder if its store was restored from a backup, or copied."""
+    """Take in new keys, and give this device a new place if its store was restored from a backup, or copied."""
+    # First, because a new epoch is sealed for the old place.
+    state = epochs.load_epochs(folder, state)
     if state.device != store.device:
         # What it published before is read back, because the backup may be older, and published under its new name.
         return _begin_anew(state, store.device, former=(*state.former, state.directory))
@@ -184,8 +194,12 @@ def _read_heads(folder: Folder, state: DeviceState, problems: list[str]) -> tupl
         else:
             heads[directory], versions[directory] = head, epoch.number << EPOCH_SHIFT | head.counter
     # Ignored even if their files come back, which a carrier or the removed device itself may cause.
-    removed_names = {*state.removed, *(name for head in heads.values() for name in head.removed)}
+    removed_names = _list_removed(state, heads)
     return {name: head for name, head in heads.items() if name not in removed_names}, versions
+
+
+def _list_removed(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
+    return {*state.removed, *(name for head in heads.values() for name in head.removed)}
 
 
 def _adopt(state: DeviceState, heads: Mapping[str, Head], directories: Collection[str]) -> DeviceState:
@@ -197,8 +211,7 @@ def _adopt(state: DeviceState, heads: Mapping[str, Head], directories: Collectio
 def _renew_epoch(folder: Folder, state: DeviceState, staying: Mapping[str, Head], *, is_due: bool) -> DeviceState:
     """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
     content = folder.read(state.epoch.file)
-    removed_names = {*state.removed, *(name for head in staying.values() for name in head.removed)}
-    is_open = bool(content and removed_names & list_recipients(content))
+    is_open = bool(content and _list_removed(state, staying) & list_recipients(content))
     if not is_due and not is_open:
         return state
     public_keys = {name: bytes.fromhex(head.public_key) for name, head in staying.items()}
@@ -224,7 +237,8 @@ def _publish(
     head = Head(
         counter=state.counter, device=store.device, name=state.name,
         public_key=keys.find_public_key(state.private_key).hex(), generation=state.generation,
-        segments=segments, read=state.read, missing=tuple(sorted(missing)), removed=state.removed, written_at="",
+        segments=segments, read=state.read, missing=tuple(sorted(missing)), removed=state.removed,
+        has_left=state.has_left, written_at="",
     )  # fmt: skip
     fingerprint = _digest(f"{head} {state.epoch.name}".encode())
     content = folder.read(f"{state.directory}/{HEAD}")

@@ -73,6 +73,8 @@ class Head:
     """Files of others that it could not read; their writer checks them and writes them again."""
     removed: tuple[str, ...] = ()
     """Directories of devices that it removed; the others ignore them from then on."""
+    has_left: bool = False
+    """Whether it shares nothing any more; the others take over its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ class DeviceState:
     segments: tuple[Segment, ...] = ()
     seen: dict[str, int] = field(default_factory=dict)
     """The newest version of the head of each other directory."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The directories and names of the other devices, also while their files cannot be read."""
     generations: dict[str, int] = field(default_factory=dict)
     read: dict[str, int] = field(default_factory=dict)
     position: int = 0
@@ -41,8 +43,9 @@ class DeviceState:
     former: tuple[str, ...] = ()
     """Directories that this device had before a backup was restored."""
     removed: tuple[str, ...] = ()
-    erasures: dict[str, int] = field(default_factory=dict)
-    """The batches of erasures that other devices have not confirmed yet, with the entry that they must have read."""
+    has_left: bool = False
+    erasures: tuple[str, ...] = ()
+    """The batches of erasures that other devices have not confirmed yet."""
     with_sessions: bool = False
     excluded_repos: tuple[str, ...] = ()
     excluded_tags: tuple[str, ...] = ()

@@ -260,5 +260,5 @@ def leave(yes: bool) -> None:
     confirm("Stop sharing, and forget the key on this machine?", yes=yes)
     with open_mind() as mind:
         is_deleted = mind.devices.leave()
-    files = "Its files in the folder are deleted" if is_deleted else "Its files stay, because others have not read them"
+    files = "The folder is empty" if is_deleted else "Your other machines take over its files"
     emit({"deleted": is_deleted}, f"Left. {files}; your memories stay on this machine.")
