@@ -28,11 +28,12 @@ from hivemind.model.wire import WireEntry
 from hivemind.paths import DEVICES_FILE
 from hivemind.store import log
 from hivemind.store.projections import memories
+from hivemind.store.sqlite import _delete_for_real
 from hivemind.sync import files as files_module
 from hivemind.sync import keys, writer
 from hivemind.sync.files import EPOCHS, HEAD, Epoch, unpack_head
 from hivemind.sync.reader import load_segment
-from hivemind.sync.state import load_state
+from hivemind.sync.state import DeviceState, load_state
 
 STEPS = 40
 NAMES = ("laptop", "desktop", "cloud")
@@ -82,6 +83,7 @@ class OwnMachines:
         for _ in range(STEPS):
             self._step(self.chance.choice(self.machines))
         self._exchange_all()
+        self._remove_former_places()
         self._check()
 
     def _add_machine(self, name: str) -> Machine:
@@ -174,11 +176,11 @@ class OwnMachines:
         """Remove the last machine, once."""
         target = self.machines[-1]
         if len(self.machines) == len(NAMES) and machine is not target:
-            state = load_state(target.store.directory or self.room)
+            removed_epochs = self._load_state(target).epochs
             machine.mind.devices.remove(target.name)
             self.counts["machines removed"] += 1
             self.machines.remove(target)
-            self.removed_epochs = state.epochs if state else ()
+            self.removed_epochs = removed_epochs
 
     # -- what happens to the machines --------------------------------------------------------------
 
@@ -216,6 +218,7 @@ class OwnMachines:
             self.counts["snapshots restored"] += 1
             content, state = self.snapshots[machine.name]
             machine.store.db.connection.deserialize("main", content)
+            _delete_for_real(machine.store.db.connection)
             (machine.store.directory / DEVICES_FILE).write_bytes(state)
             # What the person did meanwhile and no file had yet is gone with the disk.
 
@@ -226,8 +229,12 @@ class OwnMachines:
         return memories.get(machine.store.db, self.chance.choice(rows[:4])[0])
 
     def _list_unconfirmed(self, machine: Machine) -> set[str]:
+        return set(self._load_state(machine).erasures)
+
+    def _load_state(self, machine: Machine) -> DeviceState:
         state = load_state(machine.store.directory or self.room)
-        return set(state.erasures) if state else set()
+        assert state is not None
+        return state
 
     def _receive_all(self) -> None:
         self.carrier.trouble = 0
@@ -239,7 +246,22 @@ class OwnMachines:
         for _ in range(4):
             for machine in self.machines:
                 self._receive_all()
-                machine.mind.devices.sync()
+                try:
+                    machine.mind.devices.sync()
+                except Refused:
+                    # Put back to a time before a key that was made for its later place: it joins again.
+                    self.counts["joined again"] += 1
+                    newest = max(self.machines, key=lambda other: self._load_state(other).epoch.number)
+                    self._set_up(machine, newest.mind.devices.phrase())
+
+    def _remove_former_places(self) -> None:
+        """Remove what `sync devices` lists of machines that were put back and go on elsewhere in the folder."""
+        places = {self._load_state(machine).directory for machine in self.machines}
+        former_places = set(self._load_state(self.machines[0]).names) - places
+        for place in sorted(former_places):
+            self.machines[0].mind.devices.remove(place)
+        if former_places:
+            self._exchange_all()
 
     # -- what must hold ----------------------------------------------------------------------------
 
@@ -259,9 +281,7 @@ class OwnMachines:
         promises._rebuilding_changes_nothing(self.chance.choice(stores))
 
     def _check_files(self, machines: list[Machine]) -> None:
-        state = load_state(machines[0].store.directory or self.room)
-        assert state is not None
-        published = _read_all(self.carrier.current(), state.epochs)
+        published = _read_all(self.carrier.current(), self._load_state(machines[0]).epochs)
         promises._require(not any(word in published for word in self.local_words), "something local travelled")
         raw = b"".join(self.carrier.current().values())
         for memory, words in self.words.items():

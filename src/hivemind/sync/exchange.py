@@ -100,7 +100,11 @@ def exchange(
     }
     left_names = {*gone, *state.former, *_list_removed(state, heads), *(set(heads) - set(staying))}
     names = state.names | {name: head.name for name, head in staying.items()}
-    state = replace(state, names={name: label for name, label in names.items() if name not in left_names})
+    state = replace(
+        state,
+        names={name: label for name, label in names.items() if name not in left_names},
+        public_keys=state.public_keys | {name: head.public_key for name, head in staying.items()},
+    )
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     _delete_unlisted(folder, state, {*gone, removing} - {""})
@@ -214,7 +218,7 @@ def _renew_epoch(folder: Folder, state: DeviceState, staying: Mapping[str, Head]
     is_open = bool(content and _list_removed(state, staying) & list_recipients(content))
     if not is_due and not is_open:
         return state
-    public_keys = {name: bytes.fromhex(head.public_key) for name, head in staying.items()}
+    public_keys = {name: bytes.fromhex(state.public_keys[name]) for name in state.names}
     own_key = {state.directory: keys.find_public_key(state.private_key)}
     epoch = epochs.begin_epoch(folder, state.epoch, public_keys | own_key)
     return replace(state, epochs=(*state.epochs, epoch))
