@@ -47,7 +47,7 @@ def removed_machines_get_the_key() -> list[Change]:
 
 def removed_chains_are_dropped() -> list[Change]:
     """What a removed machine had learned is gone for those who join later."""
-    return [(exchange, "_adopt", lambda state, heads, directories: state)]
+    return [(exchange, "_adopt", lambda store, state, staying: state)]
 
 
 def everything_travels() -> list[Change]:

@@ -465,6 +465,25 @@ def test_a_removed_machine_reads_nothing_new_and_the_others_keep_its_memories(ma
     assert list_texts(machine("fresh")) == list_texts(desktop)
 
 
+def test_what_only_one_machine_has_read_of_a_removed_one_reaches_all(machine: Machines, folder: Path) -> None:
+    laptop, desktop, lost = machine("laptop"), machine("desktop"), machine("lost")
+    phrase = set_up(laptop, folder, "laptop")
+    set_up(desktop, folder, "desktop", phrase)
+    set_up(lost, folder, "lost", phrase)
+    sync_all(laptop, desktop, lost)
+    lost.remember("Only the laptop has read this")
+    lost.devices.sync()
+    laptop.devices.sync()
+    # The desktop removes the machine while its newest files have not arrived there.
+    (directory,) = [one.directory for one in laptop.devices.status().machines if one.name == "lost"]
+    shutil.rmtree(folder / directory)
+
+    desktop.devices.remove("lost")
+    sync_all(desktop, laptop)
+
+    assert list_texts(desktop) == list_texts(laptop) == {"Only the laptop has read this"}
+
+
 def test_a_removed_machine_can_join_again_with_the_new_phrase(machine: Machines, folder: Path) -> None:
     laptop, desktop = machine("laptop"), machine("desktop")
     set_up(desktop, folder, "desktop", set_up(laptop, folder, "laptop"))

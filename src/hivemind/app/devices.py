@@ -183,11 +183,13 @@ class Devices:
             state = self._require_state()
             with self._open(state.location) as folder:
                 others, _ = look(self._store, folder, state)
-                matches = [other for other in others if machine in (other.head.name, other.directory)]
+                # Also one whose files are lost: somebody may wait for it to confirm an erasure.
+                names = state.names | {other.directory: other.head.name for other in others}
+                matches = [directory for directory, name in names.items() if machine in (name, directory)]
                 if len(matches) != 1:
-                    names = ", ".join(f"{other.head.name} ({other.directory})" for other in others) or "there are none"
-                    raise NotFound(f"{machine!r} is not the name of one other machine; the others: {names}")
-                state, report = self._exchange(folder, state, quietly, removing=matches[0].directory)
+                    listed = ", ".join(f"{name} ({directory})" for directory, name in names.items()) or "there are none"
+                    raise NotFound(f"{machine!r} is not the name of one other machine; the others: {listed}")
+                state, report = self._exchange(folder, state, quietly, removing=matches[0])
             return self._finish(state, report)
 
     def leave(self) -> bool:

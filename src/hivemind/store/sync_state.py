@@ -77,6 +77,11 @@ def count_entries(db: Database, chain: str) -> int:
     return int(db.value("SELECT last_seq FROM devices WHERE id = ?", chain) or 0)
 
 
+def list_private_chains(db: Database) -> dict[str, int]:
+    """The chains that are this person's own, of all machines, with the number of entries of each."""
+    return {row[0]: row[1] for row in db.execute("SELECT id, last_seq FROM devices WHERE shared = 0 AND last_seq > 0")}
+
+
 def find_person(db: Database, chain: str) -> str:
     """The person whose device writes a chain; empty if unknown."""
     return str(db.value("SELECT person FROM devices WHERE id = ?", chain) or "")

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from hivemind.store import Store, chains, log
+from hivemind.store import Store, chains, log, sync_state
 from hivemind.sync import epochs, keys
 from hivemind.sync.files import (
     EPOCHS,
@@ -87,24 +87,17 @@ def exchange(
         generations=state.generations | reader.generations,
         read=reader.find_progress(heads.values()),
     )
-    # Only once everything of them has arrived: whoever joins later gets it from this device.
+    # Only once everything of them has arrived, because their files are deleted.
     gone = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
     gone |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
-    state = _adopt(state, heads, {*gone, removing} - {""})
-    if removing:
-        state = replace(state, removed=tuple(sorted({*state.removed, removing})))
+    # With what the others removed, because their own lists end when they leave.
+    state = replace(state, removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})))
     staying = {
         name: head
         for name, head in heads.items()
         if name not in {*gone, *state.former, *state.removed} and not head.has_left
     }
-    left_names = {*gone, *state.former, *_list_removed(state, heads), *(set(heads) - set(staying))}
-    names = state.names | {name: head.name for name, head in staying.items()}
-    state = replace(
-        state,
-        names={name: label for name, label in names.items() if name not in left_names},
-        public_keys=state.public_keys | {name: head.public_key for name, head in staying.items()},
-    )
+    state = _adopt(store, _note_others(state, heads, staying), staying)
     state = _renew_epoch(folder, state, staying, is_due=bool(removing))
     state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
     _delete_unlisted(folder, state, {*gone, removing} - {""})
@@ -206,10 +199,27 @@ def _list_removed(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
     return {*state.removed, *(name for head in heads.values() for name in head.removed)}
 
 
-def _adopt(state: DeviceState, heads: Mapping[str, Head], directories: Collection[str]) -> DeviceState:
-    """Answer for the chains of devices that are gone, so that machines that join later still get them."""
-    chains = {segment.chain for name in directories if name in heads for segment in heads[name].segments}
-    return replace(state, adopted=tuple(sorted({*state.adopted, *chains} - {state.device})))
+def _note_others(state: DeviceState, heads: Mapping[str, Head], staying: Mapping[str, Head]) -> DeviceState:
+    """Note who the other devices are, for times when their files cannot be read."""
+    names = state.names | {name: head.name for name, head in staying.items()}
+    left_names = {*state.former, *state.removed, *(set(heads) - set(staying))}
+    return replace(
+        state,
+        names={name: label for name, label in names.items() if name not in left_names},
+        chains=state.chains | {name: head.device for name, head in staying.items()},
+        public_keys=state.public_keys | {name: head.public_key for name, head in staying.items()},
+    )
+
+
+def _adopt(store: Store, state: DeviceState, staying: Mapping[str, Head]) -> DeviceState:
+    """Answer for chains of devices that are gone, if nobody publishes as much of them as this device has."""
+    live_chains = {store.device, *(state.chains[name] for name in state.names)}
+    ends: dict[str, int] = {}
+    for segment in (segment for head in staying.values() for segment in head.segments):
+        ends[segment.chain] = max(segment.last, ends.get(segment.chain, 0))
+    own_chains = sync_state.list_private_chains(store.db)
+    orphans = {chain for chain, last in own_chains.items() if last > ends.get(chain, 0)}
+    return replace(state, adopted=tuple(sorted({*state.adopted, *orphans} - live_chains)))
 
 
 def _renew_epoch(folder: Folder, state: DeviceState, staying: Mapping[str, Head], *, is_due: bool) -> DeviceState:

@@ -34,6 +34,8 @@ class DeviceState:
     """The newest version of the head of each other directory."""
     names: dict[str, str] = field(default_factory=dict)
     """The directories and names of the other devices, also while their files cannot be read."""
+    chains: dict[str, str] = field(default_factory=dict)
+    """The chain of each of them."""
     public_keys: dict[str, str] = field(default_factory=dict)
     """The key of each directory, for which new epochs are sealed."""
     generations: dict[str, int] = field(default_factory=dict)
