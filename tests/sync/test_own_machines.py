@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivemind import Hivemind, Scope
-from hivemind.app.devices import Choices
+from hivemind.app.devices import Choices, Farewell
 from hivemind.errors import InvalidInput, NotFound, Refused, Unavailable
 from hivemind.model.events import MemoryRemembered, ObservationMade
 from hivemind.model.ids import EventId, MemoryId
@@ -587,8 +587,19 @@ def test_the_last_machine_that_leaves_empties_the_folder(machine: Machines, fold
     laptop = machine("laptop")
     set_up(laptop, folder, "laptop")
 
-    assert laptop.devices.leave()
+    assert laptop.devices.leave() is Farewell.EMPTIED
     assert list_files(folder) == []
+
+
+def test_a_removed_machine_and_one_without_its_folder_can_leave(machine: Machines, folder: Path) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    set_up(desktop, folder, "desktop", set_up(laptop, folder, "laptop"))
+    laptop.devices.remove("desktop")
+
+    assert desktop.devices.leave() is Farewell.UNANNOUNCED
+    shutil.rmtree(folder)
+    assert laptop.devices.leave() is Farewell.UNANNOUNCED
+    assert not laptop.devices.is_set_up
 
 
 def test_an_erasure_waits_also_for_a_machine_whose_files_cannot_be_read_now(machine: Machines, folder: Path) -> None:

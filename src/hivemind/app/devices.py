@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +51,15 @@ class Plan:
     sessions: int
     """Sessions that travel; 0 if they stay here."""
     choices: Choices
+
+
+class Farewell(StrEnum):
+    """What happens to the files of a machine that leaves."""
+
+    EMPTIED = "emptied"
+    TAKEN_OVER = "taken over"
+    UNANNOUNCED = "unannounced"
+    """The folder could not be reached, or this machine was removed from it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,22 +202,23 @@ class Devices:
                 state, report = self._exchange(folder, state, quietly, removing=matches[0])
             return self._finish(state, report)
 
-    def leave(self) -> bool:
-        """Stop sharing and forget the keys; return whether the files of this machine were deleted.
-
-        If there are other machines, they take the files over once they have read them.
-        """
+    def leave(self) -> Farewell:
+        """Stop sharing and forget the keys; return what happens to the files of this machine."""
         self._context.require_person("leaving the shared folder")
         with self._lock():
-            state = self._require_state()
-            with self._open(state.location) as folder:
-                state, _ = self._exchange(folder, replace(state, has_left=True), quietly)
-                is_last = not state.names
-                # The keys of a folder without machines open nothing.
-                for name in folder.list_names() if is_last else ():
-                    folder.delete(name)
+            state = replace(self._require_state(), has_left=True)
+            try:
+                with self._open(state.location) as folder:
+                    state, _ = self._exchange(folder, state, quietly)
+                    # The keys of a folder without machines open nothing.
+                    for name in folder.list_names() if not state.names else ():
+                        folder.delete(name)
+                farewell = Farewell.TAKEN_OVER if state.names else Farewell.EMPTIED
+            except (Unavailable, Refused):
+                # A removed machine, or one whose drive is lost, must be able to leave, too.
+                farewell = Farewell.UNANNOUNCED
             delete_state(self._directory)
-        return is_last
+        return farewell
 
     def carry(self, receipt: Erasure) -> Erasure:
         """Send an erasure to the other machines at once; return its receipt with their state."""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from hivemind.app import Hivemind
-from hivemind.app.devices import Choices, DevicesStatus, Plan
+from hivemind.app.devices import Choices, DevicesStatus, Farewell, Plan
 from hivemind.entrypoints.cli.arguments import confirm, open_mind, tags_option_with, yes_option
 from hivemind.entrypoints.cli.framework import CommandGroup, wants
 from hivemind.entrypoints.cli.output import (
@@ -259,6 +259,12 @@ def leave(yes: bool) -> None:
     """Stop sharing with your other machines; all memories stay on this one."""
     confirm("Stop sharing, and forget the key on this machine?", yes=yes)
     with open_mind() as mind:
-        is_deleted = mind.devices.leave()
-    files = "The folder is empty" if is_deleted else "Your other machines take over its files"
-    emit({"deleted": is_deleted}, f"Left. {files}; your memories stay on this machine.")
+        farewell = mind.devices.leave()
+    match farewell:
+        case Farewell.EMPTIED:
+            files = "The folder is empty now"
+        case Farewell.TAKEN_OVER:
+            files = "Your other machines take over its files"
+        case Farewell.UNANNOUNCED:
+            files = "The others could not be told: on one of them, 'hivemind sync devices remove' takes it off the list"
+    emit({"files": farewell}, f"Left; your memories stay on this machine. {files}.")
