@@ -2,15 +2,19 @@
 
 python -m evals.simulation [--seeds 10000] [--first 0]   run seeds and count what happened
 python -m evals.simulation --mutants [--seeds 200]       add bugs and print the first seed that detects each
+python -m evals.simulation --machines …                  one person's machines that share a folder, instead of a team
 """
 
 import argparse
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
+from evals.simulation import own_machines, world
 from evals.simulation.mutants import MUTANTS
-from evals.simulation.world import patch, simulate
+from evals.simulation.own_mutants import OWN_MUTANTS
+from evals.simulation.world import patch
 
 CHUNK = 50
 MUST_HAPPEN = (
@@ -20,9 +24,10 @@ MUST_HAPPEN = (
 """A run proves something only if each of these happened in it."""
 
 
-def run(first: int, last: int) -> tuple[dict[int, str], Counter[str]]:
+def run(first: int, last: int, *, of_machines: bool = False) -> tuple[dict[int, str], Counter[str]]:
     """Run a range of seeds; return those that broke a promise, and counts of what happened."""
     broken, counts = {}, Counter[str]()
+    simulate = own_machines.simulate if of_machines else world.simulate
     for seed in range(first, last):
         problem, seed_counts = simulate(seed)
         counts += seed_counts
@@ -31,9 +36,10 @@ def run(first: int, last: int) -> tuple[dict[int, str], Counter[str]]:
     return broken, counts
 
 
-def find_seed(mutant: int, seeds: int) -> tuple[int, str]:
+def find_seed(mutant: int, seeds: int, *, of_machines: bool = False) -> tuple[int, str]:
     """Return the first seed that detects a bug and the broken promise; -1 if none does."""
-    with patch(MUTANTS[mutant]()):
+    simulate = own_machines.simulate if of_machines else world.simulate
+    with patch((OWN_MUTANTS if of_machines else MUTANTS)[mutant]()):
         for seed in range(seeds):
             problem, _ = simulate(seed)
             if problem:
@@ -47,13 +53,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--mutants", action="store_true", help="check that every added bug is detected")
+    parser.add_argument("--machines", action="store_true", help="one person's machines instead of a team")
     parser.add_argument("--jobs", type=int, default=None, help="processes; default: one per processor")
     options = parser.parse_args()
     with ProcessPoolExecutor(options.jobs) as pool:
         if options.mutants:
-            missed_mutants = 0
-            results = pool.map(find_seed, range(len(MUTANTS)), [options.seeds] * len(MUTANTS))
-            for mutant, (seed, problem) in zip(MUTANTS, results, strict=True):
+            missed_mutants, mutants = 0, OWN_MUTANTS if options.machines else MUTANTS
+            find = partial(find_seed, of_machines=options.machines)
+            results = pool.map(find, range(len(mutants)), [options.seeds] * len(mutants))
+            for mutant, (seed, problem) in zip(mutants, results, strict=True):
                 missed_mutants += seed < 0
                 print(f"{mutant.__name__:34} {seed:>4}  {problem[:90]}", flush=True)
             sys.exit(missed_mutants)
@@ -61,14 +69,16 @@ def main() -> None:
         starts = range(options.first, last, CHUNK)
         broken: dict[int, str] = {}
         counts: Counter[str] = Counter()
-        for some_broken, some_happened in pool.map(run, starts, [min(start + CHUNK, last) for start in starts]):
+        ends = [min(start + CHUNK, last) for start in starts]
+        for some_broken, some_happened in pool.map(partial(run, of_machines=options.machines), starts, ends):
             broken |= some_broken
             counts += some_happened
     for what, count in sorted(counts.items()):
         print(f"{count:>9,}  {what}")
     for seed, problem in broken.items():
         print(f"seed {seed}: {problem}")
-    missing = [what for what in MUST_HAPPEN if not counts[what]]
+    must_happen = own_machines.MUST_HAPPEN if options.machines else MUST_HAPPEN
+    missing = [what for what in must_happen if not counts[what]]
     print(f"{options.seeds:,} seeds, {len(broken)} broke a promise; never happened: {', '.join(missing) or 'nothing'}")
     sys.exit(bool(broken or missing))
 

@@ -9,7 +9,7 @@ from hivemind.hub import exchange, sync
 from hivemind.model import fold, wire
 from hivemind.model.events import EntriesRefused, MemoryErased
 from hivemind.model.team import LogPage
-from hivemind.store import Store, log, sync_state
+from hivemind.store import Store, chains, log, sync_state
 from hivemind.store.database import Database
 from hivemind.store.projections import tombstones
 
@@ -18,13 +18,13 @@ Change = tuple[object, str, Any]
 
 def no_tombstones() -> list[Change]:
     """What was erased is forgotten, so that a late edit is stored again."""
-    real = log._keep_body
+    real = log.keep_body
 
     def keep_body(db: Database, position: int, event: Any, salt: bytes, content: str) -> bool:
         db.execute("DELETE FROM erased")
         return real(db, position, event, salt, content)
 
-    return [(log, "_keep_body", keep_body)]
+    return [(log, "keep_body", keep_body)]
 
 
 def no_value_tombstones() -> list[Change]:
@@ -39,7 +39,7 @@ def tombstone_keys_per_device() -> list[Change]:
 
 def bodies_stay() -> list[Change]:
     """An erasure hides a memory and leaves its content in the log."""
-    real = log._keep_body
+    real = log.keep_body
 
     def keep_body(db: Database, position: int, event: Any, salt: bytes, content: str) -> bool:
         if isinstance(event.fact, MemoryErased):
@@ -47,12 +47,12 @@ def bodies_stay() -> list[Change]:
             return True
         return real(db, position, event, salt, content)
 
-    return [(log, "_keep_body", keep_body)]
+    return [(log, "keep_body", keep_body)]
 
 
 def repeats_stay() -> list[Change]:
     """An erasure by others leaves the observations and questions that repeat what was erased."""
-    return [(erase, "follow_team_erasure", lambda store, factory, erased, **_: [])]
+    return [(erase, "follow_erasure", lambda store, factory, erased, **_: [])]
 
 
 def last_writer_wins() -> list[Change]:
@@ -131,12 +131,12 @@ def teams_mix() -> list[Change]:
 def gaps_pass() -> list[Change]:
     """An entry is put at the end of a chain without asking what it follows."""
 
-    def go_on(db: Database, header: wire.Header) -> int:
-        key, _, _ = log.ensure_chain(db, header.device, is_shared=True)
+    def go_on(db: Database, header: wire.Header, *, is_shared: bool) -> tuple[int, bool]:
+        key, _, _ = log.ensure_chain(db, header.device, is_shared=is_shared)
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-        return log._add(db, key, header)
+        return log.add_header(db, key, header), False
 
-    return [(log, "_continue", go_on)]
+    return [(chains, "_continue", go_on)]
 
 
 def seals_are_not_looked_at() -> list[Change]:

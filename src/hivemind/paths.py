@@ -7,6 +7,14 @@ import sys
 from collections.abc import Mapping
 from os import path
 
+HUB_FILE, DEVICES_FILE = "hub.json", "devices.json"
+"""Beside the store: how to reach the team's hub, and the folder that the person's own machines share."""
+
+
+def has_sync(directory: str) -> bool:
+    """Whether the store in a directory exchanges anything with a hub or with other machines."""
+    return any(path.exists(path.join(directory, name)) for name in (HUB_FILE, DEVICES_FILE))
+
 
 def data_directory(environ: Mapping[str, str]) -> str:
     """HIVEMIND_HOME if it is set, else the platform's directory for user data."""

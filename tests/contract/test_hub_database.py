@@ -72,6 +72,7 @@ def teams(hub: Hub) -> Iterator[tuple[HubStore, HubStore]]:
     ours.record([secret, observed(1, "quarterly numbers"), replace(observed(2), fact=shown)])
     ours.db.execute("INSERT INTO tombstones VALUES ('v', 'm', '', 'rejected')")
     ours.db.execute("INSERT INTO erased_texts VALUES ('m', 0, 'team', '1:00')")
+    ours.db.execute("INSERT INTO peers VALUES ('d', 'laptop', '00')")
     ours.db.execute("INSERT INTO receipts VALUES ('r', 'm', '', '', 's1', 'quarterly', 1, 1.0, 1, '')")
     tokens = access.Tokens(ours.db, lambda: NOW, lambda *_: None)
     tokens.issue(name="ada", role=Role.ADMIN)
@@ -131,6 +132,7 @@ TABLES = [
         "memories",
         "tombstones",
         "erased_texts",
+        "peers",
         "receipts",
     ),
     *("sessions", "observations", "passages", "words", "word_counts", "vectors_wanted"),

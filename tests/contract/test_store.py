@@ -84,6 +84,7 @@ def picture(store: Store) -> dict[str, list[object]]:
         "repositories": "SELECT repo, root FROM repositories",
         "tombstones": "SELECT value, memory_id, repo, reason FROM tombstones",
         "erased_texts": "SELECT memory_id, place, scope, imprint FROM erased_texts",
+        "peers": "SELECT device, name, secret FROM peers",
     }
     return {name: sorted(map(list, store.db.execute(sql)), key=repr) for name, sql in found.items()}
 

@@ -190,6 +190,7 @@ def tables(store: Store) -> dict[str, list[object]]:
         "repositories": "SELECT * FROM repositories",
         "tombstones": "SELECT * FROM tombstones",
         "erased_texts": "SELECT * FROM erased_texts",
+        "peers": "SELECT * FROM peers",
         "vectors": "SELECT count(*) FROM vectors",
         "vector_blocks": "SELECT count(*) FROM vector_blocks",
     }

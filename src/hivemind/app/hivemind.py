@@ -18,6 +18,7 @@ from hivemind.store import Store
 
 if TYPE_CHECKING:
     from hivemind.app.agent_setup import Agents
+    from hivemind.app.devices import Devices
     from hivemind.app.files import Files
     from hivemind.app.team import Team
 
@@ -27,6 +28,8 @@ class Hivemind(Mind):
 
     agents: "cached_property[Agents]" = component("agent_setup", "Agents")
     """The agents on this machine, and what connects them."""
+    devices: "cached_property[Devices]" = component("devices", "Devices")
+    """The person's other machines, and what is exchanged with them."""
     files: "cached_property[Files]" = component("files", "Files")
     """Exports, imports and instruction files."""
     team: "cached_property[Team]" = component("team", "Team")

@@ -12,10 +12,10 @@ from hivemind.capture import background, brief_marker
 from hivemind.formats import cue_file
 from hivemind.formats.untrusted import parse_json
 from hivemind.model.memory import Channel, Writer
-from hivemind.paths import data_directory
+from hivemind.paths import data_directory, has_sync
 
 LONGEST_WAIT_SECONDS = 0.3
-"""How long the start of a session waits for what is new in the team."""
+"""How long the start of a session waits for what is new in the team and on the person's other machines."""
 
 
 def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> str:
@@ -34,11 +34,11 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
     if _needs_brief(agent, payload):
         kind = "brief"
     # Started before the store is opened, so that the pull goes on meanwhile.
-    sync = background.start("sync") if kind == "brief" and _has_hub() else 0
+    sync = background.start("sync") if kind == "brief" and has_sync(data_directory(os.environ)) else 0
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
     with Hivemind.open(directory=request.directory, writer=writer) as mind:
         if sync:
-            # What a colleague learned an hour ago belongs into this brief; a slow hub must not hold the session up.
+            # What was learned elsewhere an hour ago belongs into this brief; a slow hub must not hold the session up.
             background.wait(sync, LONGEST_WAIT_SECONDS)
         mind.actions.write_cues(request.directory or Path.cwd())
         match kind:
@@ -72,10 +72,6 @@ def _tell(mind: Hivemind, request: HookRequest, cues: Sequence[str], reply: Acti
         root = cue_file.find_root(str(request.directory or Path.cwd()))
         cue_file.mark_answered(data_directory(os.environ), root, request.session, cues)
     return reply.text
-
-
-def _has_hub() -> bool:
-    return os.path.exists(os.path.join(data_directory(os.environ), "hub.json"))
 
 
 def _needs_brief(agent: str, payload: str) -> bool:

@@ -20,6 +20,7 @@ from hivemind.model.ids import new_memory_id
 from hivemind.model.memory import Channel, Memory, Source, Status, Trust
 from hivemind.model.scope import Scope
 from hivemind.model.team import SyncResult, TeamStatus
+from hivemind.paths import HUB_FILE
 from hivemind.store import log, sync_state
 from hivemind.store.projections import memories
 from hivemind.text.clean import validate_label
@@ -92,7 +93,7 @@ class Team:
                 self._store, transport, now=self._context.now, progress=progress,
                 # Erasures of others must also reach copies and quotes in this person's own memories.
                 follow=partial(
-                    erase.follow_team_erasure, self._store, self._context.factory, home=self._context.home
+                    erase.follow_erasure, self._store, self._context.factory, home=self._context.home
                 ),
             )  # fmt: skip
         except AccessRevoked as error:
@@ -154,7 +155,7 @@ class Team:
     def _hub_file(self) -> Path:
         if self._store.directory is None:
             raise InvalidInput("a hub cannot log in to a hub")
-        return self._store.directory / "hub.json"
+        return self._store.directory / HUB_FILE
 
     def expire_lease(self) -> bool:
         """Delete the team's memories if the last sync is older than the lease; return whether it was."""

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -117,10 +118,10 @@ def record_receipt(store: Store, factory: EventFactory, receipt: Erasure) -> Non
     store.record([replace(factory, batch=receipt.batch).event(fact, Scope.USER, "")])
 
 
-def follow_team_erasure(
+def follow_erasure(
     store: Store, factory: EventFactory, erased_ids: Iterable[str], *, home: Path | None = None
 ) -> list[Event]:
-    """Make the events that erase what repeats or was derived from memories that the team erased.
+    """Make the events that erase what repeats or was derived from memories that were erased on another machine.
 
     Call it before the content of those memories is gone. A person's own memories with the same text stay.
     """
@@ -140,9 +141,26 @@ def follow_team_erasure(
     entries = log.filter_with_content(
         store.db, {*_find_traces(store.db, erased_memories, quotation), *quotations.entries}
     )
-    reason = "the team erased what it repeated"
+    reason = "what it repeated was erased elsewhere"
     erasures = make_erasures(store, factory, list(derived_memories.values()), store.db, reason)
     return [*erasures, *drop_entries(factory, entries)]
+
+
+def clean_backups(store: Store, factory: EventFactory, erased_ids: Sequence[str]) -> None:
+    """Erase memories that were erased on another machine from the backups beside this store, too."""
+    texts: set[str] = set()
+    for file in list_backups(store):
+        # What cannot be opened is reported by the doctor; restoring it applies the erasure.
+        with suppress(StoreError, *integrity.DAMAGE_ERRORS), Sqlite.open_for_reading(file) as copy:
+            texts |= load_texts(copy, erased_ids)
+    if texts:
+        plan = ErasurePlan(
+            batch=factory.batch, at=format_timestamp(factory.clock()), actor=factory.writer.actor,
+            channel=factory.writer.channel, session="", reason="", memories=tuple(map(MemoryId, erased_ids)),
+            texts=tuple(texts), places=(), entries=(),
+        )  # fmt: skip
+        # Consumes the generator; the machine where it was erased has the receipt.
+        list(_clean_backups(store, factory, plan, Quotation.of(texts), []))
 
 
 def collect_with_derived(store: Store, targets: Targets) -> list[Memory]:

@@ -19,15 +19,15 @@ def find_refusal(store: Store, text: str, repo: str, *, said_by_person: bool = F
 
     A text that a person retracted may be added again by a person, and by nobody else.
     """
-    # Each scope has a key of its own for its digests.
-    values = {digest_value(text, store.key_for(scope)) for scope in Scope}
+    # Each scope has keys of its own for its digests.
+    values = {digest_value(text, key) for scope in Scope for key in store.known_keys_for(scope)}
     reason = tombstones.find_refusal(store.db, values, repo, by_person=said_by_person)
     return reason or (Exclusion.ERASED if load_erased_watch(store).contains_erased_text(text) else None)
 
 
 def load_erased_watch(store: Store) -> ErasedTextFilter:
     """Load what recognises erased texts inside other texts."""
-    return tombstones.load_watch(store.db, {scope: store.key_for(scope) for scope in Scope})
+    return tombstones.load_watch(store.db, {scope: store.known_keys_for(scope) for scope in Scope})
 
 
 def compute_imprints(store: Store, scope: Scope, texts: Iterable[str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from hivemind.agents.callers import (
 )
 from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
-from hivemind.paths import data_directory
+from hivemind.paths import data_directory, has_sync
 
 MIB = 1024 * 1024
 MAX_UNCUT_CHARACTERS = MIB
@@ -65,7 +65,7 @@ def main() -> None:
         elif event in AFTER_CALL_EVENTS:
             if (cues := _find_cues(home, agent, event, redacted_payload)) is not None:
                 answer(agent, event, redacted_payload, cues)
-        elif event in END_EVENTS and os.path.exists(os.path.join(home, "hub.json")):
+        elif event in END_EVENTS and has_sync(home):
             # Imported here, because an import at the top would slow down every event.
             from hivemind.capture import background
 

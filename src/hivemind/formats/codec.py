@@ -21,6 +21,8 @@ def to_plain(value: Any, *, terse: bool = False) -> Any:
         }
     if isinstance(value, Enum):
         return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, list | tuple):
         return [to_plain(item, terse=terse) for item in value]
     if isinstance(value, Mapping):
@@ -67,6 +69,8 @@ def _find_converter(expected_type: Any) -> Callable[[Any], Any] | None:
     if issubclass(kind, Mapping):
         mapping: Any = kind
         return lambda value: value if isinstance(value, kind) else mapping(value)
+    if kind is bytes:
+        return lambda value: bytes.fromhex(value) if isinstance(value, str) else value
     if issubclass(kind, Enum):
         return lambda value: None if value is None else kind(value)
     return None

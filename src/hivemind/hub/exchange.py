@@ -304,6 +304,7 @@ def _find_exclusion(store: Store, event: Event) -> str:
     reason = tombstones.find_refusal(
         store.db, [digest_value(event.fact.text, store.secret)], event.repo, by_person=by_person
     )
-    if not reason and tombstones.load_watch(store.db, {Scope.TEAM: store.secret}).contains_erased_text(event.fact.text):
+    watch = tombstones.load_watch(store.db, {Scope.TEAM: (store.secret,)})
+    if not reason and watch.contains_erased_text(event.fact.text):
         reason = tombstones.Exclusion.ERASED
     return f"its value was {reason} before" if reason else ""

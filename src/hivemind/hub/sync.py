@@ -12,14 +12,10 @@ from hivemind.errors import Refused, Unavailable
 from hivemind.formats import timestamps
 from hivemind.hub import recovery
 from hivemind.hub.transport import Transport
-from hivemind.model.events import EntriesRefused, Event, MemoryRemembered, MemoryRevised
-from hivemind.model.memory import Channel
-from hivemind.model.scope import Scope
+from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.team import LogPage, Membership, Role, SyncResult, Welcome
-from hivemind.model.wire import WireEntry
 from hivemind.store import Store, log, projector, sync_state
-from hivemind.store.projections import tombstones
-from hivemind.text.normalise import digest_value
+from hivemind.store.reception import strip_excluded
 
 PAGE_ENTRIES = 200
 
@@ -161,7 +157,7 @@ def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, i
         for head in page.heads:
             sync_state.claim_chain(store.db, head.chain, head.person)
         sync_state.save_heads(store.db, (head for head in page.heads if head.seal))
-        events = store.append_received([_strip_excluded(store, entry) for entry in page.entries])
+        events = store.append_received(strip_excluded(store, page.entries))
         store.record(consequences)
         refused_ids = [
             entry_id for event in events if isinstance(event.fact, EntriesRefused) for entry_id in event.fact.bodies
@@ -172,21 +168,6 @@ def _take_in(store: Store, page: LogPage, follow: EraseFollowUp) -> tuple[int, i
             store.db, replace(_load_membership(store), cursor=0 if must_restart else page.cursor)
         )
     return len(events), sum(event.about in erased_ids for event in events)
-
-
-def _strip_excluded(store: Store, entry: WireEntry) -> WireEntry:
-    """Return an entry without content if this person rejected or erased that value; the hub checks for the team."""
-    event = entry.event
-    if event is None or not isinstance(event.fact, MemoryRemembered | MemoryRevised):
-        return entry
-    text = event.fact.text
-    reason = tombstones.find_refusal(
-        store.db, [digest_value(text, store.secret)], event.repo, by_person=event.channel is Channel.PERSON,
-        besides=event.about,
-    )  # fmt: skip
-    keys = dict.fromkeys((Scope.USER, Scope.PROJECT), store.secret)
-    is_excluded = bool(reason) or tombstones.load_watch(store.db, keys).contains_erased_text(text)
-    return replace(entry, salt=b"", content=None) if is_excluded else entry
 
 
 def _load_membership(store: Store) -> Membership:

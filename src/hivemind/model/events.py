@@ -7,6 +7,7 @@ never changes: a new meaning is a new fact, and a program that does not know a f
 import dataclasses
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 from hivemind.formats.codec import from_plain, to_json
@@ -342,6 +343,16 @@ class RepositorySeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceJoined:
+    """A machine joined the others of its person; it is recorded on that machine and reaches only them."""
+
+    device: str
+    name: str
+    secret: str
+    """The key of its digests of rejected and erased values, with which the others recognise these values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownFact:
     """A fact that a newer program wrote; it is stored unchanged and not interpreted."""
 
@@ -379,6 +390,7 @@ Fact = (
     | SessionExamined
     | EntriesLost
     | RepositorySeen
+    | DeviceJoined
     | UnknownFact
 )
 
@@ -456,9 +468,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
             return name
         item_errors = [_find_shape_error(item, get_args(expected_type)[0], name) for item in value]
         return next(filter(None, item_errors), "")
-    # At run time a NewType such as MemoryId is its supertype, and JSON writes 1.0 as 1.
-    kinds = {getattr(kind, "__supertype__", kind) for kind in get_args(expected_type) or (expected_type,)}
-    if type(value) not in kinds | ({int} if float in kinds else set()):
+    if type(value) not in _list_kinds(expected_type):
         return f"{name} is a {type(value).__name__}"
     if name in TIMESTAMP_FIELDS and value and not is_timestamp(value):
         return f"{name} is not a timestamp"
@@ -469,9 +479,24 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
     if not dataclasses.is_dataclass(value):
         return ""
     # Parsing checks no types, so a foreign fact may hold anything here.
-    hints = get_type_hints(type(value))
-    names = [field.name for field in dataclasses.fields(value)]
-    return next(filter(None, (_find_shape_error(getattr(value, name), hints[name], name) for name in names)), "")
+    for field, hint in _find_hints(type(value)).items():
+        if error := _find_shape_error(getattr(value, field), hint, field):
+            return error
+    return ""
+
+
+# Cached, because a machine that joins others checks every entry of theirs.
+@cache
+def _list_kinds(expected_type: Any) -> frozenset[Any]:
+    """The types that a value of this type may have at run time."""
+    # A NewType such as MemoryId is its supertype, and JSON writes 1.0 as 1.
+    kinds = {getattr(kind, "__supertype__", kind) for kind in get_args(expected_type) or (expected_type,)}
+    return frozenset(kinds | ({int} if float in kinds else set()))
+
+
+@cache
+def _find_hints(shape: type[Any]) -> dict[str, Any]:
+    return {field.name: get_type_hints(shape)[field.name] for field in dataclasses.fields(shape)}
 
 
 TIMESTAMP_FIELDS = {"valid_from", "valid_to", "expires_at", "verify_by"}
@@ -488,7 +513,7 @@ def change_strings(fact: Fact, change: Callable[[str], str]) -> Fact:
 NOT_FREE_TEXT = {
     "memory_id", "by", "against", "supersedes", "session_id", "event", "agent", "at", "value", "values", "bodies",
     "undone", "rollback", "expires_at", "verify_by", "valid_from", "valid_to", "fingerprint", "head", "settles", "copy",
-    "gaps", "imprints", "memories", "state",
+    "gaps", "imprints", "memories", "state", "device", "secret",
 }  # fmt: skip
 
 

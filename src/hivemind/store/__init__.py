@@ -14,8 +14,9 @@ from hivemind.model.erasure import ErasedLocation
 from hivemind.model.events import EntriesRefused, Event
 from hivemind.model.scope import Scope
 from hivemind.model.team import Membership
-from hivemind.store import log, projector, reserve, sync_state
+from hivemind.store import chains, log, projector, reserve, sync_state
 from hivemind.store.database import Closeable, Database
+from hivemind.store.projections import peers
 from hivemind.store.sqlite import Sqlite
 
 FORMAT = 2
@@ -74,11 +75,14 @@ class Store(Closeable):
         """Record what was shown to somebody; a hub may do so a moment later."""
         self.record([event])
 
-    def append_received(self, entries: Iterable[wire.WireEntry]) -> list[Event]:
-        """Append entries that other devices wrote and update the projections, all in one transaction."""
+    def append_received(self, entries: Iterable[wire.WireEntry], *, is_shared: bool = True) -> list[Event]:
+        """Append entries that other devices wrote and update the projections, all in one transaction.
+
+        ``is_shared`` says whether they come from a team, not from another machine of the same person.
+        """
         with self.db.transaction():
             self._recheck()
-            added = log.append_received(self.db, entries)
+            added = chains.append_received(self.db, entries, is_shared=is_shared)
             projector.apply(self.db, added)
         self._discard_cues(event for _, event in added)
         return [event for _, event in added]
@@ -97,6 +101,19 @@ class Store(Closeable):
         """The key for digests of rejected and erased values: the team's key for team scope, else the store's secret."""
         member = self.membership if scope is Scope.TEAM else None
         return member.key if member else self.secret
+
+    def known_keys_for(self, scope: Scope) -> tuple[bytes, ...]:
+        """Every key with which digests of this scope may have been made: this store's, and the person's machines'."""
+        own = self.key_for(scope)
+        return (own,) if scope is Scope.TEAM else tuple(dict.fromkeys((own, *peers.list_secrets(self.db))))
+
+    def separate_from_copy(self, last_common: int) -> str:
+        """Give this store a new device id, because a copy of it is in use; entries after the common ones move to it."""
+        with self.db.transaction():
+            store_id, device, secret = read_identity(self.db)
+            self.device = assign_new_device(self.db, store_id, secret)
+            chains.move_tail(self.db, device, self.device, last_common)
+        return self.device
 
     def rebuild(self, progress: Callable[[int, int], None] = lambda position, last: None) -> None:
         """Rebuild every derived table from the log; no answer changes."""

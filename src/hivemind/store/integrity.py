@@ -31,6 +31,7 @@ DERIVED_TABLES = {
     "tombstones": "SELECT * FROM tombstones ORDER BY value, memory_id",
     "erased_texts": "SELECT * FROM erased_texts ORDER BY memory_id, place",
     "repositories": "SELECT * FROM repositories ORDER BY repo, root",
+    "peers": "SELECT * FROM peers ORDER BY device",
 }
 """The content of each derived table, without row keys, which a rebuild may assign differently."""
 

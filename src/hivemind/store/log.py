@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
-from hivemind.errors import OutOfOrder, Refused
 from hivemind.formats.codec import from_row, to_plain
 from hivemind.formats.dataclass import dataclass
 from hivemind.model import wire
@@ -30,7 +29,7 @@ from hivemind.model.events import (
     decode_fact,
     encode_fact,
 )
-from hivemind.model.ids import EventId, MemoryId, derive_id, shorten_id
+from hivemind.model.ids import EventId, MemoryId, derive_id
 from hivemind.model.review import Selection
 from hivemind.model.scope import Scope, Visibility
 from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header, compute_digest
@@ -176,38 +175,12 @@ def append(db: Database, device: str, events: Iterable[Event]) -> list[tuple[int
         header = Header(
             event.id, chain, seq + 1, last_hash, *envelope, event.about, fact, compute_digest(salt, content)
         )
-        position = _add(db, key, header)
+        position = add_header(db, key, header)
         tips[chain] = (key, header.seq, header.hash)
-        if _keep_body(db, position, event, salt, content):
+        if keep_body(db, position, event, salt, content):
             added.append((position, attribute(event, find_person(db, chain) if chain != device else "")))
     for key, seq, last_hash in tips.values():
         db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, key)
-    return added
-
-
-def append_received(db: Database, entries: Iterable[wire.WireEntry]) -> list[tuple[int, Event]]:
-    """Append entries from other devices to their chains; return the new events, without those that stay erased.
-
-    Known entries are skipped, unless their content was missing here and arrives now.
-    """
-    added: list[tuple[int, Event]] = []
-    for entry in entries:
-        event = entry.event
-        # Only team entries travel, so anything else would be somebody's private memory or a forgery.
-        if not entry.is_sealed or entry.header.scope != Scope.TEAM:
-            raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of team scope")
-        position = db.value("SELECT position FROM events WHERE id = ?", entry.header.id)
-        if position is None:
-            position = _continue(db, entry.header)
-            # Absent until its content is stored below; content that was left out may still come later.
-            db.execute("INSERT INTO absent VALUES (?)", position)
-        # The same id with another header is a forgery or a fault; the chain would no longer verify.
-        elif read_header(db, position) != entry.header:
-            raise Refused(f"entry {entry.header.id} is already stored with a different header")
-        if event and entry.content and db.one("SELECT 1 FROM absent WHERE position = ?", position):
-            db.execute("DELETE FROM absent WHERE position = ?", position)
-            if _keep_body(db, position, event, entry.salt, entry.content):
-                added.append((position, attribute(event, find_person(db, entry.header.device))))
     return added
 
 
@@ -422,13 +395,13 @@ def find_events_matching(
 def verify(db: Database) -> list[ChainBreak]:
     """Every entry at which a header or body was edited, removed, added or reordered."""
     lost_entries = _find_lost_entries(db)
-    removed_ids = find_erased_ids(db) | {
-        row[0] for row in db.execute("SELECT id FROM absent JOIN events USING (position)")
-    }
+    removed_ids = find_erased_ids(db)
+    absent_positions = {row[0] for row in db.execute("SELECT position FROM absent")}
     broken: list[ChainBreak] = []
     for device, last_seq, last_hash in db.execute("SELECT id, last_seq, last_hash FROM devices"):
         seq, expected_hash = 0, FIRST_PREVIOUS_HASH
-        for _, entry in parse_entry_rows(db.stream(f"{SELECT_ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)):
+        rows = db.stream(f"{SELECT_ENTRIES} WHERE d.id = ? ORDER BY e.device_seq", device)
+        for position, entry in parse_entry_rows(rows):
             seq += 1
             entry_seq = entry.header.seq
             # Gaps are accepted only where a repair recorded that the entries are lost.
@@ -438,7 +411,7 @@ def verify(db: Database) -> list[ChainBreak]:
             seq = entry_seq
             if not entry.is_sealed:
                 broken.append(ChainBreak(device=device, device_seq=seq, why="the content was changed"))
-            if entry.content is None and entry.header.id not in removed_ids:
+            if entry.content is None and not (entry.header.id in removed_ids or position in absent_positions):
                 broken.append(
                     ChainBreak(device=device, device_seq=seq, why="the content is missing, but was not erased")
                 )
@@ -454,10 +427,10 @@ def verify(db: Database) -> list[ChainBreak]:
 def parse_entry_rows(rows: Iterable[Row]) -> Iterator[tuple[int, wire.WireEntry]]:
     """Parse rows of ``ENTRIES`` into positions and entries as they are synchronised."""
     for row in rows:
-        yield (
-            row[0],
-            wire.WireEntry(header=Header(*row[1:-2]), salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1])),
-        )
+        header = Header(*row[1:-2])
+        # Chains are hashed over the id that the writer gave.
+        header = header._replace(id=header.id.removesuffix(repetition_suffix(header)))
+        yield row[0], wire.WireEntry(header=header, salt=row[-2] or b"", content=row[-1] and unpack_content(row[-1]))
 
 
 def read_header(db: Database, position: int) -> Header:
@@ -496,7 +469,8 @@ def _chain_for(db: Database, device: str, key: int, event: Event) -> str:
     return device if db.one(began_here, event.about, key) else derive_shared_chain(device)
 
 
-def _add(db: Database, key: int, header: Header) -> int:
+def add_header(db: Database, key: int, header: Header) -> int:
+    """Add a header to the chain with this key; return its position."""
     return int(
         db.value(
             f"INSERT INTO events ({HEADER}) VALUES ({', '.join('?' * len(header))}) RETURNING position",
@@ -505,22 +479,15 @@ def _add(db: Database, key: int, header: Header) -> int:
     )  # fmt: skip
 
 
-def _continue(db: Database, header: Header) -> int:
-    """Append a header from another device to its chain."""
-    key, seq, last_hash = ensure_chain(db, header.device, is_shared=True)
-    # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
-    if header.seq > seq + 1:
-        raise OutOfOrder(f"expected entry {seq + 1} of device {shorten_id(header.device)}, got {header.seq}", seq + 1)
-    if header.seq <= seq or header.prev_hash != last_hash:
-        raise Refused(
-            f"device {shorten_id(header.device)} has two different entries {header.seq}: its store was copied, or"
-            " restored from a backup and then written to; log in with a new store"
-        )
-    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
-    return _add(db, key, header)
+def repetition_suffix(header: Header) -> str:
+    """What is added to the id of an entry that another of a person's machines recorded too, as ids are unique here.
+
+    Ids are derived from what is recorded, such as a commit, so that machines that import the same thing agree on them.
+    """
+    return f" {header.device}"
 
 
-def _keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
+def keep_body(db: Database, position: int, event: Event, salt: bytes, content: str) -> bool:
     """Store an entry's content, unless it was erased before it arrived; an erasure first deletes what it names."""
     if isinstance(event.fact, MemoryErased | ObservationsDropped):
         db.execute(

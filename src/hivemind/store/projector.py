@@ -8,6 +8,7 @@ from hivemind.store import log
 from hivemind.store.database import Database
 from hivemind.store.projections import (
     memories,
+    peers,
     receipts,
     repositories,
     session_passages,
@@ -17,7 +18,9 @@ from hivemind.store.projections import (
     words,
 )
 
-PROJECTIONS: tuple[ModuleType, ...] = (memories, tombstones, receipts, sessions, session_passages, repositories)
+PROJECTIONS: tuple[ModuleType, ...] = (
+    memories, tombstones, receipts, sessions, session_passages, repositories, peers,
+)  # fmt: skip
 OWNERS: tuple[ModuleType, ...] = (*PROJECTIONS, words, vectors)
 """Modules that own tables. Memories update the word index themselves, and a follower adds the vectors."""
 

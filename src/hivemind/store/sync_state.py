@@ -51,13 +51,40 @@ def read_page(db: Database, after: int, limit: int) -> list[tuple[int, WireEntry
     return list(log.parse_entry_rows(db.execute(sql, after, limit)))
 
 
-def read_chain(db: Database, chain: str, after: int, limit: int) -> list[WireEntry]:
-    """The next entries of one shared chain."""
+def read_chain(db: Database, chain: str, after: int, limit: int, *, is_shared: bool = True) -> list[WireEntry]:
+    """The next entries of one chain: one that a team shares, unless the caller says that it is a person's own."""
     rows = db.execute(
-        f"{log.SELECT_ENTRIES} WHERE d.shared = 1 AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
-        chain, after, limit,
+        f"{log.SELECT_ENTRIES} WHERE d.shared = ? AND d.id = ? AND e.device_seq > ? ORDER BY e.device_seq LIMIT ?",
+        int(is_shared), chain, after, limit,
     )  # fmt: skip
     return [entry for _, entry in log.parse_entry_rows(rows)]
+
+
+def find_erasing_entries(db: Database, batch: str) -> list[tuple[str, int]]:
+    """The chain and number of every entry of an erasure."""
+    rows = db.execute(
+        "SELECT d.id, e.device_seq FROM events e JOIN devices d ON d.key = e.device"
+        " WHERE e.batch = ? AND e.fact IN ('memory.erased', 'observations.dropped') AND d.shared = 0",
+        batch,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def find_forgotten(db: Database, after: int) -> set[tuple[str, int]]:
+    """The chain and number of every entry whose content was deleted by erasures that arrived after a position."""
+    erasures = db.execute(
+        "SELECT e.about, b.content FROM events e JOIN bodies b USING (position)"
+        " WHERE e.position > ? AND e.fact IN ('memory.erased', 'observations.dropped')",
+        after,
+    )
+    bodies = [body for _, content in erasures for body in json.loads(content).get("bodies", ())]
+    entry = "SELECT d.id, e.device_seq FROM events e JOIN devices d ON d.key = e.device WHERE"
+    rows = db.execute(
+        f"{entry} e.about IN {log.JSON_VALUES} AND e.about <> '' AND e.fact <> 'memory.erased'"
+        f" UNION {entry} e.id IN {log.JSON_VALUES}",
+        json.dumps([about for about, _ in erasures if about]), json.dumps(bodies),
+    )  # fmt: skip
+    return {(row[0], row[1]) for row in rows}
 
 
 def last_position(db: Database) -> int:
@@ -75,6 +102,11 @@ def list_heads(db: Database) -> list[ChainHead]:
     """The newest entry of each shared chain."""
     rows = db.execute("SELECT id, person, last_seq, last_hash FROM devices WHERE shared = 1 AND last_seq > 0")
     return [ChainHead(chain=row[0], person=row[1], seq=row[2], hash=row[3]) for row in rows]
+
+
+def list_private_chains(db: Database) -> dict[str, int]:
+    """The chains that are this person's own, of all machines, with the number of entries of each."""
+    return {row[0]: row[1] for row in db.execute("SELECT id, last_seq FROM devices WHERE shared = 0 AND last_seq > 0")}
 
 
 def find_hash(db: Database, chain: str, seq: int) -> str:

@@ -18,7 +18,7 @@ GROUPS = {
         "mcp": "mcp",
         "eval": "eval",
     },
-    "Team and transfer": {"team": "sync team", "hub": "hub", "transfer": "import export"},
+    "Team and transfer": {"sync": "sync", "team": "team", "hub": "hub", "transfer": "import export"},
     "Maintenance": {
         "maintenance": "status doctor backup repair quarantine",
         "settings": "config completion",

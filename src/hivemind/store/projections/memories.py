@@ -197,6 +197,16 @@ def find_by_subject(db: Database, subject: str, repo: str) -> list[Memory]:
     return _select(db, condition, subject, repo)
 
 
+def find_tagged(db: Database, tags: Sequence[str]) -> set[str]:
+    """Ids of the memories that have one of these tags."""
+    rows = db.execute(
+        "SELECT m.id FROM memories m WHERE EXISTS (SELECT 1 FROM json_each(m.tags) t"
+        " WHERE t.value IN (SELECT value FROM json_each(?)))",
+        json.dumps(list(tags)),
+    )
+    return {row[0] for row in rows}
+
+
 def find_derived(db: Database, memory_id: str) -> list[Memory]:
     """Memories that were derived from this one."""
     is_source = "EXISTS (SELECT 1 FROM json_each(m.derived_from) WHERE value = ?)"
@@ -350,6 +360,18 @@ def count_by_day(db: Database, sight: Visibility, since: str) -> list[Row]:
 def count_by_repository(db: Database) -> list[Row]:
     """Numbers of memories and the newest time recorded, by repository and status."""
     return db.execute("SELECT repo, status, count(*), max(recorded_at) FROM memories GROUP BY 1, 2 ORDER BY 1, 2")
+
+
+def count_private(db: Database, *, without_repos: Sequence[str] = (), without_tags: Sequence[str] = ()) -> int:
+    """The number of memories that are not the team's, apart from some repositories and tags."""
+    return int(
+        db.value(
+            "SELECT count(*) FROM memories m WHERE scope <> 'team'"
+            " AND repo NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM json_each(m.tags) t"
+            " WHERE t.value IN (SELECT value FROM json_each(?)))",
+            json.dumps(list(without_repos)), json.dumps(list(without_tags)),
+        )
+    )  # fmt: skip
 
 
 def find_by_session(db: Database, session_id: str) -> list[Memory]:

@@ -4,7 +4,7 @@ A tombstone is not a memory. A retracted value is refused only if it arrives aut
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
@@ -88,11 +88,17 @@ def find_refusal(
     return Exclusion(row[0]) if row else None
 
 
-def load_watch(db: Database, keys: Mapping[Scope, bytes]) -> ErasedTextFilter:
-    """A matcher that finds texts erased in these scopes inside other texts; each scope has its key."""
+def is_empty(db: Database) -> bool:
+    """Whether nothing is refused."""
+    return not db.one("SELECT 1 FROM tombstones UNION ALL SELECT 1 FROM erased_texts LIMIT 1")
+
+
+def load_watch(db: Database, keys: Mapping[Scope, Sequence[bytes]]) -> ErasedTextFilter:
+    """A matcher that finds texts erased in these scopes inside other texts; each scope has its keys."""
     imprints_by_key: dict[bytes, list[str]] = {}
     for scope, imprint in db.execute("SELECT scope, imprint FROM erased_texts ORDER BY memory_id, place"):
-        if key := keys.get(Scope(scope)):
+        # An imprint does not say which of a person's machines made it.
+        for key in keys.get(Scope(scope), ()):
             imprints_by_key.setdefault(key, []).append(imprint)
     return _make_watch(tuple((key, tuple(imprints)) for key, imprints in imprints_by_key.items()))
 

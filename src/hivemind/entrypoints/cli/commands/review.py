@@ -386,6 +386,7 @@ def erase(
                 receipt = mind.erase(targets[0].id, also=other_ids, reason=reason, everywhere=everywhere)
             if any(target.scope is Scope.TEAM for target in targets):
                 receipt = mind.team.carry(receipt)
+            receipt = mind.devices.carry(receipt)
     _show_receipt(receipt)
 
 
@@ -407,6 +408,7 @@ def _erase_about(about: str, exclusions: tuple[str, ...], reason: str, *, dry_ru
             )  # fmt: skip
         if mind.team.hub:
             receipt = mind.team.carry(receipt)
+        receipt = mind.devices.carry(receipt)
     _show_receipt(receipt)
 
 

@@ -1,4 +1,4 @@
-"""``hivemind team`` and ``sync``: a team's memory, from the side of a member."""
+"""``hivemind team``: a team's memory, from the side of a member."""
 
 import click
 
@@ -14,7 +14,6 @@ from hivemind.entrypoints.cli.output import (
     print_text,
     progress,
     quote,
-    warn,
 )
 from hivemind.formats.codec import to_plain
 from hivemind.formats.timestamps import format_date, format_minute
@@ -63,16 +62,6 @@ def logout() -> None:
     with open_mind() as mind:
         mind.team.logout()
     emit({"team": None}, "Left the team. Its memories are removed from this machine.")
-
-
-@commands.command("sync")
-def sync() -> None:
-    """Synchronise with the team's hub; also runs automatically when a session starts or ends."""
-    with open_mind() as mind, progress("Exchanging with the hub") as advance:
-        result = mind.team.sync(progress=advance)
-    emit(result, f"{_count_entries(result)}, {plural(result.erased, 'memory')} erased here.")
-    for entry, why in result.refused:
-        warn(f"the hub refused {entry[:8]}: {why}")
 
 
 def _count_entries(result: SyncResult) -> str:

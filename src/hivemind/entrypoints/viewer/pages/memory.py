@@ -117,9 +117,11 @@ def erase(request: PageRequest) -> Response:
     """Erase a memory and show the receipt."""
     memory = request.mind.show(request.path_value("id"), everywhere=request.everywhere)
     receipt = request.mind.erase(memory.id, **_options(request))
-    # A hub erases its own copy; a machine must also tell the hub.
-    if memory.scope is Scope.TEAM and not request.visitor.is_member:
-        receipt = request.machine.team.carry(receipt)
+    # A hub erases its own copy; a machine must also tell the hub and the person's other machines.
+    if not request.visitor.is_member:
+        if memory.scope is Scope.TEAM:
+            receipt = request.machine.team.carry(receipt)
+        receipt = request.machine.devices.carry(receipt)
     return request.render("erased.html", receipt=receipt)
 
 

@@ -1,0 +1,112 @@
+"""Chains that other devices write: their entries are appended here as they were written there."""
+
+from collections.abc import Iterable
+
+from hivemind.errors import OutOfOrder, Refused
+from hivemind.model import wire
+from hivemind.model.authorship import attribute
+from hivemind.model.events import Event
+from hivemind.model.ids import shorten_id
+from hivemind.model.scope import Scope
+from hivemind.model.wire import FIRST_PREVIOUS_HASH, Header
+from hivemind.store import log
+from hivemind.store.database import Database
+
+
+def append_received(
+    db: Database, entries: Iterable[wire.WireEntry], *, is_shared: bool = True
+) -> list[tuple[int, Event]]:
+    """Append entries from other devices to their chains; return the new events, without those that stay erased.
+
+    Known entries are skipped, unless their content was missing here and arrives now. ``is_shared`` says whether they
+    come from a team; otherwise they come from another machine of the same person.
+    """
+    added: list[tuple[int, Event]] = []
+    for entry in entries:
+        event = entry.event
+        # Only team entries reach a team, so anything else would be somebody's private memory or a forgery. Between a
+        # person's own machines the content of team entries does not travel: the hub decides about that.
+        is_allowed = (entry.header.scope == Scope.TEAM) is is_shared or not (is_shared or entry.content)
+        if not entry.is_sealed or not is_allowed or entry.header.id.endswith(log.repetition_suffix(entry.header)):
+            raise Refused(f"entry {entry.header.id} does not match its checksum, or is not of a scope that travels")
+        position = _find_received(db, entry.header, is_shared=is_shared)
+        if position is None:
+            position, is_repetition = _continue(db, entry.header, is_shared=is_shared)
+            is_wanted = event is not None and not is_repetition
+            if not is_wanted:
+                # Content that was left out may still come later.
+                db.execute("INSERT INTO absent VALUES (?)", position)
+        # The same id with another header is a forgery or a fault; the chain would no longer verify.
+        elif log.read_header(db, position) != entry.header:
+            raise Refused(f"entry {entry.header.id} is already stored with a different header")
+        else:
+            is_wanted = event is not None and _take_from_absent(db, position, entry.header)
+        if is_wanted and event and log.keep_body(db, position, event, entry.salt, entry.content or ""):
+            added.append((position, attribute(event, log.find_person(db, entry.header.device))))
+    return added
+
+
+def _take_from_absent(db: Database, position: int, header: Header) -> bool:
+    """Note that the content of an entry arrives now; return whether it was missing."""
+    # By its id, because the content of a repetition is stored with the first of them.
+    is_missing = "SELECT 1 FROM absent JOIN events USING (position) WHERE position = ? AND id = ?"
+    if not db.one(is_missing, position, header.id):
+        return False
+    db.execute("DELETE FROM absent WHERE position = ?", position)
+    return True
+
+
+def has_header(db: Database, header: Header) -> bool:
+    """Whether the log has this entry in its place of its chain."""
+    sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
+    return any(entry.header == header for _, entry in log.parse_entry_rows(db.execute(sql, header.device, header.seq)))
+
+
+def move_tail(db: Database, device: str, new_device: str, after: int) -> None:
+    """Move the newest entries of a chain to another one, because a copy of the store has continued it differently."""
+    key, _, _ = log.ensure_chain(db, device, is_shared=False)
+    new_key, seq, last_hash = log.ensure_chain(db, new_device, is_shared=False)
+    tail_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq > ? ORDER BY e.device_seq"
+    for position, entry in list(log.parse_entry_rows(db.execute(tail_sql, device, after))):
+        seq += 1
+        header = entry.header._replace(device=new_device, seq=seq, prev_hash=last_hash)
+        last_hash = header.hash
+        db.execute(
+            "UPDATE events SET device = ?, device_seq = ?, prev_hash = ? WHERE position = ?",
+            new_key, seq, header.prev_hash, position,
+        )  # fmt: skip
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", seq, last_hash, new_key)
+    kept_sql = f"{log.SELECT_ENTRIES} WHERE d.id = ? AND e.device_seq = ?"
+    last_kept = [entry.header.hash for _, entry in log.parse_entry_rows(db.execute(kept_sql, device, after))]
+    last_kept_hash = last_kept[0] if last_kept else FIRST_PREVIOUS_HASH
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", after, last_kept_hash, key)
+
+
+def _find_received(db: Database, header: Header, *, is_shared: bool) -> int | None:
+    """The position of an entry that was received before."""
+    if is_shared:
+        position = db.value("SELECT position FROM events WHERE id = ?", header.id)
+    else:
+        position = db.value(
+            "SELECT e.position FROM events e JOIN devices d ON d.key = e.device WHERE d.id = ? AND e.id IN (?, ?)",
+            header.device, header.id, header.id + log.repetition_suffix(header),
+        )  # fmt: skip
+    return None if position is None else int(position)
+
+
+def _continue(db: Database, header: Header, *, is_shared: bool) -> tuple[int, bool]:
+    """Append a header from another device to its chain; return its position, and whether its id is known already."""
+    key, seq, last_hash = log.ensure_chain(db, header.device, is_shared=is_shared)
+    # The sender can fill a gap by sending what is missing; two versions of an entry cannot be reconciled.
+    if header.seq > seq + 1:
+        raise OutOfOrder(f"expected entry {seq + 1} of device {shorten_id(header.device)}, got {header.seq}", seq + 1)
+    if header.seq <= seq or header.prev_hash != last_hash:
+        raise Refused(
+            f"device {shorten_id(header.device)} has two different entries {header.seq}: its store was copied, or"
+            " restored from a backup and then written to; log in with a new store"
+        )
+    db.execute("UPDATE devices SET last_seq = ?, last_hash = ? WHERE key = ?", header.seq, header.hash, key)
+    is_repetition = not is_shared and db.one("SELECT 1 FROM events WHERE id = ?", header.id) is not None
+    if is_repetition:
+        header = header._replace(id=header.id + log.repetition_suffix(header))
+    return log.add_header(db, key, header), is_repetition

@@ -1,0 +1,295 @@
+"""One exchange with a shared folder: read what the other devices published, then publish what is new here.
+
+Nothing is agreed upon and nobody waits: a device reads the chains of the others as far as their files have arrived,
+and writes only its own files. An exchange may stop anywhere and be repeated.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from hivemind.store import Store, chains, log, sync_state
+from hivemind.sync import epochs, keys
+from hivemind.sync.files import (
+    EPOCHS,
+    HEAD,
+    Folder,
+    FormatTooNew,
+    Head,
+    list_recipients,
+    new_name,
+    pack_head,
+    unpack_head,
+)
+from hivemind.sync.reader import EraseFollowUp, EraseFromBackups, Progress, SegmentReader, count_waiting, load_segment
+from hivemind.sync.state import DeviceState
+from hivemind.sync.writer import SegmentWriter
+
+UNREADABLE = (keys.SealBroken, FormatTooNew, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a head may raise: torn, of another key, or of a newer program."""
+EPOCH_SHIFT = 40
+"""A head of a later epoch is newer, whatever its counter: a device that was removed knows only earlier keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherDevice:
+    """A device as its files show it."""
+
+    directory: str
+    head: Head
+    waiting_for: int = 0
+    """How many of its entries are announced, but have not arrived."""
+    unread: int = 0
+    """How many entries of this device it has not read, as far as its files say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeReport:
+    """What an exchange did."""
+
+    sent: int = 0
+    received: int = 0
+    erased: int = 0
+    others: tuple[OtherDevice, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def exchange(
+    store: Store,
+    folder: Folder,
+    state: DeviceState,
+    *,
+    now: str,
+    follow: EraseFollowUp,
+    clean: EraseFromBackups,
+    save: Callable[[DeviceState], None],
+    progress: Progress = lambda count, total: None,
+    removing: str = "",
+) -> tuple[DeviceState, ExchangeReport]:
+    """Read the others, publish what is new, and return the new state and a report; after ``settle_identity``.
+
+    ``follow`` and ``clean`` carry out erasures here, and ``save`` stores the state. ``removing`` is the directory of a
+    device that no longer belongs to the others.
+    """
+    problems: list[str] = []
+    heads, versions = _read_heads(folder, state, problems)
+    reader = SegmentReader(store, folder, state, follow, clean, progress)
+    for directory, head in heads.items():
+        if versions[directory] >= state.seen.get(directory, 0):
+            reader.read(directory, head)
+        else:
+            problems.append(f"{head.name}: the folder has an old copy of its files; waiting for the newer one")
+    if reader.erased:
+        store.checkpoint()
+    state = replace(
+        state,
+        seen=state.seen | {name: max(version, state.seen.get(name, 0)) for name, version in versions.items()},
+        generations=state.generations | reader.generations,
+        read=reader.find_progress(heads.values()),
+    )
+    # Only once everything of them has arrived, because their files are deleted.
+    gone = {name for name in state.former if name not in heads or not count_waiting(store, heads[name])}
+    gone |= {name for name, head in heads.items() if head.has_left and not count_waiting(store, head)}
+    # With what the others removed, because their own lists end when they leave.
+    state = replace(state, removed=tuple(sorted({*_list_removed(state, heads), removing} - {""})))
+    staying = {
+        name: head
+        for name, head in heads.items()
+        if name not in {*gone, *state.former, *state.removed} and not head.has_left
+    }
+    state = _adopt(store, _note_others(state, heads, staying), staying)
+    state = _renew_epoch(folder, state, staying, is_due=bool(removing))
+    state, sent = _publish(store, folder, state, staying, reader.missing, now, save)
+    _delete_unlisted(folder, state, {*gone, removing} - {""})
+    return replace(state, former=tuple(set(state.former) - gone)), ExchangeReport(
+        sent=sent, received=reader.received, erased=reader.erased, others=_describe_others(store, state, staying),
+        problems=(*problems, *reader.problems),
+    )  # fmt: skip
+
+
+def look(store: Store, folder: Folder, state: DeviceState) -> tuple[tuple[OtherDevice, ...], list[str]]:
+    """Return the other devices and what is wrong with their files, without changing anything."""
+    problems: list[str] = []
+    heads, _ = _read_heads(folder, state, problems)
+    return _describe_others(store, state, heads), problems
+
+
+def _describe_others(store: Store, state: DeviceState, heads: Mapping[str, Head]) -> tuple[OtherDevice, ...]:
+    own_end = max((segment.last for segment in state.segments if segment.chain == store.device), default=0)
+    return tuple(
+        OtherDevice(
+            directory=name, head=head, waiting_for=count_waiting(store, head),
+            unread=max(0, own_end - head.read.get(store.device, 0)),
+        )
+        for name, head in heads.items()
+    )  # fmt: skip
+
+
+def settle_identity(store: Store, folder: Folder, state: DeviceState) -> DeviceState:
+    """Take in new keys, and give this device a new place if its store was restored from a backup, or copied."""
+    # First, because a new epoch is sealed for the old place.
+    state = epochs.load_epochs(folder, state)
+    if state.device != store.device:
+        # What it published before is read back, because the backup may be older, and published under its new name.
+        return _begin_anew(state, store.device, former=(*state.former, state.directory))
+    for directory, head in _read_heads(folder, state, [])[0].items():
+        if head.device == store.device and directory not in state.former:
+            fork, is_copy = _find_fork(store, folder, state, directory, head)
+            if is_copy:
+                return _begin_anew(state, store.separate_from_copy(fork), former=(*state.former, state.directory))
+            # Left behind when this machine was set up before.
+            state = replace(state, former=(*state.former, directory))
+    content = folder.read(f"{state.directory}/{HEAD}")
+    if content is None or _digest(content) == state.head_digest:
+        return state
+    try:
+        head, _ = unpack_head(content, state.epochs, state.directory)
+    except UNREADABLE:
+        # Torn by the carrier; the next publication replaces it.
+        return state
+    # The state is saved before a head is written, so a head that is not older was written by another machine.
+    if head.counter < state.counter:
+        return state
+    fork, _ = _find_fork(store, folder, state, state.directory, head)
+    return _begin_anew(state, store.separate_from_copy(fork), former=state.former)
+
+
+def _begin_anew(state: DeviceState, device: str, *, former: tuple[str, ...]) -> DeviceState:
+    return replace(
+        state, device=device, directory=new_name(), private_key=keys.new_private_key(), counter=0, head_digest="",
+        segments=(), position=0, former=former,
+    )  # fmt: skip
+
+
+def _find_fork(store: Store, folder: Folder, state: DeviceState, directory: str, head: Head) -> tuple[int, bool]:
+    """Return the last entry of this store's chain that a directory has, too, and whether it has others after that."""
+    last_common = 0
+    for segment in sorted((s for s in head.segments if s.chain == store.device), key=lambda segment: segment.first):
+        for entry in load_segment(folder, directory, segment, state.epochs) or ():
+            if not chains.has_header(store.db, entry.header):
+                return last_common, True
+            last_common = entry.header.seq
+    return last_common, False
+
+
+def _read_heads(folder: Folder, state: DeviceState, problems: list[str]) -> tuple[dict[str, Head], dict[str, int]]:
+    """Read the heads of the other devices, and the version of each."""
+    heads: dict[str, Head] = {}
+    versions: dict[str, int] = {}
+    directories = {name.partition("/")[0] for name in folder.list_names() if "/" in name}
+    for directory in sorted(directories - {EPOCHS, state.directory}):
+        content = folder.read(f"{directory}/{HEAD}")
+        if content is None:
+            problems.append(f"machine {directory}: its list of files has not arrived yet")
+            continue
+        try:
+            head, epoch = unpack_head(content, state.epochs, directory)
+        except FormatTooNew as error:
+            problems.append(f"{error}: it uses a newer hivemind; upgrade this one: pip install -U hivemind-memory")
+        except UNREADABLE as error:
+            problems.append(f"machine {directory}: its list of files cannot be read, {error}")
+        else:
+            heads[directory], versions[directory] = head, epoch.number << EPOCH_SHIFT | head.counter
+    # Ignored even if their files come back, which a carrier or the removed device itself may cause.
+    removed_names = _list_removed(state, heads)
+    return {name: head for name, head in heads.items() if name not in removed_names}, versions
+
+
+def _list_removed(state: DeviceState, heads: Mapping[str, Head]) -> set[str]:
+    return {*state.removed, *(name for head in heads.values() for name in head.removed)}
+
+
+def _note_others(state: DeviceState, heads: Mapping[str, Head], staying: Mapping[str, Head]) -> DeviceState:
+    """Note who the other devices are, for times when their files cannot be read."""
+    names = state.names | {name: head.name for name, head in staying.items()}
+    left_names = {*state.former, *state.removed, *(set(heads) - set(staying))}
+    return replace(
+        state,
+        names={name: label for name, label in names.items() if name not in left_names},
+        chains=state.chains | {name: head.device for name, head in staying.items()},
+        public_keys=state.public_keys | {name: head.public_key for name, head in staying.items()},
+    )
+
+
+def _adopt(store: Store, state: DeviceState, staying: Mapping[str, Head]) -> DeviceState:
+    """Answer for chains of devices that are gone, if nobody publishes as much of them as this device has."""
+    live_chains = {store.device, *(state.chains[name] for name in state.names)}
+    ends: dict[str, int] = {}
+    for segment in (segment for head in staying.values() for segment in head.segments):
+        ends[segment.chain] = max(segment.last, ends.get(segment.chain, 0))
+    own_chains = sync_state.list_private_chains(store.db)
+    orphans = {chain for chain, last in own_chains.items() if last > ends.get(chain, 0)}
+    return replace(state, adopted=tuple(sorted({*state.adopted, *orphans} - live_chains)))
+
+
+def _renew_epoch(folder: Folder, state: DeviceState, staying: Mapping[str, Head], *, is_due: bool) -> DeviceState:
+    """Begin an epoch if a device was removed, also if two devices removed others at the same time."""
+    content = folder.read(state.epoch.file)
+    is_open = bool(content and _list_removed(state, staying) & list_recipients(content))
+    if not is_due and not is_open:
+        return state
+    public_keys = {name: bytes.fromhex(state.public_keys[name]) for name in state.names}
+    own_key = {state.directory: keys.find_public_key(state.private_key)}
+    epoch = epochs.begin_epoch(folder, state.epoch, public_keys | own_key)
+    return replace(state, epochs=(*state.epochs, epoch))
+
+
+def _publish(
+    store: Store,
+    folder: Folder,
+    state: DeviceState,
+    others: Mapping[str, Head],
+    missing: Collection[str],
+    now: str,
+    save: Callable[[DeviceState], None],
+) -> tuple[DeviceState, int]:
+    """Write new segments, then the state, then the head."""
+    position = log.last_position(store.db)
+    writer = SegmentWriter(store, folder, state)
+    segments = writer.write_all(_find_damage(folder, state, others))
+    new_state = replace(state, segments=segments, position=position, synchronised_at=now)
+    head = Head(
+        counter=state.counter, device=store.device, name=state.name,
+        public_key=keys.find_public_key(state.private_key).hex(), generation=state.generation,
+        segments=segments, read=state.read, missing=tuple(sorted(missing)), removed=state.removed,
+        has_left=state.has_left, written_at="",
+    )  # fmt: skip
+    fingerprint = _digest(f"{head} {state.epoch.name}".encode())
+    content = folder.read(f"{state.directory}/{HEAD}")
+    if fingerprint == state.announced and content is not None and _digest(content) == state.head_digest:
+        save(new_state)
+        return new_state, writer.sent
+    head = replace(head, counter=state.counter + 1, written_at=now)
+    sealed = pack_head(head, state.epoch, state.directory)
+    announced = _digest(f"{replace(head, written_at='')} {state.epoch.name}".encode())
+    new_state = replace(new_state, counter=head.counter, head_digest=_digest(sealed), announced=announced)
+    # Saved first: after a crash in between, the head in the folder is older than the state, and is written again.
+    save(new_state)
+    folder.write(f"{state.directory}/{HEAD}", sealed)
+    return new_state, writer.sent
+
+
+def _find_damage(folder: Folder, state: DeviceState, others: Mapping[str, Head]) -> set[str]:
+    """Find our segments that are not in the folder, or that other devices could not read and that are torn."""
+    names = set(folder.list_names())
+    requested_names = {name for head in others.values() for name in head.missing}
+    damaged_names: set[str] = set()
+    for segment in state.segments:
+        file = f"{state.directory}/{segment.name}"
+        if file not in names or (
+            segment.name in requested_names and _digest(folder.read(file) or b"") != segment.digest
+        ):
+            damaged_names.add(segment.name)
+    return damaged_names
+
+
+def _delete_unlisted(folder: Folder, state: DeviceState, absorbed: Collection[str]) -> None:
+    """Delete what the new list of files does not name; afterwards, so that no reader is sent to a file that is gone."""
+    listed_names = {f"{state.directory}/{name}" for name in (HEAD, *(segment.name for segment in state.segments))}
+    for name in folder.list_names():
+        if name.partition("/")[0] in {state.directory, *absorbed} and name not in listed_names:
+            folder.delete(name)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,126 @@
+"""Keys: a phrase for people, a key for each epoch, and sealed files of which only the size class is visible.
+
+Removing a device begins a new epoch, with a secret that the removed device does not get. Each epoch's file contains the
+key of the epoch before, so the newest phrase opens everything.
+"""
+
+import hashlib
+import hmac
+import secrets
+import zlib
+
+from nacl import bindings
+from nacl.exceptions import CryptoError
+from nacl.public import PrivateKey, PublicKey, SealedBox
+
+from hivemind.errors import InvalidInput
+
+CONSONANTS, VOWELS = "bdfghjklmnprstvz", "aiou"
+"""Sixteen and four letters that are hard to mishear: a word of five letters carries 16 bits."""
+SECRET_BYTES, CHECK_BYTES = 16, 2
+NONCE_BYTES = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
+LENGTH_BYTES = 8
+
+
+class SealBroken(Exception):
+    """A sealed file is torn or was changed, or belongs to another key."""
+
+
+def new_secret() -> bytes:
+    """Make the secret of a new epoch."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def format_phrase(secret: bytes) -> str:
+    """Write a secret as nine words, of which the last is a checksum."""
+    raw = secret + hashlib.sha256(secret).digest()[:CHECK_BYTES]
+    return " ".join(_format_word(int.from_bytes(raw[at : at + 2])) for at in range(0, len(raw), 2))
+
+
+def parse_phrase(phrase: str) -> bytes:
+    """Read a phrase back, in any case and with any separators."""
+    words = "".join(letter if letter.isalpha() else " " for letter in phrase.lower()).split()
+    expected_count = (SECRET_BYTES + CHECK_BYTES) // 2
+    if len(words) != expected_count:
+        raise InvalidInput(f"the phrase has {expected_count} words, not {len(words)}; copy it whole")
+    raw = b"".join(_parse_word(word).to_bytes(2) for word in words)
+    secret, check = raw[:SECRET_BYTES], raw[SECRET_BYTES:]
+    if hashlib.sha256(secret).digest()[:CHECK_BYTES] != check:
+        raise InvalidInput("the phrase has a mistake in one of its words; compare it with the other machine")
+    return secret
+
+
+def derive_key(secret: bytes) -> bytes:
+    """Derive the key of an epoch from its secret."""
+    # HKDF with one block; the secret is uniformly random, so extraction needs no salt.
+    extracted = hmac.digest(b"hivemind sync", secret, "sha256")
+    return hmac.digest(extracted, b"epoch key\x01", "sha256")
+
+
+def seal(key: bytes, content: bytes, context: str) -> bytes:
+    """Compress, pad and encrypt; ``context`` says what it is, so that a file cannot stand in for another."""
+    packed = zlib.compress(content)
+    size = LENGTH_BYTES + len(packed)
+    padded = len(packed).to_bytes(LENGTH_BYTES) + packed + bytes(_round_up(size) - size)
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    return nonce + bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(padded, context.encode(), nonce, key)
+
+
+def unseal(key: bytes, sealed: bytes, context: str) -> bytes:
+    """Decrypt what ``seal`` made; raises SealBroken if it is torn, changed, or of another key or context."""
+    nonce, encrypted = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+    try:
+        padded = bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(encrypted, context.encode(), nonce, key)
+        length = int.from_bytes(padded[:LENGTH_BYTES])
+        return zlib.decompress(padded[LENGTH_BYTES : LENGTH_BYTES + length])
+    except (CryptoError, TypeError, ValueError, zlib.error) as error:
+        raise SealBroken("it is torn, was changed, or belongs to another key") from error
+
+
+def new_private_key() -> bytes:
+    """Make a device's own key, for which new epochs are sealed."""
+    return bytes(PrivateKey.generate())
+
+
+def find_public_key(private_key: bytes) -> bytes:
+    """Return the public half of a device's key."""
+    return bytes(PrivateKey(private_key).public_key)
+
+
+def seal_for(public_key: bytes, secret: bytes) -> bytes:
+    """Encrypt a secret for one device."""
+    return bytes(SealedBox(PublicKey(public_key)).encrypt(secret))
+
+
+def unseal_with(private_key: bytes, sealed: bytes) -> bytes:
+    """Decrypt a secret that was sealed for this device."""
+    try:
+        return bytes(SealedBox(PrivateKey(private_key)).decrypt(sealed))
+    except (CryptoError, TypeError, ValueError) as error:
+        raise SealBroken("it is sealed for another device") from error
+
+
+def _format_word(number: int) -> str:
+    letters = []
+    # Consonant (4 bits), vowel (2), consonant, vowel, consonant.
+    for alphabet, shift in ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANTS, 0)):
+        letters.append(alphabet[number >> shift & len(alphabet) - 1])
+    return "".join(letters)
+
+
+def _parse_word(word: str) -> int:
+    number = 0
+    try:
+        for letter, alphabet in zip(word, (CONSONANTS, VOWELS, CONSONANTS, VOWELS, CONSONANTS), strict=True):
+            number = number * len(alphabet) + alphabet.index(letter)
+    except ValueError:
+        raise InvalidInput(f"{word!r} is no word of a phrase; compare it with the other machine") from None
+    return number
+
+
+def _round_up(size: int) -> int:
+    """Round up so that a size reveals only its five leading bits; at least 1 KiB, at most 6 % more."""
+    if size <= 1024:
+        return 1024
+    step = 1 << (size.bit_length() - 5)
+    return -(-size // step) * step

@@ -1,0 +1,88 @@
+"""What a device remembers about the folder it shares, in one file beside the store that only its owner can read."""
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hivemind.errors import StoreDamaged
+from hivemind.formats.codec import from_plain, to_plain
+from hivemind.paths import DEVICES_FILE
+from hivemind.sync.files import Epoch, Segment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceState:
+    """A device's keys, its published files, and what it has seen of the others."""
+
+    location: str
+    """A folder, or the address of a git repository."""
+    name: str
+    directory: str
+    device: str
+    """The id of its chain; the store gets another one when a backup is restored."""
+    private_key: bytes
+    epochs: tuple[Epoch, ...]
+    counter: int = 0
+    head_digest: str = ""
+    """Of the head it wrote last, to notice that another machine writes its files."""
+    announced: str = ""
+    """A digest of what that head says, to write another one only if something changed."""
+    generation: int = 0
+    segments: tuple[Segment, ...] = ()
+    seen: dict[str, int] = field(default_factory=dict)
+    """The newest version of the head of each other directory."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The directories and names of the other devices, also while their files cannot be read."""
+    chains: dict[str, str] = field(default_factory=dict)
+    """The chain of each of them."""
+    public_keys: dict[str, str] = field(default_factory=dict)
+    """The key of each directory, for which new epochs are sealed."""
+    generations: dict[str, int] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
+    position: int = 0
+    """The position in the log up to which erasures were carried into our files."""
+    adopted: tuple[str, ...] = ()
+    """Chains of devices that are gone, which this device publishes in their place."""
+    former: tuple[str, ...] = ()
+    """Directories that this device had before a backup was restored."""
+    removed: tuple[str, ...] = ()
+    has_left: bool = False
+    erasures: tuple[str, ...] = ()
+    """The batches of erasures that other devices have not confirmed yet."""
+    with_sessions: bool = False
+    excluded_repos: tuple[str, ...] = ()
+    excluded_tags: tuple[str, ...] = ()
+    is_paused: bool = False
+    synchronised_at: str = ""
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch whose key seals new files."""
+        return max(self.epochs, key=lambda epoch: (epoch.number, epoch.name))
+
+
+def load_state(store_directory: Path) -> DeviceState | None:
+    """Load the state; None if nothing was set up."""
+    file = store_directory / DEVICES_FILE
+    if not file.exists():
+        return None
+    try:
+        return from_plain(DeviceState, json.loads(file.read_text()))
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreDamaged(f"{file} cannot be read; remove it and run 'hivemind sync setup' again") from error
+
+
+def save_state(store_directory: Path, state: DeviceState) -> None:
+    """Save the state whole or not at all."""
+    file = store_directory / DEVICES_FILE
+    new_file = store_directory / f"{DEVICES_FILE}.{secrets.token_hex(4)}"
+    # Created with its mode before the keys are written into it.
+    new_file.touch(mode=0o600)
+    new_file.write_text(json.dumps(to_plain(state)))
+    new_file.replace(file)
+
+
+def delete_state(store_directory: Path) -> None:
+    """Forget the folder and its keys."""
+    (store_directory / DEVICES_FILE).unlink(missing_ok=True)

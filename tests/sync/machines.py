@@ -1,0 +1,40 @@
+"""Machines of one person that share a folder or a git repository."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from hivemind import Hivemind
+from hivemind.app.devices import Choices
+from hivemind.model.erasure import Erasure
+
+Machines = Callable[..., Hivemind]
+
+
+def set_up(mind: Hivemind, location: str | Path, name: str, phrase: str = "", choices: Choices | None = None) -> str:
+    """Set a machine up and return the phrase."""
+    plan = mind.devices.plan(str(location), choices or Choices())
+    mind.devices.set_up(plan, phrase=phrase, name=name)
+    return mind.devices.phrase()
+
+
+def sync_all(*minds: Hivemind) -> None:
+    """Exchange until everybody has read everything and knows that the others have."""
+    for _ in range(3):
+        for mind in minds:
+            mind.devices.sync()
+
+
+def list_texts(mind: Hivemind) -> set[str]:
+    """Return the texts of all memories, of every status and repository."""
+    return {memory.text for memory in mind.list(everywhere=True, limit=1000)}
+
+
+def find_place(receipt: Erasure | None, name: str) -> str:
+    """Return the state of a place on a receipt."""
+    assert receipt is not None
+    return next(place.state for place in receipt.places if place.name == name)
+
+
+def list_files(folder: Path, name: str = "") -> list[Path]:
+    """Return the files of a shared folder, or those with a name."""
+    return [file for file in sorted(folder.rglob("*")) if file.is_file() and name in ("", file.name)]
