@@ -16,6 +16,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
+PROGRAMS: tuple[str, ...] = ("claude",)
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
 # Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.

@@ -28,6 +28,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "copilot"
 TITLE = "Copilot CLI"
 HOMES: tuple[str, ...] = (".copilot",)
+PROGRAMS: tuple[str, ...] = ("copilot",)
 SAME_IDS = True
 ANSWERS = {
     "sessionStart": "brief",

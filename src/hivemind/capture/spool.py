@@ -34,6 +34,12 @@ def append(directory: str, agent: str, event: str, at: str, payload: str) -> Non
         os.close(spool)
 
 
+def check(directory: str) -> None:
+    """Raise an error if a hook could not append here."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.close(_open_locked(os.path.join(directory, SPOOL_FILE)))
+
+
 @contextmanager
 def take_lines(directory: str) -> Iterator[Iterator[tuple[str, str, str, str]]]:
     """Yield the lines so far, and remove them if the body ends without an error; they need not fit in memory.
