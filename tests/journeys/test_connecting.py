@@ -296,11 +296,11 @@ def test_settings_that_break_after_connecting_are_a_finding(user: Path) -> None:
 
 def test_a_hook_that_cannot_store_is_not_called_connected(user: Path, home: Path) -> None:
     run("status")
-    (home / "spool").unlink(missing_ok=True)
-    (home / "spool").mkdir()
+    (home / "hooks.lock").unlink(missing_ok=True)
+    (home / "hooks.lock").mkdir()
 
     done = run("install", "claude-code", "--yes")
-    (home / "spool").rmdir()
+    (home / "hooks.lock").rmdir()
 
     assert done.exit_code == 1
     assert "the hook does not run" in done.stderr

@@ -6,7 +6,6 @@ the current files.
 
 import json
 import re
-import shlex
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from hivemind.agents import jsonc
 from hivemind.agents.file_changes import FileChange, find_obstacle
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
+from hivemind.system import join_command
 
 SERVER = "hivemind"
 """The name of our MCP server in every agent's configuration."""
@@ -34,7 +34,9 @@ RULE = (
 )
 """Instructions for the model, for agents whose hooks cannot give it context."""
 
-OWN_STATUS_LINE = re.compile(rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?'?(?: --home [^;|&<>$`]+)?")
+OWN_STATUS_LINE = re.compile(
+    rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?['\"]?(?: --home [^;|&<>$`]+)?"
+)
 """Whatever the path before it; what contains a shell operator was composed by the user."""
 
 FileReader = Callable[[Path], str | None]
@@ -63,7 +65,7 @@ class Launch:
 
     def command(self, agent: str, event: str) -> str:
         """Return the hook's command line for a shell."""
-        return shlex.join((*self.hook, agent, event))
+        return join_command((*self.hook, agent, event))
 
     def server_entry(self, **extra: Any) -> dict[str, Any]:
         """Return the MCP server's entry in the format of most agents."""

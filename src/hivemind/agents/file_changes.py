@@ -3,6 +3,7 @@
 import codecs
 import difflib
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -118,12 +119,14 @@ def _has_byte_order_mark(path: Path) -> bool:
 
 
 def _is_writable(path: Path) -> bool:
-    return bool(path.stat().st_mode & 0o222) and os.access(path, os.W_OK)
+    # On Windows the mark on a directory does not mean that nothing can be written there.
+    is_marked = not path.stat().st_mode & 0o222 and not (sys.platform == "win32" and path.is_dir())
+    return not is_marked and os.access(path, os.W_OK)
 
 
 def _belongs_to_another(path: Path) -> bool:
     """Whether replacing a file would change its owner; Windows keeps owners in another way and is not asked."""
-    return hasattr(os, "getuid") and path.stat().st_uid != os.getuid()
+    return sys.platform != "win32" and path.stat().st_uid != os.getuid()
 
 
 def _remove(path: Path, root: Path) -> None:

@@ -68,7 +68,7 @@ class Agents:
         files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, "utf-8")
         return tuple(files)
 
     def plan_install(
@@ -249,7 +249,13 @@ def _server(launch: Launch) -> Finding:
     command, start = launch.server, time.monotonic()
     try:
         process = subprocess.run(
-            command, input=messages, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False
+            command,
+            input=messages,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=SERVER_SECONDS,
+            check=False,
         )
         # The last line answers the second message, because the server answers in order.
         names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
@@ -265,7 +271,7 @@ def _hook(launch: Launch, agent: str) -> Finding:
     environ = {**os.environ, "HIVEMIND_HOOKS": "check"}
     try:
         process = subprocess.run(
-            command, input="{}", capture_output=True, text=True, timeout=SERVER_SECONDS, check=False, shell=True,
+            command, input="{}", capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False, shell=True,
             env=environ,
         )  # fmt: skip
         trouble = "" if process.stdout.strip() == "ok" else process.stderr.strip() or f"exit code {process.returncode}"

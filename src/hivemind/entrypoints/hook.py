@@ -25,6 +25,7 @@ from hivemind.agents.callers import (
 from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
 from hivemind.paths import data_directory
+from hivemind.system import use_utf8_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ MAX_DROPPED_MIB = 1024
 def main() -> None:
     """Spool the event and answer it; errors go to standard error only."""
     try:
+        if sys.platform == "win32":
+            use_utf8_streams()
         arguments = sys.argv[1:]
         if arguments[:1] == ["--home"]:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]

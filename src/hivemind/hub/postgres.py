@@ -158,7 +158,7 @@ def connect(address: str) -> Connection:
 
 def migrate(address: str) -> None:
     """Apply missing migrations, each in its own transaction."""
-    migrations = {file.name: file.read_text() for file in (files("hivemind.hub") / "migrations").iterdir()}
+    migrations = {file.name: file.read_text("utf-8") for file in (files("hivemind.hub") / "migrations").iterdir()}
     with connect(address) as owner:
         # Released when the connection closes.
         owner.execute("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK])

@@ -2,7 +2,10 @@
 
 import os
 import shlex
+import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -55,8 +58,17 @@ def demo(folder: Path | None) -> None:
     emit({"folder": str(folder), "repository": str(made.repository), "home": str(made.home)}, "\n".join(lines))
 
 
-def _describe_entry(repository: Path, home: Path) -> tuple[str, str]:
-    """Return the commands that make the current shell use the demo."""
+def _describe_entry(repository: Path, home: Path) -> Iterator[str]:
+    """Yield the commands that make the current shell use the demo, for PowerShell on Windows."""
+    program = Path(sys.argv[0]).absolute()
     if os.name == "nt":
-        return f'cd "{repository}"', f'$env:HIVEMIND_HOME = "{home}"   (in cmd: set HIVEMIND_HOME={home})'
-    return f"cd {shlex.quote(str(repository))}", f"export HIVEMIND_HOME={shlex.quote(str(home))}"
+        yield f'cd "{repository}"'
+        yield f'$env:HIVEMIND_HOME = "{home}"'
+        alias = f'Set-Alias hivemind "{program}"'
+    else:
+        yield f"cd {shlex.quote(str(repository))}"
+        yield f"export HIVEMIND_HOME={shlex.quote(str(home))}"
+        alias = f"alias hivemind={shlex.quote(str(program))}"
+    # As after 'dev/try', where the program is in the virtual environment of the checkout.
+    if not shutil.which("hivemind"):
+        yield alias
