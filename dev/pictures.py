@@ -80,8 +80,7 @@ def shoot_viewer(demo: Demo) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 760}, reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{port}/login?code={links.new()}")
-        page.get_by_role("button").first.click()
-        page.wait_for_load_state("networkidle")
+        page.wait_for_url(f"http://127.0.0.1:{port}/")
         for name, path in (("viewer", "/"), ("review", "/review")):
             page.goto(f"http://127.0.0.1:{port}{path}", wait_until="networkidle")
             page.screenshot(path=PICTURES / f"{name}.png")

@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from hivemind import agents
 from hivemind.app.hivemind import Hivemind
@@ -77,10 +78,14 @@ class _Builder:
         for commit in self._data["commits"]:
             self._commit(commit)
         self._write_memories()
-        self._play_daily_sessions()
-        for session in self._data["sessions"]:
+        sessions = sorted([*self._data["sessions"], *self._make_daily_sessions()], key=lambda item: -item["days_ago"])
+        change_day = self._data["change"]["days_ago"]
+        for session in (session for session in sessions if session["days_ago"] > change_day):
             self._play_session(session)
         self._commit(self._data["change"])
+        # From here on recall finds memories whose code has changed.
+        for session in (session for session in sessions if session["days_ago"] <= change_day):
+            self._play_session(session)
         with self._open(days_ago=0.1) as mind:
             mind.sessions.learn()
             mind.maintenance.catch_up()
@@ -150,20 +155,18 @@ class _Builder:
             case "reject":
                 mind.reject(memory.id, reason=fields["reason"])
 
-    def _play_daily_sessions(self) -> None:
+    def _make_daily_sessions(self) -> Iterator[dict[str, Any]]:
         daily = self._data["daily"]
         for day in DAYS_WITH_A_SESSION:
             agent = daily["agents"][day % len(daily["agents"])]
-            session = f"{day:08x}-0000-4000-8000-{day:012x}"
+            session = str(uuid5(NAMESPACE_URL, f"{REMOTE} {day}"))
             steps = [
                 {"event": "SessionStart", "after": 0, "source": "startup"},
                 {"event": "UserPromptSubmit", "after": 5, "prompt": daily["tasks"][day % len(daily["tasks"])]},
                 {"event": "SessionEnd", "after": 1800},
             ]
-            self._play_session({"agent": agent, "id": session, "days_ago": day + 0.1, "steps": steps})
-            with self._open(days_ago=day, agent=agent, session=session) as mind:
-                for turn in range(day * 7 % 5 + 1):
-                    mind.recall(daily["questions"][(day + turn) % len(daily["questions"])])
+            questions = [daily["questions"][(day + turn) % len(daily["questions"])] for turn in range(day * 7 % 5 + 1)]
+            yield {"agent": agent, "id": session, "days_ago": day + 0.1, "steps": steps, "questions": questions}
 
     def _play_session(self, session: Mapping[str, Any]) -> None:
         """Spool each step as a hook does, and answer it as memory would have answered the agent."""
@@ -175,6 +178,8 @@ class _Builder:
                 at = self._clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
                 spool.append(str(self._demo.home), agent, step["event"], at, json.dumps(payload))
                 self._answer(mind, agent, step["event"], payload)
+            for question in session.get("questions", ()):
+                mind.recall(question)
             for fields in session.get("memories", ()):
                 self._remember(mind, fields)
 
