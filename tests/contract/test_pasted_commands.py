@@ -20,7 +20,7 @@ PLACEHOLDER = re.compile(r"\A(?:[A-Z_]+|…|\[?[A-Z]+\]?(?:\.\.\.)?)\Z")
 def list_commands(text: str) -> Iterator[str]:
     """Yield the lines of a page's shell blocks that run our program, continued lines joined."""
     for token in MarkdownIt("commonmark").parse(text):
-        if token.type == "fence" and token.info in ("sh", "bash", "shell"):
+        if token.type == "fence" and token.info in ("", "sh", "bash", "shell"):
             for line in token.content.replace("\\\n", " ").splitlines():
                 yield from (part.strip() for part in SHELL_WORD.split(remove_comment(line)) if is_ours(part))
 
