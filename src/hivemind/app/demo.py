@@ -88,7 +88,7 @@ class _Builder:
             self._play_session(session)
         with self._open(days_ago=0.1) as mind:
             mind.sessions.learn()
-            mind.maintenance.catch_up()
+            mind.maintenance.catch_up(include_sessions=True)
 
     def _open(self, *, days_ago: float, agent: str = "", session: str = "", directory: Path | None = None) -> Hivemind:
         self._clock.now = self._now - timedelta(days=days_ago)
