@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
 import types
@@ -20,7 +21,7 @@ from typing import Any
 MISSING_MODULES = ("fcntl", "grp", "posix_ipc", "pty", "pwd", "resource", "termios", "tty")
 # Without those that the standard library itself calls on this system; 'mypy --platform win32' finds these in our code.
 MISSING_FUNCTIONS = (
-    "POSIX_SPAWN_OPEN", "O_NOFOLLOW", "O_NONBLOCK", "chown", "fchown", "fork", "geteuid", "getgid", "getuid",
+    "POSIX_SPAWN_OPEN", "O_NOFOLLOW", "chown", "fchown", "fork", "geteuid", "getgid", "getuid",
     "killpg", "mkfifo", "nice", "openpty", "posix_spawn", "pread", "pwrite", "sched_getaffinity", "setsid",
 )  # fmt: skip
 
@@ -72,6 +73,10 @@ def look_like_windows() -> dict[str, str]:
         setattr(os, name, refuse_open_files(getattr(os, name)))
     for name in ("DETACHED_PROCESS", "CREATE_NEW_PROCESS_GROUP"):
         setattr(subprocess, name, 0)
+    # The standard library itself may use what is gone; this keeps it from doing so.
+    subprocess._USE_POSIX_SPAWN = False  # type: ignore[misc]
+    # From Python 3.12 on, looking for a program asks Windows whether the current directory counts.
+    shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda _: False)  # type: ignore[attr-defined]
     sys.platform = "win32"
     return failures
 
