@@ -1,6 +1,6 @@
 """Take the pictures of the README: real commands in a terminal, and the viewer in Chromium.
 
-python -m dev.pictures           writes docs/pictures/, from the example project of dev/demo.py
+python -m dev.pictures           writes docs/pictures/, from the project of `hivemind demo`
 """
 
 import re
@@ -9,7 +9,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import uvicorn
 from playwright.sync_api import sync_playwright
@@ -17,10 +16,12 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from dev.demo import fill
 from dev.tutorial import Terminal
+from hivemind import Hivemind
+from hivemind.app.demo import Demo, build_demo
 from hivemind.entrypoints.viewer import build
 from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.settings import Settings
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 COLUMNS = 88
@@ -44,10 +45,8 @@ def main() -> None:
     """Take all pictures."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        demo = fill(Path(folder) / "demo")
-        with demo.open_mind() as mind:
-            mind.reject(demo.hostile, reason="it is there for the tests")
-        draw_terminal(demo.root, demo.home)
+        demo = build_demo(Path(folder) / "demo", "ada")
+        draw_terminal(demo.repository, demo.home)
         shoot_viewer(demo)
 
 
@@ -66,9 +65,10 @@ def draw_terminal(root: Path, home: Path) -> None:
     (PICTURES / "terminal.svg").write_text(REMOTE_FONT.sub("", svg))
 
 
-def shoot_viewer(demo: SimpleNamespace) -> None:
+def shoot_viewer(demo: Demo) -> None:
     """Save pictures of the viewer's pages."""
-    links, pool = LoginLinks(), MindPool(demo.open_mind)
+    settings = Settings(home=demo.home, person="ada")
+    links, pool = LoginLinks(), MindPool(lambda: Hivemind.open(directory=demo.repository, settings=settings))
     with socket.create_server(("127.0.0.1", 0)) as listening, sync_playwright() as playwright:
         port = listening.getsockname()[1]
         site = make_site(port, load_key(demo.home), links, "ada", pool)
@@ -80,8 +80,7 @@ def shoot_viewer(demo: SimpleNamespace) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1100, "height": 760}, reduced_motion="reduce")
         page.goto(f"http://127.0.0.1:{port}/login?code={links.new()}")
-        page.get_by_role("button").first.click()
-        page.wait_for_load_state("networkidle")
+        page.wait_for_url(f"http://127.0.0.1:{port}/")
         for name, path in (("viewer", "/"), ("review", "/review")):
             page.goto(f"http://127.0.0.1:{port}{path}", wait_until="networkidle")
             page.screenshot(path=PICTURES / f"{name}.png")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INSTALL_COMMAND = "pipx install hivemind-memory\n"
+INSTALL_COMMAND = "git clone https://github.com/hivemind-memory/hivemind\npipx install ./hivemind\n"
 """Not run here, because it downloads; dev/test-wheel tries it."""
 ID = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8}\b")
 
@@ -29,9 +29,8 @@ class Terminal:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         user = {"HOME": str(home), "HIVEMIND_PERSON": "ada", "PATH": path}
         display = {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "80"}
-        author = {f"GIT_{who}_{what}": "ada" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HIVEMIND_", "COV"))}
-        self.environ = inherited | user | display | author
+        self.environ = inherited | user | display
 
     def run(self, script: str) -> str:
         """Run a block and return what a person sees; the next block starts in the directory where it ended."""

@@ -1,5 +1,6 @@
 """Fixtures for all tests: an empty home, a clock, a git repository. Imports the package and pytest alone."""
 
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -33,11 +34,13 @@ class Clock:
 @pytest.fixture(autouse=True)
 def isolate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep this machine's home, git configuration and surrounding agent out of the tests."""
+    # Windows finds a home by the second one.
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
     monkeypatch.setenv("HIVEMIND_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HIVEMIND_PERSON", "ada")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
     for variable in ("CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT", "COPILOT_CLI"):
         monkeypatch.delenv(variable, raising=False)
 

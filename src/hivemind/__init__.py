@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     open = Hivemind.open
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Hit", "Hivemind", "HivemindError", "Kind", "Memory", "Recall", "Scope", "connect", "embed", "open"]
 
 HOMES = {

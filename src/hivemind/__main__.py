@@ -18,6 +18,10 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, leave)
     gc.set_threshold(GARBAGE_THRESHOLD)
+    if sys.platform == "win32":
+        from hivemind.system import use_utf8_streams
+
+        use_utf8_streams()
     try:
         if sys.argv[1:] == ["statusline"]:
             # Runs at every change of an agent's screen, so it does not pay for the command line.

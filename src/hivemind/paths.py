@@ -26,3 +26,8 @@ def data_directory(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
         return path.join(environ.get("LOCALAPPDATA") or path.join(user, "AppData", "Local"), "hivemind")
     return path.join(environ.get("XDG_DATA_HOME") or path.join(user, ".local", "share"), "hivemind")
+
+
+def spool_lock(directory: str) -> str:
+    """The file that stands for the lock of the spool in a directory; those who change the spool hold it."""
+    return path.join(directory, "hooks.lock")

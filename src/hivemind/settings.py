@@ -150,14 +150,14 @@ def parse_value(name: str, text: str) -> Any:
 def write_setting(home: Path, name: str, value: str | int | bool | None) -> None:
     """Set one setting in the user's file, or remove it if the value is None; other lines stay as they are."""
     file = home / CONFIG_FILE
-    lines = file.read_text().splitlines() if file.exists() else []
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
     # Line by line and not through a TOML writer, so that comments and order stay.
     other_lines = [line for line in lines if line.split("=")[0].strip() != name]
     new_lines = [] if value is None else [f"{name} = {json.dumps(value, ensure_ascii=False)}"]
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Replaced in one step, so that a crash leaves the old file or the new one.
     new_file = file.with_suffix(".new")
-    new_file.write_text("\n".join([*other_lines, *new_lines, ""]))
+    new_file.write_text("\n".join([*other_lines, *new_lines, ""]), "utf-8")
     new_file.replace(file)
 
 
@@ -198,7 +198,7 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
     import tomllib
 
     try:
-        values = tomllib.loads(file.read_text())
+        values = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not valid TOML: {error}") from None
     for name, value in values.items():
@@ -214,8 +214,8 @@ def _read_file(defaults: Settings) -> dict[str, Any]:
 
 
 def _login_name() -> str:
-    # In a container the user id may have no name.
+    # In a container the user id may have no name; a service on Windows may have no variable with one.
     try:
         return getpass.getuser()
-    except (KeyError, OSError):
+    except (KeyError, OSError, ImportError):
         return "me"

@@ -1,7 +1,9 @@
 """Connecting every agent, twice, and taking it back: on real files, with what users keep in them."""
 
+import codecs
 import hashlib
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -9,8 +11,8 @@ import pytest
 
 from hivemind import agents
 from hivemind.agents import codex, connection, file_changes, jsonc
-from hivemind.agents.config_entries import InstallTarget, Launch
-from hivemind.errors import Refused
+from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
+from hivemind.errors import InvalidInput, Refused, Unavailable
 
 LAUNCH = Launch(
     hook=("/opt/py thon/bin/python3", "-I", "-S", "/opt/hivemind/hook.py"),
@@ -168,7 +170,7 @@ def test_settings_that_are_broken_are_reported_and_left_alone(tmp_path: Path) ->
     plan = connection.plan_install("gemini", InstallTarget(home=tmp_path), LAUNCH)
 
     assert settings not in [change.path for change in plan.changes]
-    assert any("not valid JSON" in note for note in plan.notes)
+    assert any("not valid JSON" in problem for problem in plan.problems)
 
 
 def test_a_hook_program_of_the_user_is_left_to_them(tmp_path: Path) -> None:
@@ -224,19 +226,31 @@ def test_codex_hooks_are_trusted_when_the_user_asks_and_not_after_a_change(tmp_p
     assert (tmp_path / ".codex" / "config.toml").read_text() == TOML
 
 
-@pytest.mark.parametrize("text", ['{"broken": ', '{"hooks": {"Stop": 1}}', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'])
-def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_keep_nothing_from_leaving(
+@pytest.mark.parametrize("text", ['{"broken": ', '{"hooks": {"Stop": 1}}'])
+def test_hooks_of_codex_in_a_shape_of_their_own_are_left_alone_and_nothing_is_half_connected(
     text: str, tmp_path: Path
 ) -> None:
     place, hooks = InstallTarget(home=tmp_path), tmp_path / ".codex" / "hooks.json"
     hooks.parent.mkdir()
     hooks.write_text(text)
 
-    file_changes.apply(connection.plan_install("codex", place, LAUNCH, trust=True).changes)
-    connected = connection.check_health("codex", place)
+    plan = connection.plan_install("codex", place, LAUNCH, trust=True)
+
+    assert plan.changes == ()
+    assert [problem.split(": ")[0] for problem in plan.problems] == [str(hooks)]
+
+
+@pytest.mark.parametrize("text", ['{"broken": ', '{"hooks": {"Stop": [1, {"hooks": 2}]}}'])
+def test_a_settings_file_that_broke_later_does_not_keep_the_rest_from_leaving(text: str, tmp_path: Path) -> None:
+    place, hooks = InstallTarget(home=tmp_path), tmp_path / ".codex" / "hooks.json"
+    file_changes.apply(connection.plan_install("codex", place, LAUNCH).changes)
+    hooks.write_text(text)
+
+    health = connection.check_health("codex", place)
     file_changes.apply(connection.plan_uninstall("codex", place).changes)
 
-    assert connected.server
+    assert health.server
+    assert not health.hooks
     assert contents(InstallTarget(home=tmp_path / "home")) == {".codex/hooks.json": text}
 
 
@@ -276,11 +290,18 @@ def test_a_hook_taken_away_is_named(tmp_path: Path) -> None:
     assert not health.hooks
 
 
-def test_agents_are_found_by_what_they_keep(tmp_path: Path) -> None:
+def test_agents_are_found_by_what_they_keep_or_by_their_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / ("gemini.exe" if os.name == "nt" else "gemini")
+    program.write_text("")
+    program.chmod(0o755)
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".claude.json").write_text("{}")
 
-    assert connection.detect(tmp_path) == ("claude-code", "codex")
+    assert connection.detect(tmp_path) == ("claude-code", "codex", "gemini")
 
 
 def test_a_file_changed_since_it_was_planned_for_is_left(tmp_path: Path) -> None:
@@ -349,7 +370,7 @@ def test_a_list_on_one_line_of_yaml_is_left_to_the_user(tmp_path: Path) -> None:
     plan = connection.plan_install("continue", InstallTarget(home=tmp_path), LAUNCH)
 
     assert config not in [change.path for change in plan.changes]
-    assert any("by hand" in note for note in plan.notes)
+    assert any("by hand" in problem for problem in plan.problems)
 
 
 COMMANDS = {"remember", "recall", "review-memories", "forget"}
@@ -380,3 +401,104 @@ def test_a_command_passes_the_words_of_the_user_on_in_the_form_of_its_agent(tmp_
         command = next(change.after or "" for change in changes if change.path.stem == "recall")
         used = [mark for mark in ("$ARGUMENTS", "{{args}}") if mark in command]
         assert used == ([placeholder] if placeholder else [])
+
+
+def connect_claude(home: Path) -> InstallPlan:
+    plan = connection.plan_install("claude-code", InstallTarget(home=home), LAUNCH)
+    file_changes.apply(plan.changes)
+    return plan
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """Settings of Claude Code as a user left them."""
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(COMMENTED)
+    return settings
+
+
+def test_a_byte_order_mark_stays_and_does_not_keep_us_out(settings: Path, tmp_path: Path) -> None:
+    before = codecs.BOM_UTF8 + COMMENTED.encode()
+    settings.write_bytes(before)
+
+    plan = connect_claude(tmp_path)
+    connected = settings.read_bytes()
+    file_changes.apply(connection.plan_uninstall("claude-code", InstallTarget(home=tmp_path)).changes)
+
+    assert plan.problems == ()
+    assert connected.startswith(codecs.BOM_UTF8)
+    assert connected.count(codecs.BOM_UTF8) == 1
+    assert b"SessionStart" in connected
+    assert settings.read_bytes() == before
+
+
+def test_an_error_in_json_is_named_by_line_and_column_of_the_file(settings: Path, tmp_path: Path) -> None:
+    settings.write_text('{\n  // a comment\n  "theme": "dark"\n  "model": "o9"\n}\n')
+
+    assert "line 4 column 3" in connect_claude(tmp_path).problems[0]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_read_only_file_is_not_replaced_and_nothing_is_half_connected(
+    settings: Path, tmp_path: Path, *, is_linked: bool
+) -> None:
+    if is_linked:
+        settings = settings.rename(tmp_path / "store.json")
+        (tmp_path / ".claude" / "settings.json").symlink_to(settings)
+    settings.chmod(0o444)
+
+    plan = connect_claude(tmp_path)
+    settings.chmod(0o644)
+    later = connect_claude(tmp_path)
+
+    assert plan.changes == ()
+    assert plan.problems[0].startswith(f"{settings} is read-only; make it writable")
+    assert later.problems == ()
+    assert "SessionStart" in settings.read_text()
+
+
+def test_a_read_only_directory_is_a_problem_before_anything_is_written(settings: Path, tmp_path: Path) -> None:
+    settings.parent.chmod(0o555)
+    plan = connect_claude(tmp_path)
+    settings.parent.chmod(0o755)
+
+    assert plan.problems[0].startswith(f"{settings.parent} is read-only")
+    assert not (tmp_path / ".claude.json").exists()
+
+
+def test_a_file_in_the_place_of_a_directory_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / ".claude").write_text("")
+
+    assert connect_claude(tmp_path).problems[0].startswith(f"{tmp_path / '.claude'} is not a directory")
+
+
+def test_a_directory_in_the_place_of_a_file_is_a_problem(settings: Path, tmp_path: Path) -> None:
+    settings.unlink()
+    settings.mkdir()
+
+    assert "cannot be read" in connect_claude(tmp_path).problems[0]
+    assert connection.check_health("claude-code", InstallTarget(home=tmp_path)).problems
+
+
+def test_text_in_another_encoding_is_a_problem_of_that_agent_alone(settings: Path, tmp_path: Path) -> None:
+    settings.write_bytes('{"name": "José"}'.encode("latin-1"))
+
+    assert "is not UTF-8 text" in connect_claude(tmp_path).problems[0]
+    assert connection.plan_install("codex", InstallTarget(home=tmp_path), LAUNCH).changes
+
+
+def test_what_was_written_is_taken_back_when_a_later_file_cannot_be_written(tmp_path: Path) -> None:
+    root = InstallTarget(home=tmp_path).root
+    (tmp_path / "a.json").write_text("mine")
+    changes = [
+        file_changes.FileChange(path=tmp_path / "a.json", before="mine", after="ours", root=root),
+        file_changes.FileChange(path=tmp_path / "new.json", before=None, after="ours", root=root),
+        # A name that no file system takes.
+        file_changes.FileChange(path=tmp_path / ("x" * 300), before=None, after="ours", root=root),
+    ]
+
+    with pytest.raises((Unavailable, InvalidInput)):
+        file_changes.apply(changes)
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.json": "mine"}

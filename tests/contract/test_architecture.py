@@ -46,6 +46,7 @@ LIGHT = {
     "hivemind.entrypoints.hook",
     "hivemind.errors",
     "hivemind.paths",
+    "hivemind.system",
 }
 
 

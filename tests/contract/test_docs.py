@@ -76,3 +76,11 @@ def test_a_link_to_nowhere_is_noticed(tmp_path: Path) -> None:
     page.write_text("# One page\n\n[here](#one-page) [gone](other.md) [lost](page.md#two)\n")
 
     assert [link for link in list_links(page) if is_broken(page, link)] == ["other.md", "page.md#two"]
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+
+    # The builder refuses pages that nobody can reach; it is not among the tools of the tests.
+    assert [page for page in pages if f" {page}\n" not in navigation] == []

@@ -20,7 +20,7 @@ def test_the_tutorial_says_what_its_commands_print() -> None:
     page = (ROOT / "docs" / "tutorial.md").read_text()
     name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
 
-    assert f"pipx install {name}\n" in page
+    assert f"`pipx install {name}`" in page
     assert len(re.findall("^```sh$", page, re.MULTILINE)) >= 15
     assert len(re.findall("^```text$", page, re.MULTILINE)) >= 10
     assert re.findall("^```(?!sh|text)", page, re.MULTILINE) == page.count("\n```\n") * ["```"]

@@ -1,6 +1,7 @@
 """Connecting agents from the command line, and leaving."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -250,7 +251,89 @@ def test_doctor_counts_what_hooks_left_and_nobody_could_read(home: Path, tmp_pat
     assert "hivemind quarantine" in ill["quarantine"]["remedy"]
 
 
-def test_a_machine_without_agents_says_which_could_be_named() -> None:
+def test_install_tries_hook_and_server_and_says_so(user: Path, home: Path) -> None:
+    done = run("install", "claude-code", "--yes")
+    again = run("install", "claude-code")
+
+    assert (done.exit_code, again.exit_code) == (0, 0)
+    assert "Claude Code is connected: hook and server were tried and work." in done.stderr
+    assert "Claude Code is connected: hook and server were tried and work." in again.stderr
+    # Trying the hook leaves no event behind.
+    assert (home / "spool").read_bytes() == b""
+
+
+def test_install_and_doctor_agree_about_an_agent_that_is_not_connected(user: Path) -> None:
+    settings = user / ".claude" / "settings.json"
+    settings.write_text('{"broken": ')
+
+    done = run("install", "--yes")
+    findings = {finding["what"]: finding for finding in json.loads(run("doctor", "--json").stdout)}
+    settings.write_text("{}")
+    mended = run("install", "claude-code", "--yes")
+    mended_findings = {finding["what"]: finding for finding in json.loads(run("doctor", "--json").stdout)}
+
+    assert done.exit_code == 1
+    assert "Claude Code is not connected:\n" in done.stderr
+    assert f"{settings}: not valid JSON" in done.stderr
+    assert "Codex is connected" in done.stderr
+    assert ".claude.json" not in files(user) or "hivemind" in files(user)[".claude.json"]
+    assert not findings["claude-code"]["is_well"]
+    assert "not valid JSON" in findings["claude-code"]["detail"]
+    assert findings["hook"]["is_well"]
+    assert mended.exit_code == 0
+    assert mended_findings["claude-code"]["is_well"]
+
+
+def test_settings_that_break_after_connecting_are_a_finding(user: Path) -> None:
+    run("install", "claude-code", "--yes")
+    (user / ".claude" / "settings.json").write_text('{"broken": ')
+
+    findings = {finding["what"]: finding for finding in json.loads(run("doctor", "--json").stdout)}
+
+    assert not findings["claude-code"]["is_well"]
+    assert findings["claude-code"]["remedy"] == "hivemind install claude-code"
+
+
+def test_a_hook_that_cannot_store_is_not_called_connected(user: Path, home: Path) -> None:
+    run("status")
+    (home / "hooks.lock").unlink(missing_ok=True)
+    (home / "hooks.lock").mkdir()
+
+    done = run("install", "claude-code", "--yes")
+    (home / "hooks.lock").rmdir()
+
+    assert done.exit_code == 1
+    assert "the hook does not run" in done.stderr
+    assert run("install", "claude-code").exit_code == 0
+
+
+def test_an_agent_on_the_path_is_connected_before_its_first_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    done = run("install", "--yes")
+
+    assert done.exit_code == 0
+    assert "SessionStart" in (tmp_path / "user" / ".claude" / "settings.json").read_text()
+
+
+def test_quiet_prints_nothing_unless_something_is_wrong(user: Path) -> None:
+    quiet = run("install", "--yes", "--quiet")
+    (user / ".claude" / "settings.json").write_text('{"broken": ')
+    wrong = run("install", "--yes", "--quiet")
+
+    assert (quiet.exit_code, quiet.output) == (0, "")
+    assert wrong.exit_code == 1
+    assert "not valid JSON" in wrong.output
+
+
+def test_a_machine_without_agents_says_which_could_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
     done = run("install")
 
     assert done.exit_code == 2

@@ -1,6 +1,6 @@
 """The first examples that people try, word for word, through the real commands, hooks and Python interface.
 
-One section for each group of examples; the README shows the same ones.
+One section for each group of examples; docs/how-to/examples.md shows the same ones.
 """
 
 import html

@@ -1,12 +1,9 @@
-"""Cues of commands, notes and errors, the file that keeps their digests, and waiting for a process."""
+"""Cues of commands, notes and errors, and the file that keeps their digests."""
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
-from hivemind.capture import background
 from hivemind.capture.action_cues import read_action
 from hivemind.formats import cue_file
 from hivemind.text import cues
@@ -61,13 +58,3 @@ def test_a_file_outside_the_working_tree_has_no_cue(tmp_path: Path) -> None:
     actions = [read_action(text, has_result=False, has_failed=False, with_files=True) for text in (inside, outside)]
 
     assert [action.cues for action in actions if action] == [["f a.py"], []]
-
-
-def test_waiting_for_a_process_ends_with_it_or_with_the_time() -> None:
-    endless = os.posix_spawn("/bin/sleep", ["sleep", "600"], os.environ)
-    quick = os.posix_spawn("/bin/sleep", ["sleep", "0"], os.environ)
-
-    assert background.wait(quick, 60)
-    assert not background.wait(endless, 0.05)
-    os.kill(endless, signal.SIGKILL)
-    assert background.wait(endless, 60)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
@@ -14,10 +15,12 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page
 
-from dev.demo import fill
 from hivemind import Hivemind
+from hivemind.app.demo import build_demo
 from hivemind.entrypoints.viewer import Site, build
 from hivemind.entrypoints.viewer.local import LoginLinks, MindPool, load_key, make_site
+from hivemind.model.memory import Channel, Writer
+from hivemind.settings import Settings
 from tests.browser import browser, open_page
 
 __all__ = ["browser"]
@@ -86,6 +89,30 @@ class Viewer:
         return answer
 
 
+HOSTILE = (
+    '{{ 7 * 7 }} <script>document.title = "owned"</script><img src=x onerror="alert(1)"> '
+    "\u202egnp.exe ![x](javascript:alert(1))"
+)
+"""A memory that wants to be more than text."""
+
+
+def fill_store(folder: Path) -> SimpleNamespace:
+    """The project of ``hivemind demo``, and a hostile memory."""
+    made = build_demo(folder, "ada")
+    settings = Settings(home=made.home, person="ada")
+
+    def open_mind() -> Hivemind:
+        writer = Writer(actor="ada", channel=Channel.PERSON)
+        return Hivemind.open(directory=made.repository, settings=settings, writer=writer)
+
+    with open_mind() as mind:
+        memories = {memory.text[:20]: memory for memory in mind.list(limit=100)}
+        hostile = mind.remember(HOSTILE, tags=["untrusted"], propose=True)
+    return SimpleNamespace(
+        root=made.repository, home=made.home, hostile=hostile.id, memories=memories, open_mind=open_mind
+    )
+
+
 def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
     """Run an app on a socket; what comes back stops it."""
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
@@ -103,7 +130,7 @@ def serving(app: Any, port_socket: socket.socket) -> Callable[[], None]:
 
 @pytest.fixture(scope="session")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
-    demo = fill(tmp_path_factory.mktemp("viewer") / "demo")
+    demo = fill_store(tmp_path_factory.mktemp("viewer") / "demo")
     links, pool = LoginLinks(), MindPool(demo.open_mind)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]

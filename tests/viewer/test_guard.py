@@ -29,7 +29,9 @@ def real(viewer: Viewer, path: str) -> str:
     if path.startswith("/session/"):
         return session
     memory = (
-        next(iter(viewer.demo.memories.values())).id if path.endswith(("promote", "publish")) else viewer.demo.hostile
+        viewer.demo.memories["Money is kept in int"].id
+        if path.endswith(("promote", "publish"))
+        else viewer.demo.hostile
     )
     filled = path.replace("{id}", memory).replace("{act}", "approve")
     return "/file?path=harbour/settings.py" if path == "/file" else filled

@@ -111,6 +111,24 @@ def test_a_person_is_let_in_by_the_link_and_out_by_the_button(page: Page, viewer
     expect(page.get_by_role("heading")).to_contain_text("signed out")
 
 
+def test_the_first_page_says_first_what_memory_did_this_week(page: Page) -> None:
+    page.goto("/")
+    week = page.get_by_label("The last seven days")
+
+    expect(week).to_contain_text(re.compile(r"This week memory reached \d+ sessions with \d+ memories"))
+    expect(week).to_contain_text(re.compile(r"\d+ hints? before an edit or command, or after a failure"))
+    expect(week).to_contain_text(re.compile(r"\d+ warnings? that code had changed"))
+
+
+def test_a_replay_shows_what_was_told_at_which_action(page: Page) -> None:
+    page.goto(SESSION)
+    hints = page.locator(".recalled")
+
+    expect(hints.filter(has_text="got a brief")).to_have_count(1)
+    expect(hints.filter(has_text="was told before an edit of “harbour/parcels/models.py”")).to_contain_text("500 g")
+    expect(hints.filter(has_text="was told after the failure of")).to_contain_text("docker compose up -d db")
+
+
 def test_search_answers_as_one_types_and_every_search_is_a_link(page: Page) -> None:
     page.goto("/search")
 
@@ -147,7 +165,7 @@ def test_search_lists_sessions_below_memories_and_opens_the_step(page: Page) -> 
 
 
 def test_search_looks_back_and_narrows_by_agent_state_and_time(page: Page) -> None:
-    then = (datetime.now(UTC) - timedelta(days=8)).date()
+    then = (datetime.now(UTC) - timedelta(days=24)).date()
     page.goto(f"/search?q=staging+database+restored&as_of={then}")
     expect(page.locator("#results [data-row]").first).to_contain_text("02:00")
     page.goto("/search?q=staging+database+restored")
@@ -379,8 +397,8 @@ def test_a_session_is_replayed_by_steps_and_by_itself(page: Page) -> None:
     steps = page.locator(".step:visible")
     everything = steps.count()
 
-    expect(page.locator(".recalled").first).to_contain_text("in the brief")
-    expect(page.locator(".learned").first).to_contain_text("make test")
+    expect(page.locator(".recalled").first).to_contain_text("got a brief")
+    expect(page.locator(".learned").first).to_contain_text("math.ceil")
     page.get_by_role("button", name="First step").click()
     expect(steps).to_have_count(1)
     press(page, "ArrowRight")
@@ -407,7 +425,7 @@ def test_every_recall_of_a_long_session_is_on_one_of_its_pages(viewer: Viewer, m
 
     on_one_page = count_recalls(0)
     monkeypatch.setattr(sessions, "PAGE_STEPS", 1)
-    on_each_page = [count_recalls(step) for step in range(13)]
+    on_each_page = [count_recalls(step) for step in range(15)]
 
     assert on_one_page > 1
     assert sum(on_each_page) == on_one_page

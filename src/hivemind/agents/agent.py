@@ -17,6 +17,8 @@ class Agent(Protocol):
     TITLE: str
     HOMES: tuple[str, ...]
     """Paths below the user's home; at least one exists if the agent is installed."""
+    PROGRAMS: tuple[str, ...]
+    """Its programs; one on the PATH says that the agent is installed, even before it was first started."""
     SAME_IDS: bool
     """Whether hooks and transcript give a step the same id. If not, only one of them may be recorded for a session,
     or every step would be recorded twice."""

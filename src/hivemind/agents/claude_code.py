@@ -1,7 +1,6 @@
 """Claude Code: hooks in settings.json, the server in .claude.json, one transcript file per session."""
 
 import re
-import shlex
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,12 @@ from hivemind.agents.decoder import StepContext, TranscriptState, decode_hook
 from hivemind.agents.json_input import Observations, decode_lines, extract_text, get_blocks, get_text, split_names
 from hivemind.agents.slash_commands import build_command_files, format_claude_command
 from hivemind.model.session import ObservationKind, SkippedInput
+from hivemind.system import join_command
 
 NAME = "claude-code"
 TITLE = "Claude Code"
 HOMES: tuple[str, ...] = (".claude", ".claude.json")
+PROGRAMS: tuple[str, ...] = ("claude",)
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
 # Claude Code deletes a transcript after 30 days, unless cleanupPeriodDays says otherwise.
@@ -64,7 +65,7 @@ def _build_status_line(target: InstallTarget, launch: Launch) -> tuple[Piece, ..
     if target.project:
         return ()
     path = target.home / ".claude" / "settings.json"
-    return (StatusLine(path=path, command=shlex.join(launch.status_line)),)
+    return (StatusLine(path=path, command=join_command(launch.status_line)),)
 
 
 def read_transcript(path: Path) -> Observations:

@@ -38,6 +38,7 @@ SETTINGS = "settings/cline_mcp_settings.json"
 EDITORS = (".config/Code/User", "Library/Application Support/Code/User", ".config/Cursor/User")
 
 HOMES: tuple[str, ...] = (".cline", *(f"{editor}/{EXTENSION}" for editor in EDITORS))
+PROGRAMS: tuple[str, ...] = ("cline",)
 TRANSCRIPTS: tuple[str, ...] = (
     ".cline/data/sessions/*/*.messages.json",
     *(f"{editor}/{EXTENSION}/tasks/*/api_conversation_history.json" for editor in EDITORS),

@@ -31,6 +31,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "codex"
 TITLE = "Codex"
 HOMES: tuple[str, ...] = (".codex",)
+PROGRAMS: tuple[str, ...] = ("codex",)
 SAME_IDS = True
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall", "SubagentStart": "subagent"} | CALL_ANSWERS
 TRANSCRIPTS: tuple[str, ...] = (".codex/sessions/**/rollout-*.jsonl", ".codex/archived_sessions/**/rollout-*.jsonl")
@@ -78,7 +79,7 @@ def are_trusted(target: InstallTarget) -> bool:
     """Return whether Codex will run all of our hooks; it skips untrusted ones silently."""
     try:
         config = tomllib.loads(read_file(target.home / ".codex" / "config.toml") or "")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, InvalidInput):
         return False
     state = get_object(get_object(config, "hooks"), "state")
     trusted_hashes = {key: entry.get("trusted_hash") for key, entry in state.items() if entry.get("enabled", True)}

@@ -6,7 +6,6 @@ the current files.
 
 import json
 import re
-import shlex
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from hivemind.agents import jsonc
-from hivemind.agents.file_changes import FileChange
+from hivemind.agents.file_changes import FileChange, find_obstacle
 from hivemind.errors import InvalidInput
 from hivemind.formats.dataclass import dataclass
+from hivemind.system import join_command
 
 SERVER = "hivemind"
 """The name of our MCP server in every agent's configuration."""
 MARK = "Written by `hivemind install`"
 """Marks the scripts that we wrote, so that uninstalling recognises them."""
+ESSENTIAL = frozenset({"server", "hooks"})
+"""What an agent is not connected without; commands, rules and a status line are extras."""
 TITLE_OF_RULE = "## Memory (hivemind)"
 RULE = (
     f"{TITLE_OF_RULE}\n"
@@ -32,7 +34,9 @@ RULE = (
 )
 """Instructions for the model, for agents whose hooks cannot give it context."""
 
-OWN_STATUS_LINE = re.compile(rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?'?(?: --home [^;|&<>$`]+)?")
+OWN_STATUS_LINE = re.compile(
+    rf"[^;|&<>$`]*{SERVER}[^;|&<>$`]*[ /\\\\]statusline(?:\.py)?['\"]?(?: --home [^;|&<>$`]+)?"
+)
 """Whatever the path before it; what contains a shell operator was composed by the user."""
 
 FileReader = Callable[[Path], str | None]
@@ -61,7 +65,7 @@ class Launch:
 
     def command(self, agent: str, event: str) -> str:
         """Return the hook's command line for a shell."""
-        return shlex.join((*self.hook, agent, event))
+        return join_command((*self.hook, agent, event))
 
     def server_entry(self, **extra: Any) -> dict[str, Any]:
         """Return the MCP server's entry in the format of most agents."""
@@ -224,10 +228,9 @@ class Lines(Piece):
             result = text + (f"\n{self.text}\n" if text.endswith("\n") else f"\n{self.text}")
         else:
             result = self.text + "\n"
-        try:
-            tomllib.loads(result if self.path.suffix == ".toml" else "")
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"adding our table would make it invalid TOML ({error}); add it by hand") from None
+        if self.path.suffix == ".toml":
+            _check_toml(text, "not valid TOML ({}); fix the file by hand and try again")
+            _check_toml(result, "adding our table would make it invalid TOML ({}); add it by hand")
         return result
 
     def remove_from(self, text: str) -> str:
@@ -252,6 +255,13 @@ class Lines(Piece):
         start = f"\n{text}\n".index(f"\n{self._mark}\n")
         end = re.compile(r"\n(?=\n|\[)").search(text, start)
         return start, (end.start() if end else len(text.rstrip("\n")))
+
+
+def _check_toml(text: str, message: str) -> None:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(message.format(error)) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,33 +343,61 @@ class YamlItem(Piece):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPlan:
-    """The changes that connect or disconnect an agent, and notes for the user."""
+    """The changes that connect or disconnect an agent, notes for the user, and what keeps us from doing all of it."""
 
     changes: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileEdit:
+    """A file while pieces are added to it or removed from it."""
+
+    before: str | None
+    after: str
+    what: tuple[str, ...] = ()
 
 
 def plan_changes(
     pieces: Sequence[Piece], target: InstallTarget, read: FileReader, *, remove: bool = False
 ) -> InstallPlan:
-    """Plan the changes that add or remove these pieces; files left empty are deleted."""
-    before: dict[Path, str | None] = {}
-    after: dict[Path, str] = {}
-    what: dict[Path, list[str]] = {}
+    """Plan the changes that add or remove these pieces; files left empty are deleted.
+
+    If the server or the hooks cannot be added, nothing is: half a connection looks like a whole one.
+    """
+    edits: dict[Path, _FileEdit] = {}
     notes: list[str] = []
+    problems: list[str] = []
     # Pieces are removed in reverse order, so that each finds the text as it left it.
     for piece in reversed(pieces) if remove else pieces:
-        before.setdefault(piece.path, read(piece.path))
-        text = after.setdefault(piece.path, before[piece.path] or "")
         try:
-            after[piece.path] = piece.remove_from(text) if remove else piece.add_to(text)
+            _edit(edits, piece, read, remove=remove)
         except InvalidInput as problem:
-            notes.append(f"{piece.path}: {problem}")
-        if after[piece.path] != text:
-            what.setdefault(piece.path, []).append(piece.what)
-    changes = (
-        FileChange(path=path, before=before[path], after=text or None, root=target.root, what=tuple(what[path]))
-        for path, text in after.items()
-        if text != (before[path] or "")
+            # A file of the user's with the name of ours is their choice; the rest works without it.
+            is_serious = piece.what in ESSENTIAL and not isinstance(piece, OwnFile)
+            (problems if is_serious else notes).append(f"{piece.path}: {problem}")
+    changes = []
+    for path, edit in edits.items():
+        if edit.after == (edit.before or ""):
+            continue
+        if obstacle := find_obstacle(path):
+            (problems if ESSENTIAL & set(edit.what) else notes).append(obstacle)
+            continue
+        change = FileChange(path=path, before=edit.before, after=edit.after or None, root=target.root, what=edit.what)
+        changes.append(change)
+    return InstallPlan(
+        changes=() if problems and not remove else tuple(changes),
+        notes=tuple(note for note in dict.fromkeys(notes) if note not in problems),
+        problems=tuple(dict.fromkeys(problems)),
     )
-    return InstallPlan(changes=tuple(changes), notes=tuple(notes))
+
+
+def _edit(edits: dict[Path, _FileEdit], piece: Piece, read: FileReader, *, remove: bool) -> None:
+    if piece.path not in edits:
+        content = read(piece.path)
+        edits[piece.path] = _FileEdit(before=content, after=content or "")
+    edit = edits[piece.path]
+    text = piece.remove_from(edit.after) if remove else piece.add_to(edit.after)
+    if text != edit.after:
+        edits[piece.path] = _FileEdit(before=edit.before, after=text, what=(*edit.what, piece.what))

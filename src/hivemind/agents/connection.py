@@ -4,6 +4,7 @@
 """
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ class ConnectionHealth:
     trusted: bool | None = None
     """Whether the user trusts the hooks; None for agents that do not ask for trust."""
     notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Files that cannot be read, and why."""
 
 
 def detect(home: Path) -> tuple[str, ...]:
@@ -84,15 +87,15 @@ def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
     """Check whether an agent is installed, connected, and will run our hooks."""
     is_installed: dict[str, bool] = {}
     missing: tuple[str, ...] = ()
-    notes: list[str] = []
+    problems: list[str] = []
     for piece in agents.get_agent(name).build_pieces(target, Launch()):
-        text = read_file(piece.path) or ""
         try:
+            text = read_file(piece.path) or ""
             is_installed[piece.what] = is_installed.get(piece.what, True) and piece.is_in(text)
             missing += piece.missing(text) if isinstance(piece, Hooks) else ()
         except InvalidInput as problem:
             is_installed[piece.what] = False
-            notes.append(f"{piece.path}: {problem}")
+            problems.append(f"{piece.path}: {problem}")
     is_trusted = codex.are_trusted(target) if name == codex.NAME and is_installed.get("hooks") else None
     return ConnectionHealth(
         agent=name,
@@ -101,7 +104,8 @@ def check_health(name: str, target: InstallTarget) -> ConnectionHealth:
         hooks=is_installed.get("hooks", False),
         missing=missing,
         trusted=is_trusted,
-        notes=(*notes, *([UNTRUSTED_NOTE] if is_trusted is False else ())),
+        notes=(UNTRUSTED_NOTE,) if is_trusted is False else (),
+        problems=tuple(dict.fromkeys(problems)),
     )
 
 
@@ -142,4 +146,5 @@ def render_plugin_files(version: str) -> dict[str, str]:
 
 
 def _is_present(name: str, home: Path) -> bool:
-    return any((home / path).exists() for path in agents.get_agent(name).HOMES)
+    agent = agents.get_agent(name)
+    return any((home / path).exists() for path in agent.HOMES) or any(map(shutil.which, agent.PROGRAMS))

@@ -19,6 +19,7 @@ from hivemind.agents.slash_commands import build_command_files, format_continue_
 NAME = "continue"
 TITLE = "Continue"
 HOMES: tuple[str, ...] = (".continue",)
+PROGRAMS: tuple[str, ...] = ("cn",)
 SAME_IDS = False
 ANSWERS = {"SessionStart": "brief", "UserPromptSubmit": "recall"}
 TRANSCRIPTS: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "copilot"
 TITLE = "Copilot CLI"
 HOMES: tuple[str, ...] = (".copilot",)
+PROGRAMS: tuple[str, ...] = ("copilot",)
 SAME_IDS = True
 ANSWERS = {
     "sessionStart": "brief",
@@ -107,7 +108,13 @@ def build_pieces(target: InstallTarget, launch: Launch) -> tuple[Piece, ...]:
     server = {"type": "local", **launch.server_entry(tools=["*"])}
     timeouts = dict.fromkeys((*EVENTS, "preToolUse", "subagentStart"), 10) | {"sessionStart": 15, "sessionEnd": 5}
     hooks = {
-        event: {"type": "command", "bash": launch.command(NAME, event), "timeoutSec": timeout}
+        event: {
+            "type": "command",
+            "bash": launch.command(NAME, event),
+            # A quoted program needs the call operator there; Copilot runs this one on Windows alone.
+            "powershell": f"& {launch.command(NAME, event)}",
+            "timeoutSec": timeout,
+        }
         for event, timeout in timeouts.items()
     }
     directory = (target.project / ".github") if target.project else (target.home / ".copilot")

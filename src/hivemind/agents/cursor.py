@@ -29,6 +29,7 @@ from hivemind.model.session import SkippedInput
 NAME = "cursor"
 TITLE = "Cursor"
 HOMES: tuple[str, ...] = (".cursor",)
+PROGRAMS: tuple[str, ...] = ("cursor", "cursor-agent")
 # Transcripts have no ids.
 SAME_IDS = False
 ANSWERS = {

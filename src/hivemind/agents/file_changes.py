@@ -1,12 +1,14 @@
 """Planned changes to the user's files: show them as diffs, then write each file atomically."""
 
+import codecs
 import difflib
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from hivemind.errors import InvalidInput, Refused
+from hivemind.errors import InvalidInput, Refused, Unavailable
 from hivemind.formats.dataclass import dataclass
 
 EXECUTABLE_MODE = 0o755
@@ -26,14 +28,31 @@ class FileChange:
 
 
 def read_file(path: Path) -> str | None:
-    """Return the content of a file with its line endings unchanged, or None if there is no file."""
+    """Return the text of a file with its line endings, without a byte order mark; None if there is no file."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        # Editors on Windows write the mark, and no parser of ours expects it; ``_write`` keeps it in the file.
+        with path.open(encoding="utf-8-sig", newline="") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is not UTF-8 text, so nothing was changed; convert it and try again") from None
+        raise InvalidInput("is not UTF-8 text; convert it and try again") from None
+    except OSError as error:
+        raise InvalidInput(f"cannot be read ({error.strerror}); make it a readable file and try again") from None
+
+
+def find_obstacle(path: Path) -> str:
+    """Return why this file may not be written, and what to do; empty if it may be."""
+    target = Path(os.path.realpath(path))
+    # A rename would replace a read-only file all the same, and for root every file seems writable: so ask the mode too.
+    if target.exists() and not _is_writable(target):
+        return f"{target} is read-only; make it writable (chmod u+w) or add our entries where it is made"
+    if target.exists() and _belongs_to_another(target):
+        return f"{target} belongs to another user; run the command as that user"
+    folder = next(parent for parent in target.parents if parent.exists())
+    if not folder.is_dir():
+        return f"{folder} is not a directory; rename it and try again"
+    return "" if _is_writable(folder) else f"{folder} is read-only; make it writable (chmod u+w)"
 
 
 def render_diff(change: FileChange) -> str:
@@ -51,21 +70,32 @@ def apply(changes: Iterable[FileChange]) -> None:
     for change in pending:
         if read_file(change.path) != change.before:
             raise Refused(f"{change.path} was changed by another program; run the command again")
-    for change in pending:
-        if change.after is None:
-            _remove(change.path, change.root)
-        else:
-            _write(change.path, change.after)
+    for position, change in enumerate(pending):
+        try:
+            _set_content(change.path, change.after, change.root)
+        except OSError as error:
+            # A server without hooks, or hooks without a server, would look like a connection.
+            for earlier in reversed(pending[:position]):
+                _set_content(earlier.path, earlier.before, earlier.root)
+            raise Unavailable(f"{change.path} cannot be written ({error.strerror}); nothing was changed") from error
+
+
+def _set_content(path: Path, text: str | None, root: Path) -> None:
+    if text is None:
+        _remove(path, root)
+    else:
+        _write(path, text)
 
 
 def _write(path: Path, text: str) -> None:
     # Settings are often symlinks into a repository of dotfiles: write the target and keep the link.
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     # Written to a temporary file and renamed, so that a crash leaves either the old or the new content.
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        encoding = "utf-8-sig" if _has_byte_order_mark(target) else "utf-8"
+        with os.fdopen(handle, "w", encoding=encoding, newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -79,6 +109,24 @@ def _write(path: Path, text: str) -> None:
 def _get_mode(path: Path) -> int:
     """Return the mode of a file; a new one is private to the user, as agents keep API keys in such files."""
     return path.stat().st_mode & 0o7777 if path.exists() else 0o600
+
+
+def _has_byte_order_mark(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+
+
+def _is_writable(path: Path) -> bool:
+    # On Windows the mark on a directory does not mean that nothing can be written there.
+    is_marked = not path.stat().st_mode & 0o222 and not (sys.platform == "win32" and path.is_dir())
+    return not is_marked and os.access(path, os.W_OK)
+
+
+def _belongs_to_another(path: Path) -> bool:
+    """Whether replacing a file would change its owner; Windows keeps owners in another way and is not asked."""
+    return sys.platform != "win32" and path.stat().st_uid != os.getuid()
 
 
 def _remove(path: Path, root: Path) -> None:

@@ -28,6 +28,7 @@ from hivemind.model.session import SkippedInput
 NAME = "gemini"
 TITLE = "Gemini CLI"
 HOMES: tuple[str, ...] = (".gemini/settings.json", ".gemini/tmp", ".gemini/projects.json")
+PROGRAMS: tuple[str, ...] = ("gemini",)
 SAME_IDS = True
 # Gemini ignores context before a call.
 ANSWERS = {"SessionStart": "brief", "BeforeAgent": "recall", "AfterTool": "after"}

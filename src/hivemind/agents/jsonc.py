@@ -17,6 +17,7 @@ from hivemind.formats.untrusted import parse_json
 KeyPath = Sequence[str | int]
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\]:,]|[^\s{}\[\]:,"/]+|/', re.DOTALL)
+NOT_A_LINE_BREAK = re.compile(r"[^\n]")
 OPENING, CLOSING = "{[", "}]"
 
 
@@ -31,17 +32,25 @@ class JsonMember(NamedTuple):
 
 def load(text: str) -> Any:
     """Parse the text, ignoring comments and trailing commas."""
-    tokens: list[str] = []
+    # Both become spaces, so that an error names the line and column of the file.
+    parts: list[str] = []
+    position, comma = 0, -1
     for token in TOKEN.finditer(text):
+        parts.append(text[position : token.start()])
+        position = token.end()
         if _is_comment(token[0]):
+            parts.append(NOT_A_LINE_BREAK.sub(" ", token[0]))
             continue
-        if token[0] in CLOSING and tokens and tokens[-1] == ",":
-            tokens.pop()
-        tokens.append(token[0])
+        if token[0] in CLOSING and comma >= 0:
+            parts[comma] = " "
+        comma = len(parts) if token[0] == "," else -1
+        parts.append(token[0])
+    plain = "".join(parts) + text[position:]
     try:
-        return parse_json(" ".join(tokens)) if tokens else {}
+        return parse_json(plain) if plain.strip() else {}
     except ValueError as error:
-        raise InvalidInput(f"not valid JSON ({error}); fix the file by hand and try again") from None
+        reason = str(error).removeprefix("not JSON: ")
+        raise InvalidInput(f"not valid JSON ({reason}); fix the file by hand and try again") from None
 
 
 def get(text: str, path: KeyPath) -> Any:

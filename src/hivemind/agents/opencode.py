@@ -28,6 +28,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "opencode"
 TITLE = "OpenCode"
 HOMES: tuple[str, ...] = (".config/opencode", ".local/share/opencode")
+PROGRAMS: tuple[str, ...] = ("opencode",)
 SAME_IDS = True
 ANSWERS = {"chat.message": "recall", "tool.execute.after": "after"} | dict.fromkeys(
     ("session.created", "session.resumed", "session.compacted"), "brief"

@@ -14,6 +14,7 @@ from hivemind.model.session import ObservationKind, SkippedInput
 NAME = "qwen"
 TITLE = "Qwen Code"
 HOMES: tuple[str, ...] = (".qwen",)
+PROGRAMS: tuple[str, ...] = ("qwen",)
 SAME_IDS = True
 ANSWERS = {
     "SessionStart": "brief",

@@ -11,6 +11,7 @@ from hivemind.agents.slash_commands import build_command_files, format_described
 NAME = "windsurf"
 TITLE = "Windsurf"
 HOMES: tuple[str, ...] = (".codeium/windsurf",)
+PROGRAMS: tuple[str, ...] = ("windsurf",)
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
 TRANSCRIPTS: tuple[str, ...] = ()

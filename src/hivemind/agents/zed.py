@@ -8,6 +8,8 @@ from hivemind.model.session import SkippedInput
 NAME = "zed"
 TITLE = "Zed"
 HOMES: tuple[str, ...] = (".config/zed", ".local/share/zed")
+# Not "zed" itself: on many servers that is the event daemon of ZFS.
+PROGRAMS: tuple[str, ...] = ("zeditor",)
 SAME_IDS = False
 ANSWERS: dict[str, str] = {}
 TRANSCRIPTS: tuple[str, ...] = ()

@@ -1,11 +1,12 @@
 """Connecting agents, disconnecting them, and checking that they are connected."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import hivemind
@@ -14,7 +15,7 @@ from hivemind.agents import connection, file_changes
 from hivemind.agents.config_entries import InstallPlan, InstallTarget, Launch
 from hivemind.app.context import Context
 from hivemind.capture import quarantine, spool
-from hivemind.errors import InvalidInput
+from hivemind.errors import HivemindError, InvalidInput
 from hivemind.formats import timestamps
 from hivemind.paths import data_directory
 from hivemind.store.integrity import Finding
@@ -25,6 +26,8 @@ INSPECT = (
     "hivemind quarantine shows them; after an upgrade 'hivemind quarantine retry' reads them again,"
     " 'hivemind quarantine discard --all' removes them"
 )
+HOOK_EVENT = "SessionStart"
+"""Any event does: with ``HIVEMIND_HOOKS=check`` the hook stores none."""
 HERE_ONLY = "these files name this machine's Python: keep them out of version control"
 
 HELLO = (
@@ -46,6 +49,10 @@ class Connection:
         """Each file's change as a unified diff."""
         return tuple(file_changes.render_diff(change) for change in self.plan.changes)
 
+    def with_problems(self, *problems: str) -> "Connection":
+        """Return it with more problems."""
+        return replace(self, plan=replace(self.plan, problems=(*self.plan.problems, *problems)))
+
 
 class Agents:
     """Connects the agents on this machine, disconnects them and checks the connections."""
@@ -61,7 +68,7 @@ class Agents:
         files = {directory / path: text for path, text in connection.render_plugin_files(hivemind.__version__).items()}
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, "utf-8")
         return tuple(files)
 
     def plan_install(
@@ -80,7 +87,7 @@ class Agents:
             )
             # A project's files are usually committed, and would then name a Python that others do not have.
             notes = (*plan.notes, HERE_ONLY) if project and plan.changes else plan.notes
-            connections.append(_connection(name, InstallPlan(changes=plan.changes, notes=notes)))
+            connections.append(_connection(name, replace(plan, notes=notes)))
         return tuple(connections)
 
     def plan_uninstall(self, names: Sequence[str] = (), *, project: Path | None = None) -> tuple[Connection, ...]:
@@ -90,12 +97,17 @@ class Agents:
             name: view.assume_applied(connection.plan_uninstall(name, place, view.__getitem__))
             for name in names or agents.NAMES
         }
-        return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes)
+        return tuple(_connection(name, plan) for name, plan in plans.items() if names or plan.changes or plan.problems)
 
-    def apply(self, connections: Iterable[Connection]) -> None:
-        """Make planned changes; refuses if a file has changed since."""
-        for planned_connection in connections:
-            file_changes.apply(planned_connection.plan.changes)
+    def apply(self, connections: Iterable[Connection]) -> tuple[Connection, ...]:
+        """Make planned changes; a connection comes back with the problem if its changes could not be made."""
+        return tuple(map(_apply, connections))
+
+    def check(self, connections: Iterable[Connection], *, project: Path | None = None) -> tuple[Connection, ...]:
+        """Check agents that were connected: read their files again, and start hook and server as the agent does."""
+        place, launch = _place(project), _launch(self._context.settings.home)
+        server_problems = _list_problems(_server(launch))
+        return tuple(_check(entry, place, launch, server_problems) for entry in connections)
 
     def list_connected(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """List the agents on this machine: those that are connected, and those that are not."""
@@ -118,6 +130,8 @@ class Agents:
         # Where no agent uses the server, there is no need to start it.
         if any(health.server for health in every):
             findings.append(_server(launch))
+        if hooked := [health.agent for health in every if health.hooks]:
+            findings.append(_hook(launch, hooked[0]))
         return (*findings, *self._spool(), self._quarantine())
 
     def _spool(self) -> Iterator[Finding]:
@@ -137,6 +151,34 @@ class Agents:
         full = "; it is full, so the oldest go" if quarantine.is_full(home) else ""
         detail = f"{len(items):,} could not be read{full}; the newest: {newest.where}: {newest.reason}"
         return Finding(what="quarantine", is_well=False, detail=detail, remedy=INSPECT)
+
+
+def _apply(planned: Connection) -> Connection:
+    try:
+        file_changes.apply(planned.plan.changes)
+    except HivemindError as error:
+        return planned.with_problems(str(error))
+    return planned
+
+
+def _check(applied: Connection, place: InstallTarget, launch: Launch, server_problems: Sequence[str]) -> Connection:
+    if applied.plan.problems:
+        return applied
+    # What is planned again is what was written and is not there: another program may have put its own copy back.
+    plan = connection.plan_install(applied.agent, place, launch)
+    missing = [
+        f"{change.path} does not have our entries; close {applied.title} and try again" for change in plan.changes
+    ]
+    health = connection.check_health(applied.agent, place)
+    hook_problems = _list_problems(_hook(launch, applied.agent)) if health.hooks else ()
+    notes = tuple(dict.fromkeys((*applied.plan.notes, *health.notes)))
+    return replace(applied, plan=replace(applied.plan, notes=notes)).with_problems(
+        *plan.problems, *missing, *hook_problems, *server_problems
+    )
+
+
+def _list_problems(finding: Finding) -> tuple[str, ...]:
+    return () if finding.is_well else (f"the {finding.what} {finding.detail}; try: {finding.remedy}",)
 
 
 class View(dict[Path, str | None]):
@@ -175,17 +217,19 @@ def _launch(home: Path) -> Launch:
 
 def _finding(health: connection.ConnectionHealth, launch: Launch, last_activity: str) -> Finding:
     connect = f"hivemind install {health.agent}"
-    if not (health.server or health.hooks):
+    if not (health.server or health.hooks or health.problems):
         return Finding(what=health.agent, is_well=True, detail=f"not connected; '{connect}' does it")
     parts = list(_parts(health))
     wrong = [text for text, is_well in parts if not is_well]
-    stale = connection.plan_install(health.agent, _place(None), launch).changes
+    plan = connection.plan_install(health.agent, _place(None), launch)
+    stale, problems = plan.changes, plan.problems or health.problems
+    wrong += problems
     # A hook that names another Python still runs, but with another version and perhaps another home.
     if stale and not wrong:
         wrong.append("was set up by another installation or version of hivemind")
     activity = f"last heard of {timestamps.format_minute(last_activity)}" if last_activity else "not heard of yet"
     detail = " · ".join([*(text for text, is_well in parts if is_well), *wrong, activity])
-    remedy = "; ".join([*([connect] if stale else []), *health.notes]) if wrong else ""
+    remedy = "; ".join([*([connect] if stale or problems else []), *health.notes]) if wrong else ""
     return Finding(what=health.agent, is_well=not wrong, detail=detail, remedy=remedy)
 
 
@@ -205,7 +249,13 @@ def _server(launch: Launch) -> Finding:
     command, start = launch.server, time.monotonic()
     try:
         process = subprocess.run(
-            command, input=messages, capture_output=True, text=True, timeout=SERVER_SECONDS, check=False
+            command,
+            input=messages,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=SERVER_SECONDS,
+            check=False,
         )
         # The last line answers the second message, because the server answers in order.
         names = [tool["name"] for tool in json.loads(process.stdout.splitlines()[-1])["result"]["tools"]]
@@ -213,3 +263,20 @@ def _server(launch: Launch) -> Finding:
         return Finding(what="server", is_well=False, detail=f"does not answer: {error}", remedy=" ".join(command))
     seconds = time.monotonic() - start
     return Finding(what="server", is_well=True, detail=f"answers in {seconds:.1f} s with {', '.join(names)}")
+
+
+def _hook(launch: Launch, agent: str) -> Finding:
+    """Run the hook through a shell as an agent does, and check that it could store and answer an event."""
+    command, start = launch.command(agent, HOOK_EVENT), time.monotonic()
+    environ = {**os.environ, "HIVEMIND_HOOKS": "check"}
+    try:
+        process = subprocess.run(
+            command, input="{}", capture_output=True, encoding="utf-8", timeout=SERVER_SECONDS, check=False, shell=True,
+            env=environ,
+        )  # fmt: skip
+        trouble = "" if process.stdout.strip() == "ok" else process.stderr.strip() or f"exit code {process.returncode}"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        trouble = str(error)
+    if trouble:
+        return Finding(what="hook", is_well=False, detail=f"does not run: {trouble}", remedy=f"echo '{{}}' | {command}")
+    return Finding(what="hook", is_well=True, detail=f"runs in {time.monotonic() - start:.1f} s")

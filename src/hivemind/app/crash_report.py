@@ -27,7 +27,7 @@ def save(error: BaseException) -> Path | None:
         # Removed first, so that the new file is readable by its owner alone from the start.
         file.unlink(missing_ok=True)
         file.touch(mode=0o600)
-        file.write_text(details(error))
+        file.write_text(details(error), "utf-8")
     except OSError:
         return None
     return file

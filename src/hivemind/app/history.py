@@ -11,7 +11,7 @@ from hivemind.model.fold import HistoryStep, build_history
 from hivemind.model.ids import MemoryId
 from hivemind.model.memory import Memory, Status
 from hivemind.model.recall import Receipt, Spent
-from hivemind.model.reports import DailyStats, Explanation
+from hivemind.model.reports import DailyStats, Explanation, WeekSummary
 from hivemind.store import log
 from hivemind.store.log import LogEntry
 from hivemind.store.projections import memories, receipts
@@ -97,6 +97,12 @@ class History:
         visible = memories.get_visible(self._context.store.db, {entry.about for entry in entries}, sight)
         texts = {memory.id: memory.text for memory in visible}
         return tuple(texts.get(MemoryId(entry.about)) or _question(entry) for entry in entries)
+
+    def week(self) -> WeekSummary:
+        """Count what memory did in the last seven days."""
+        since = timestamps.format_timestamp(self._context.clock() - timedelta(days=7))
+        actor = self._context.author.actor if self._own_only else ""
+        return WeekSummary(*receipts.summarise_since(self._context.store.db, self._context.sight(), since, actor))
 
     def days(self, count: int = 30, *, everywhere: bool = False) -> tuple[DailyStats, ...]:
         """Count memories, recalls, briefs and tokens of the last days, today last."""

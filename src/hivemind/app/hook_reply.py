@@ -34,12 +34,12 @@ def answer(agent: str, event: str, payload: str, cues: Sequence[str] = ()) -> st
     if _needs_brief(agent, payload):
         kind = "brief"
     # Started before the store is opened, so that the pull goes on meanwhile.
-    sync = background.start("sync") if kind == "brief" and has_sync(data_directory(os.environ)) else 0
+    sync = background.start("sync") if kind == "brief" and has_sync(data_directory(os.environ)) else None
     writer = Writer(actor=agent, channel=Channel.AGENT, session_id=request.session)
     with Hivemind.open(directory=request.directory, writer=writer) as mind:
         if sync:
             # What was learned elsewhere an hour ago belongs into this brief; a slow hub must not hold the session up.
-            background.wait(sync, LONGEST_WAIT_SECONDS)
+            sync.wait(LONGEST_WAIT_SECONDS)
         mind.actions.write_cues(request.directory or Path.cwd())
         match kind:
             case "recall":

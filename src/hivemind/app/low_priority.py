@@ -1,24 +1,22 @@
 """Work that nobody waits for: at the lowest priority, in one process at a time, and not on battery."""
 
-import fcntl
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from hivemind import system
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 """Where Linux lists batteries; other systems have no such folder, and there the battery is not considered."""
-LOWEST_PRIORITY = 19
 
 
 @contextmanager
 def run_alone(lock_file: Path) -> Iterator[bool]:
     """Lower this process's priority for good and yield whether no other process holds the lock."""
-    os.nice(LOWEST_PRIORITY)
-    with lock_file.open("a") as lock:
+    system.lower_priority()
+    with ExitStack() as stack:
         try:
-            # The system releases it when the process ends, however it ends.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(system.lock_file(str(lock_file), is_waiting=False))
         except BlockingIOError:
             yield False
             return
@@ -39,6 +37,6 @@ def _list_batteries(folder: Path) -> list[Path]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text().strip()
+        return file.read_text("utf-8").strip()
     except OSError:
         return ""

@@ -144,7 +144,7 @@ class Review:
         # A name such as ../../.ssh/config must not be written to.
         if not target.is_relative_to(root.resolve()):
             raise InvalidInput(f"{file!r} does not lie in the repository")
-        before = target.read_text() if target.exists() else ""
+        before = target.read_text("utf-8") if target.exists() else ""
         return target, before, files.insert_memory(before, self._context.memory(memory))
 
     def promote_as_skill(self, memory: str) -> tuple[FileChange, ...]:

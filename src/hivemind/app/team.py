@@ -67,7 +67,7 @@ class Team:
         result = self.sync(client, progress=progress)
         # Created with its mode before the token is written into it.
         self._hub_file.touch(mode=0o600)
-        self._hub_file.write_text(json.dumps({"url": client.url, "token": client.token}))
+        self._hub_file.write_text(json.dumps({"url": client.url, "token": client.token}), "utf-8")
         return result
 
     def logout(self) -> None:
@@ -81,7 +81,7 @@ class Team:
         """The hub this store is logged in to, or None."""
         if not self._hub_file.exists():
             return None
-        return HubClient(**json.loads(self._hub_file.read_text()))
+        return HubClient(**json.loads(self._hub_file.read_text("utf-8")))
 
     def sync(self, transport: Transport | None = None, *, progress: Progress = quietly) -> SyncResult:
         """Push and pull what is new; an interrupted sync can be repeated."""

@@ -1,28 +1,10 @@
-"""Runs a hivemind command in the background.
+"""Runs a hivemind command in the background."""
 
-A module of its own, because the hook loads it only when a session ends. Standard library only, to keep the hook fast.
-"""
-
-import os
 import sys
-import time
 
-POLL_SECONDS = 0.01
-
-
-def start(*command: str) -> int:
-    """Start a command and return its process id at once; it goes on when the parent process ends."""
-    # A session of its own and no inherited streams: it outlives its parent and keeps no pipe of the agent open.
-    no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    line = [sys.executable, "-P", "-m", "hivemind", *command]
-    return os.posix_spawn(sys.executable, line, os.environ, file_actions=no_streams, setsid=True)
+from hivemind.system import BackgroundProcess, start_apart
 
 
-def wait(process: int, seconds: float) -> bool:
-    """Wait for a command that this process started, for so long at most; return whether it ended."""
-    end = time.monotonic() + seconds
-    while not os.waitpid(process, os.WNOHANG)[0]:
-        if time.monotonic() >= end:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
+def start(*command: str) -> BackgroundProcess:
+    """Start a command and return at once; it goes on when the parent process ends."""
+    return start_apart([sys.executable, "-P", "-m", "hivemind", *command])

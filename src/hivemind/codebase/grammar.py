@@ -90,7 +90,7 @@ def _languages_by_pattern() -> dict[str, str]:
 @cache
 def _read_query(language: str) -> tuple[str, dict[str, str]]:
     """Read the query and the settings of a language, with those it inherits."""
-    source = files(__package__).joinpath("languages", f"{language}.scm").read_text()
+    source = files(__package__).joinpath("languages", f"{language}.scm").read_text("utf-8")
     settings = dict(_SETTING_LINE.findall(source))
     base_source, base_settings = _read_query(settings["inherits"]) if "inherits" in settings else ("", {})
     return base_source + source, base_settings | settings

@@ -60,7 +60,7 @@ def check_limits(folder_count: int) -> None:
     limit = MAX_FOLDERS
     if _INOTIFY_LIMIT.exists():
         # The limit is per user, and editors need watches too.
-        limit = min(limit, int(_INOTIFY_LIMIT.read_text()) // 2)
+        limit = min(limit, int(_INOTIFY_LIMIT.read_text("utf-8")) // 2)
     if folder_count > limit:
         raise Unavailable(f"{folder_count} folders are more than can be watched here ({limit})")
 

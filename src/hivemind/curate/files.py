@@ -49,7 +49,7 @@ class Point:
 def read_points(root: Path) -> Iterator[Point]:
     """Read the points of a repository's instruction files."""
     for file in _find_files(root):
-        content = file.read_text(errors="replace")
+        content = file.read_text("utf-8", errors="replace")
         name = file.relative_to(root).as_posix()
         yield from (
             Point(file=name, lines=point.lines, text=_prepend_heading(point.heading, point.text), bare=point.text)

@@ -1,6 +1,5 @@
 """Removes quotations of erased texts from files beside the store, and finds files that still contain one."""
 
-import fcntl
 import mmap
 import os
 import re
@@ -11,7 +10,9 @@ from pathlib import Path
 from hivemind.curate.unfinished import PLAN_FILES as PLANS
 from hivemind.formats import cue_file
 from hivemind.model.erasure import ErasedLocation
+from hivemind.paths import spool_lock
 from hivemind.store.reserve import FILE as BALLAST
+from hivemind.system import lock_file
 from hivemind.text.quotation import Quotation
 
 SPOOL_FILES, QUARANTINE_FOLDER = "spool*", "quarantine"
@@ -96,11 +97,10 @@ def _contains(file: Path, quotation: Quotation, pieces: list[str]) -> bool:
 
 def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
     """Rewrite a file without the lines that quote the text, or delete it if a quotation spans lines; count them."""
-    with file.open("rb") as spool:
-        # Hooks take the same lock to append, and reopen the file if it was replaced while they waited.
-        fcntl.flock(spool, fcntl.LOCK_EX)
+    # Hooks take the same lock to append.
+    with lock_file(spool_lock(str(file.parent))):
         # Bytes that are not UTF-8 must be written back unchanged.
-        lines = spool.read().decode("utf-8", "surrogateescape").split("\n")
+        lines = file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
         if not quotation.find_runs("\n".join(lines)):
             return 0
         kept_lines = [line for line in lines if not quotation.find_runs(line)]
@@ -109,6 +109,6 @@ def _remove_quoting_lines(file: Path, quotation: Quotation) -> int:
             return len(lines)
         new_file = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
         new_file.touch(mode=0o600)
-        new_file.write_text("\n".join(kept_lines), "utf-8", "surrogateescape")
+        new_file.write_bytes("\n".join(kept_lines).encode("utf-8", "surrogateescape"))
         new_file.replace(file)
         return len(lines) - len(kept_lines)

@@ -4,7 +4,6 @@ The plan is a file beside the store. It contains the texts, because once they ar
 find copies of them. It is deleted after the last place was searched. The process that works on it locks it.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from hivemind.formats.dataclass import dataclass
 from hivemind.model.erasure import ErasedLocation
 from hivemind.model.ids import EventId, MemoryId
 from hivemind.model.memory import Channel
+from hivemind.system import lock_file
 
 PLAN_FILES = "erasing-*.json"
 
@@ -57,10 +57,13 @@ def save_plan(directory: Path | None, plan: ErasurePlan) -> Iterator[ErasureNote
         yield ErasureNote(None, plan)
         return
     file = directory / PLAN_FILES.replace("*", os.urandom(6).hex())
-    with _open_locked(file, os.O_CREAT | os.O_EXCL | os.O_RDWR) as descriptor:
-        os.write(descriptor, to_json(plan).encode("utf-8", "surrogatepass"))
-        # The plan must be on disk before the first text is erased.
-        os.fsync(descriptor)
+    with _lock(file):
+        # For the user alone: the plan holds what is to be erased.
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as content:
+            content.write(to_json(plan).encode("utf-8", "surrogatepass"))
+            content.flush()
+            # The plan must be on disk before the first text is erased.
+            os.fsync(content.fileno())
         yield ErasureNote(file, plan)
 
 
@@ -68,7 +71,7 @@ def load_notes(directory: Path) -> Iterator[ErasureNote]:
     """Load the plans that are unfinished and that no other process is working on."""
     for file in sorted(directory.glob(PLAN_FILES)):
         # A locked plan is being finished by another process.
-        with suppress(BlockingIOError, FileNotFoundError), _open_locked(file, os.O_RDWR):
+        with suppress(BlockingIOError, FileNotFoundError), _lock(file):
             try:
                 plan = from_plain(ErasurePlan, json.loads(file.read_bytes().decode("utf-8", "surrogatepass")))
             except ValueError:
@@ -84,11 +87,14 @@ def count_unfinished(directory: Path) -> int:
 
 
 @contextmanager
-def _open_locked(file: Path, flags: int) -> Iterator[int]:
-    # For the user alone: the plan holds what is to be erased.
-    descriptor = os.open(file, flags, 0o600)
+def _lock(plan_file: Path) -> Iterator[None]:
+    """Hold the lock of a plan; its file is beside the plan, because Windows deletes no file that is open."""
+    lock = plan_file.with_suffix(".lock")
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield descriptor
+        with lock_file(str(lock), is_waiting=False):
+            yield
     finally:
-        os.close(descriptor)
+        # While the plan is there, others must find the same lock.
+        if not plan_file.exists():
+            with suppress(OSError):
+                lock.unlink()

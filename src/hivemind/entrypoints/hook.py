@@ -25,6 +25,11 @@ from hivemind.agents.callers import (
 from hivemind.capture import brief_marker, spool
 from hivemind.capture.redact import collect_secrets, redact_payload
 from hivemind.paths import data_directory, has_sync
+from hivemind.system import use_utf8_streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
 
 MIB = 1024 * 1024
 MAX_UNCUT_CHARACTERS = MIB
@@ -38,19 +43,27 @@ MAX_DROPPED_MIB = 1024
 def main() -> None:
     """Spool the event and answer it; errors go to standard error only."""
     try:
+        if sys.platform == "win32":
+            use_utf8_streams()
         arguments = sys.argv[1:]
         if arguments[:1] == ["--home"]:
             os.environ["HIVEMIND_HOME"], arguments = arguments[1], arguments[2:]
         agent_name, event = [*arguments, "", ""][:2]
         payload = _read_payload().decode("utf-8", "replace")
         # The agent was started by ``hivemind learn --with``: this is not a session of the person's.
-        if os.environ.get("HIVEMIND_HOOKS") == "off":
+        if (mode := os.environ.get("HIVEMIND_HOOKS")) == "off":
             sys.exit(0)
         agent = identify_hook_agent(agent_name, os.environ, payload)
         seconds = time.time()
         # Not by datetime, to spare its import.
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
         home = data_directory(os.environ)
+        if mode == "check":
+            # ``hivemind install`` and ``doctor`` try what an event needs, and leave no event behind.
+            spool.check(home)
+            _import_reply()
+            print("ok")
+            _exit_at_once()
         if event in BEFORE_CALL_EVENTS:
             # Not spooled: the event after the call has all of it, and the result.
             if agent == BRIEFED_LATE and not brief_marker.is_briefed(home, payload):
@@ -127,6 +140,10 @@ def _find_cues(home: str, agent: str, event: str, payload: str) -> list[str] | N
 
 def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) -> None:
     """Print the reply from memory; only events that take an answer pay for loading the store."""
+    print(_import_reply().answer(agent, event, payload, cues or []), end="")
+
+
+def _import_reply() -> "ModuleType":
     import gc
     import importlib
 
@@ -135,7 +152,7 @@ def answer(agent: str, event: str, payload: str, cues: list[str] | None = None) 
     if "site" not in sys.modules:
         # Without -S Python does this at the start; it makes the packages we depend on importable.
         importlib.import_module("site").main()
-    print(importlib.import_module("hivemind.app.hook_reply").answer(agent, event, payload, cues or []), end="")
+    return importlib.import_module("hivemind.app.hook_reply")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["--home"]:
         os.environ["HIVEMIND_HOME"] = arguments[1]
+    if sys.platform == "win32":
+        from hivemind.system import use_utf8_streams
+
+        use_utf8_streams()
     payload = "" if sys.stdin.isatty() else sys.stdin.read(MAX_PAYLOAD_CHARACTERS)
     print(describe(payload, os.getcwd()))
 

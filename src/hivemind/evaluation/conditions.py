@@ -46,11 +46,11 @@ class NotesFile(NoMemory):
 
     def __init__(self, file: Path, notes: Sequence[TaskNote]) -> None:
         self._file = file
-        self._file.write_text("# Notes\n\n" + "".join(f"- {note.text}\n" for note in (*COMMON_NOTES, *notes)))
+        self._file.write_text("# Notes\n\n" + "".join(f"- {note.text}\n" for note in (*COMMON_NOTES, *notes)), "utf-8")
 
     def begin(self, prompt: str) -> str:
         """Return the whole file, as agents load it."""
-        return self._file.read_text()
+        return self._file.read_text("utf-8")
 
 
 class ConnectedMemory(NoMemory):
@@ -98,7 +98,13 @@ class ConnectedMemory(NoMemory):
         # As agents run it: by its path and without site packages.
         command = [sys.executable, "-I", "-S", str(HOOK), "--home", str(self.home), AGENT, event]
         process = subprocess.run(
-            command, input=json.dumps(payload), env=self.environ(), capture_output=True, text=True, check=True
+            command,
+            input=json.dumps(payload),
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
         )
         return str(json.loads(process.stdout)["hookSpecificOutput"]["additionalContext"]) if process.stdout else ""
 
@@ -107,7 +113,13 @@ class ConnectedMemory(NoMemory):
         if self._server is None:
             command = [sys.executable, "-P", "-m", "hivemind", "mcp", "--home", str(self.home)]
             self._server = subprocess.Popen(
-                command, cwd=self._root, env=self.environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                command,
+                cwd=self._root,
+                env=self.environ(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
             )
             client = {"name": AGENT, "version": "1"}
             self._request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})

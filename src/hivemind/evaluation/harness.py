@@ -159,7 +159,7 @@ def _run_agent(agent: str, tools: AgentTools, prompt: str) -> None:
     # An agent that takes too long is graded by what it has done so far.
     with suppress(subprocess.TimeoutExpired):
         process = subprocess.run(
-            command, cwd=tools.root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            command, cwd=tools.root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
             timeout=TIMEOUT_SECONDS, check=False,
         )  # fmt: skip
         tools.outputs.append(process.stdout)
@@ -167,7 +167,7 @@ def _run_agent(agent: str, tools: AgentTools, prompt: str) -> None:
 
 def _grade(task: Task, condition: str, tools: AgentTools, home: Path, seconds: float) -> Run:
     program = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{task.check}"]
-    check = subprocess.run(program, cwd=tools.root, capture_output=True, text=True, check=False)
+    check = subprocess.run(program, cwd=tools.root, capture_output=True, encoding="utf-8", check=False)
     ids_shown = {memory_id for text in tools.inputs for memory_id in MEMORY_ID.findall(text)}
     receipts = _load_receipts(home, tools.root)
     ids_receipted = {receipt.memory_id[:8] for receipt in receipts}

@@ -71,7 +71,7 @@ class AgentTools:
     def read(self, path: str) -> str:
         """Read a file."""
         self.reads.append(path)
-        return self._return("Read", {"file_path": str(self.root / path)}, (self.root / path).read_text())
+        return self._return("Read", {"file_path": str(self.root / path)}, (self.root / path).read_text("utf-8"))
 
     def search(self, pattern: str) -> list[tuple[str, str]]:
         """Return the lines of the package that match, with their files."""
@@ -79,7 +79,7 @@ class AgentTools:
         matches = [
             (str(path.relative_to(self.root)), line)
             for path in sorted(self.root.glob("shop/*.py"))
-            for line in path.read_text().splitlines()
+            for line in path.read_text("utf-8").splitlines()
             if re.search(pattern, line)
         ]
         self._return("Grep", {"pattern": pattern}, "\n".join(f"{path}: {line}" for path, line in matches))
@@ -94,7 +94,7 @@ class AgentTools:
     def run(self, command: str) -> tuple[bool, str]:
         """Return whether a command succeeded, and its output."""
         words = [sys.executable if word == "python" else word for word in shlex.split(command)]
-        process = subprocess.run(words, cwd=self.root, capture_output=True, text=True, check=False)
+        process = subprocess.run(words, cwd=self.root, capture_output=True, encoding="utf-8", check=False)
         is_error = process.returncode != 0
         output = process.stdout + process.stderr
         return not is_error, self._return("Bash", {"command": command}, output, is_error=is_error)
@@ -102,7 +102,7 @@ class AgentTools:
     def write(self, path: str, text: str) -> None:
         """Write a file."""
         self.outputs.append(text)
-        (self.root / path).write_text(text)
+        (self.root / path).write_text(text, "utf-8")
         arguments = {"file_path": str(self.root / path), "content": text}
         self.memory.capture("Write", arguments, "ok", is_error=False)
 

@@ -13,7 +13,7 @@ IDENTITY = {
     **dict.fromkeys(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"), os.devnull),
 }
 
-SHOP: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "shop.toml").read_text())
+SHOP: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "shop.toml").read_text("utf-8"))
 """Files by path, for each of the three commits: start, fixed and moved."""
 
 
@@ -38,7 +38,7 @@ def commit(root: Path, files: Mapping[str, str], message: str, timestamp: str) -
     """Write files and commit them with a fixed timestamp, so that commit ids are the same in every run."""
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
+        (root / path).write_text(text, "utf-8")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", message, timestamp=timestamp)
 
@@ -47,5 +47,7 @@ def git(root: Path, *arguments: str, timestamp: str = "") -> str:
     """Run git without this machine's configuration, and return its output."""
     dates = {"GIT_AUTHOR_DATE": timestamp, "GIT_COMMITTER_DATE": timestamp} if timestamp else {}
     environ = os.environ | IDENTITY | dates
-    process = subprocess.run(["git", *arguments], cwd=root, env=environ, check=True, capture_output=True, text=True)
+    process = subprocess.run(
+        ["git", *arguments], cwd=root, env=environ, check=True, capture_output=True, encoding="utf-8"
+    )
     return process.stdout

@@ -52,7 +52,7 @@ class Task:
         return tuple(note for note in self.notes if note.condition == group)
 
 
-TASK_FILE = tomllib.loads((Path(__file__).parent / "tasks.toml").read_text())
+TASK_FILE = tomllib.loads((Path(__file__).parent / "tasks.toml").read_text("utf-8"))
 COMMON_NOTES = tuple(from_plain(TaskNote, note) for note in TASK_FILE["common"])
 """Notes unrelated to any task, so that search has something to choose from."""
 TASKS = {name: from_plain(Task, {"name": name, **task}) for name, task in TASK_FILE["tasks"].items()}

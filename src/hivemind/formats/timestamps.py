@@ -65,7 +65,11 @@ def format_minute(timestamp: str | None) -> str:
 
 def spell_out_date(timestamp: str) -> str:
     """The ways a question may name a date, for full-text search: ``2023-05-07 May 7 2023 Sunday``."""
-    return parse_timestamp(timestamp).strftime("%Y-%m-%d %B %-d %Y %A") if timestamp else ""
+    if not timestamp:
+        return ""
+    moment = parse_timestamp(timestamp)
+    # The day without its zero by hand: not every platform has a code for it.
+    return moment.strftime(f"%Y-%m-%d %B {moment.day} %Y %A")
 
 
 def parse_date(text: str) -> str:

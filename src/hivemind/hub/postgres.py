@@ -217,7 +217,7 @@ def migrate(address: str) -> list[str]:
 
 
 def _apply_missing(owner: Connection) -> list[str]:
-    migrations = {file.name: file.read_text() for file in (files("hivemind.hub") / "migrations").iterdir()}
+    migrations = {file.name: file.read_text("utf-8") for file in (files("hivemind.hub") / "migrations").iterdir()}
     owner.execute("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK])
     owner.execute(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'")
     owner.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

@@ -130,6 +130,22 @@ class DailyStats:
     brief_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class WeekSummary:
+    """What memory did in the last seven days."""
+
+    sessions: int
+    """Sessions that were given something."""
+    memories: int
+    briefs: int
+    answers: int
+    """Questions and prompts that memory answered."""
+    hints: int
+    """What agents were told before an edit or a command, or after a failure."""
+    warnings: int
+    """Memories that were shown with a warning that their code had changed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredCode:
     """The code of an anchor, then and now, and how it changed."""

@@ -253,9 +253,9 @@ def write_id_file(directory: Path, store_id: str) -> None:
     if not id_file.exists():
         # Renamed into place, so that no other process reads half an id.
         new_file = directory / f"{ID_FILE}.{os.urandom(4).hex()}"
-        new_file.write_text(store_id + "\n")
+        new_file.write_text(store_id + "\n", "utf-8")
         new_file.replace(id_file)
-    elif id_file.read_text().strip() != store_id:
+    elif id_file.read_text("utf-8").strip() != store_id:
         raise StoreDamaged(
             f"{directory / FILE} is not the store that {id_file.name} names; put the right file back,"
             f" or remove {id_file} to accept this one"

@@ -64,7 +64,7 @@ def repair(directory: Path, stamp: str, make_event: Callable[[EntriesLost], Even
         raise StoreDamaged(
             f"nothing can be read from {directory / FILE}; 'hivemind backup list' shows what can be restored"
         )
-    if (directory / ID_FILE).exists() and (directory / ID_FILE).read_text().strip() != salvage.store:
+    if (directory / ID_FILE).exists() and (directory / ID_FILE).read_text("utf-8").strip() != salvage.store:
         raise StoreDamaged(f"{directory / FILE} is another store than {ID_FILE} names; put the right file back")
     before = set_aside(directory, stamp)
     with replace_damaged_store(directory) as fresh:

@@ -1,6 +1,7 @@
 """Reserve a little disk space, so that erasing still works on a full disk."""
 
 import os
+import shutil
 from pathlib import Path
 
 FILE = "ballast"
@@ -37,5 +38,4 @@ def release(directory: Path, released_bytes: int = BYTES) -> bool:
 
 
 def _free_bytes(directory: Path) -> int:
-    disk = os.statvfs(directory)
-    return disk.f_bavail * disk.f_frsize
+    return shutil.disk_usage(directory).free

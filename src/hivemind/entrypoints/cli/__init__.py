@@ -24,6 +24,7 @@ GROUPS = {
         "settings": "config completion",
         "history": "sql",
         "ui": "ui",
+        "demo": "demo",
     },
 }
 """The commands as help groups them, and the module in ``commands/`` that has each."""

@@ -382,8 +382,11 @@ def _print_hit(place: int, hit: Hit, *, why: bool) -> None:
 
 
 def _print_closest(place: int, hit: Hit, *, why: bool) -> None:
-    """Print a hit that may not answer the question, in one line."""
-    click.echo(f"{place:>2}  " + click.style(shorten_id(hit.memory.id), dim=True) + f"  {_one_line(hit.passage)}")
+    """Print a hit that may not answer the question, with its id before it."""
+    short_id = shorten_id(hit.memory.id)
+    margin = " " * (len(short_id) + 6)
+    text = wrap(_one_line(hit.passage), margin, margin)[len(margin) :]
+    click.echo(f"{place:>2}  " + click.style(short_id, dim=True) + f"  {text}")
     _print_remarks(hit, why=why)
 
 

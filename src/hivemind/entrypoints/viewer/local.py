@@ -149,7 +149,7 @@ def load_key(home: Path) -> bytes:
         with os.fdopen(os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_hex(32))
         new_path.replace(path)
-    return bytes.fromhex(path.read_text().strip())
+    return bytes.fromhex(path.read_text("utf-8").strip())
 
 
 def _sign(key: bytes, until: str) -> str:

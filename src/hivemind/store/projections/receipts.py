@@ -157,6 +157,19 @@ def summarise_sessions(db: Database, limit: int = 200) -> list[Spent]:
     return [from_row(Spent, row) for row in rows]
 
 
+def summarise_since(db: Database, sight: Visibility, since: str, actor: str = "") -> Row:
+    """Sessions reached, memories shown, briefs, answers, hints at actions and warnings since then."""
+    return db.execute(
+        "SELECT count(DISTINCT CASE WHEN r.session_id <> '' THEN r.session_id END), count(DISTINCT r.memory_id),"
+        " count(DISTINCT CASE WHEN r.query = '' THEN r.id END),"
+        " count(DISTINCT CASE WHEN r.query <> '' AND r.occasion = '' THEN r.id END),"
+        " count(DISTINCT CASE WHEN r.occasion <> '' THEN r.id END),"
+        " count(DISTINCT CASE WHEN r.is_in_doubt = 1 THEN r.memory_id END)"
+        f" FROM receipts r WHERE r.at >= :since AND (:actor = '' OR r.actor = :actor) AND {IN_SIGHT}",
+        {**bind_sight(sight), "since": since, "actor": actor},
+    )[0]
+
+
 def count_by_day(db: Database, since: str) -> list[Row]:
     """Per day: recalls, recalls with something to verify, briefs, and tokens of briefs."""
     return db.execute(

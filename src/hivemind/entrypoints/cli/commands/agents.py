@@ -10,7 +10,7 @@ import click
 
 from hivemind.app.agent_setup import Connection
 from hivemind.entrypoints.cli.arguments import combine, dry_run_option, open_mind, yes_option
-from hivemind.entrypoints.cli.framework import wants
+from hivemind.entrypoints.cli.framework import CHECK_FAILED, wants
 from hivemind.entrypoints.cli.output import emit, note, print_heading, print_json, print_patch, print_table, warn
 from hivemind.entrypoints.statusline import MAX_PAYLOAD_CHARACTERS, describe
 
@@ -61,10 +61,12 @@ def install(
             emit([str(path) for path in paths], "\n".join(["Written:", *(f"  {path}" for path in paths)]))
             return
         connections = mind.agents.plan_install(agents, project=project, trust_codex_hooks=trust_codex_hooks)
-        _show_plan(connections, if_empty="is connected already", is_exact=dry_run)
-        if not dry_run and _confirm_plan(connections, "Make these changes?", yes=yes):
-            mind.agents.apply(connections)
-            note("Connected. Check with 'hivemind doctor'.")
+        _show_plan(connections, if_empty="is connected already", is_exact=dry_run, is_asked=not yes)
+        if not dry_run:
+            _confirm_plan(connections, "Make these changes?", yes=yes)
+            connections = mind.agents.check(mind.agents.apply(connections), project=project)
+        works = "" if dry_run else "is connected: hook and server were tried and work"
+        _report(connections, works, "is not connected")
 
 
 @commands.command("uninstall")
@@ -78,11 +80,13 @@ def uninstall(agents: tuple[str, ...], project: Path | None, dry_run: bool, yes:
     """
     with open_mind() as mind:
         connections = mind.agents.plan_uninstall(agents, project=project)
-        _show_plan(connections, if_empty="is not connected", is_exact=dry_run)
+        _show_plan(connections, if_empty="is not connected", is_exact=dry_run, is_asked=not yes)
         if not connections:
             note("No agent is connected.")
-        if not dry_run and _confirm_plan(connections, "Remove this?", yes=yes):
-            mind.agents.apply(connections)
+        if not dry_run:
+            _confirm_plan(connections, "Remove this?", yes=yes)
+            connections = mind.agents.apply(connections)
+        _report(connections, "", "is still connected")
 
 
 @commands.command("statusline")
@@ -101,15 +105,10 @@ def statusline() -> None:
     emit({"line": line}, line)
 
 
-def _show_plan(connections: Sequence[Connection], *, if_empty: str, is_exact: bool) -> None:
+def _show_plan(connections: Sequence[Connection], *, if_empty: str, is_exact: bool, is_asked: bool) -> None:
     """Print which files would change, in summary or line by line, and what to know about it."""
-    if wants("json"):
-        print_json(
-            [
-                {"agent": connection.agent, "diffs": connection.diffs, "notes": connection.plan.notes}
-                for connection in connections
-            ]
-        )
+    # Who is asked a question must see what it is about, also with --quiet.
+    if wants("json") or (wants("quiet") and not is_exact and not is_asked):
         return
     if is_exact:
         _show_diffs(connections)
@@ -117,10 +116,29 @@ def _show_plan(connections: Sequence[Connection], *, if_empty: str, is_exact: bo
         rows = [row for connection in connections for row in _summarise_changes(connection)]
         print_table(["agent", "file", "lines", "what"], rows)
     for connection in connections:
-        if not connection.plan.changes:
+        if not connection.plan.changes and not connection.plan.problems:
             note(f"{connection.title} {if_empty}.")
-        for remark in connection.plan.notes:
+
+
+def _report(connections: Sequence[Connection], well: str, ill: str) -> None:
+    """Print what works and what does not, per agent; exit with an error if something does not."""
+    if wants("json"):
+        print_json([_as_json(connection) for connection in connections])
+    for connection in connections:
+        if connection.plan.problems:
+            lines = "\n".join(f"  {problem}" for problem in connection.plan.problems)
+            warn(f"{connection.title} {ill}:\n{lines}")
+        elif well:
+            note(f"{connection.title} {well}.")
+        for remark in () if wants("quiet") else connection.plan.notes:
             warn(remark)
+    if any(connection.plan.problems for connection in connections):
+        click.get_current_context().exit(CHECK_FAILED)
+
+
+def _as_json(connection: Connection) -> dict[str, object]:
+    plan = connection.plan
+    return {"agent": connection.agent, "diffs": connection.diffs, "notes": plan.notes, "problems": plan.problems}
 
 
 def _show_diffs(connections: Sequence[Connection]) -> None:
@@ -131,17 +149,14 @@ def _show_diffs(connections: Sequence[Connection]) -> None:
             print_patch(diff.splitlines())
 
 
-def _confirm_plan(connections: Sequence[Connection], question: str, *, yes: bool) -> bool:
-    """Whether there is something to change and the person agrees; they may look at every line first."""
-    if not any(connection.plan.changes for connection in connections):
-        return False
-    if yes:
-        return True
+def _confirm_plan(connections: Sequence[Connection], question: str, *, yes: bool) -> None:
+    """Stop unless the person agrees or there is nothing to change; they may look at every line first."""
+    if yes or not any(connection.plan.changes for connection in connections):
+        return
     while (reply := click.prompt(f"{question} (y yes, n no, d details)", default="y", err=True)[:1].lower()) == "d":
         _show_diffs(connections)
     if reply != "y":
         raise click.Abort
-    return True
 
 
 def _summarise_changes(connection: Connection) -> Iterator[list[str]]:

@@ -47,8 +47,8 @@ def command(agent: str, tasks: str, conditions: str, out: Path | None) -> None:
     results = report.as_json(runs, about)
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "eval.json").write_text(json.dumps(results, indent=1) + "\n")
-        (out / "eval.html").write_text(report.page(runs, about))
+        (out / "eval.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        (out / "eval.html").write_text(report.page(runs, about), "utf-8")
     files = f"{out / 'eval.html'} has the charts, {out / 'eval.json'} the figures." if out else ""
     emit_rows(results, report.COLUMNS, report.rows(runs), after=files)
 

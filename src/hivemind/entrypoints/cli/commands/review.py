@@ -122,7 +122,7 @@ def promote(memory: str, file: str, skill: bool, yes: bool) -> None:
     if not yes:
         click.confirm(f"Write {file}?", abort=True, err=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(after)
+    path.write_text(after, "utf-8")
     emit({"file": str(path), "before": before, "after": after}, f"Wrote {file}.")
 
 

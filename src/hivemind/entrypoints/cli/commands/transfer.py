@@ -263,4 +263,4 @@ def export(file: BinaryIO, markdown: Path | None, **filters: Any) -> None:
 
 def _write_page(file: Path, content: str) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
-    return bool(file.write_text(content))
+    return bool(file.write_text(content, "utf-8"))

@@ -37,7 +37,7 @@ def _edit(request: PageRequest, memory_id: str) -> None:
 def _promote(request: PageRequest, memory_id: str) -> None:
     path, _, after = request.mind.review.promote(memory_id, request.form.get("file", ""))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(after)
+    path.write_text(after, "utf-8")
 
 
 ACTS: dict[str, Act] = {

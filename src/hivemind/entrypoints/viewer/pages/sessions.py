@@ -14,8 +14,8 @@ from hivemind.model.session import Observation
 
 PAGE_SESSIONS, PAGE_STEPS = 30, 400
 
-Recalled = tuple[Receipt, int]
-"""The first line of a recall's receipt, and how many memories it showed."""
+Recalled = list[Receipt]
+"""The receipts of one recall, one for each memory it showed, the first one first."""
 
 
 def page(request: PageRequest) -> Response:
@@ -46,6 +46,7 @@ def replay(request: PageRequest) -> Response:
         state=mind.sessions.state(session.id, everywhere=everywhere),
         steps=_annotate_steps(trace[first:end], recalls, memories, begin_at, end_at),
         learned=memories,
+        texts={memory.id: memory.text for memory in mind.browse.get_all(_list_ids(recalls))},
         elsewhere=label_other_repository(session.repo) if mind.checkout.is_elsewhere(session.repo) else "",
         total=len(trace),
         more=end if end < len(trace) else 0,
@@ -53,8 +54,12 @@ def replay(request: PageRequest) -> Response:
 
 
 def _group_receipts(receipts: Sequence[Receipt]) -> list[Recalled]:
-    lines = sorted(receipts, key=lambda line: (line.at, line.id))
-    return [(next(group), 1 + len([*group])) for _, group in groupby(lines, key=lambda line: line.id)]
+    lines = sorted(receipts, key=lambda line: (line.at, line.id, line.rank))
+    return [list(group) for _, group in groupby(lines, key=lambda line: line.id)]
+
+
+def _list_ids(recalls: Sequence[Recalled]) -> set[str]:
+    return {line.memory_id for lines in recalls for line in lines}
 
 
 def _annotate_steps(

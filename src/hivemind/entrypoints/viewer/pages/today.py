@@ -24,6 +24,8 @@ def page(request: PageRequest) -> Response:
     queue = mind.review.queue(limit=MAX_QUEUE, doubts=stale)
     return request.render(
         "today.html",
+        week=mind.history.week(),
+        learned_this_week=sum(day.learned for day in days[-7:]),
         days=days,
         columns=[(day.date, _stack_statuses(day)) for day in days],
         per_day={

@@ -1,0 +1,74 @@
+"""``hivemind demo``: a made-up project to look around in."""
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from hivemind.entrypoints.cli.output import emit, progress
+from hivemind.settings import Settings
+
+commands = click.Group()
+EXAMPLES = (
+    ('hivemind recall "does verify check token expiry?"', "the code changed since: verify before acting"),
+    ("hivemind brief", "what an agent is told when a session starts"),
+    ("hivemind review", "proposals, contradictions, stale memories: approve or reject"),
+    ("hivemind session replay 5f1c9a52", "what an agent did, step by step"),
+    ("hivemind session resume 5f1c9a52", "a session handed over to the next one"),
+    ("hivemind log --receipts", "which memory reached whom, and why"),
+    ("hivemind ui", "all of it in a browser, and what memory told which agent at which step"),
+)
+
+
+@commands.command("demo")
+@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+def demo(folder: Path | None) -> None:
+    """Make a project with three weeks of memories and sessions to try things on; your own memories stay apart.
+
+    It is a git repository and a store in a new folder, or a temporary one. Delete the folder when you are done.
+
+    \b
+    hivemind demo
+    hivemind demo ~/hivemind-demo
+    """
+    # Imported here, as printing help needs none of it.
+    from hivemind.app.demo import build_demo
+
+    folder = (folder or Path(tempfile.mkdtemp(prefix="hivemind-demo-"))).absolute()
+    with progress("Playing three weeks of sessions"):
+        made = build_demo(folder, Settings.load().person)
+    width = max(len(command) for command, _ in EXAMPLES)
+    lines = [
+        f"A made-up project with three weeks of memories and sessions is in {folder}.",
+        "Your own memories are not touched. Go there:",
+        "",
+        *(f"  {line}" for line in _describe_entry(made.repository, made.home)),
+        "",
+        "Then try:",
+        "",
+        *(f"  {command:<{width}}  # {meaning}" for command, meaning in EXAMPLES),
+        "",
+        "Delete the folder when you are done, and close the shell: nothing else was written.",
+    ]
+    emit({"folder": str(folder), "repository": str(made.repository), "home": str(made.home)}, "\n".join(lines))
+
+
+def _describe_entry(repository: Path, home: Path) -> Iterator[str]:
+    """Yield the commands that make the current shell use the demo, for PowerShell on Windows."""
+    program = Path(sys.argv[0]).absolute()
+    if os.name == "nt":
+        yield f'cd "{repository}"'
+        yield f'$env:HIVEMIND_HOME = "{home}"'
+        alias = f'Set-Alias hivemind "{program}"'
+    else:
+        yield f"cd {shlex.quote(str(repository))}"
+        yield f"export HIVEMIND_HOME={shlex.quote(str(home))}"
+        alias = f"alias hivemind={shlex.quote(str(program))}"
+    # As after 'dev/try', where the program is in the virtual environment of the checkout.
+    if not shutil.which("hivemind"):
+        yield alias

@@ -1,0 +1,134 @@
+"""What differs between operating systems: file locks, processes in the background, priority, command lines.
+
+The hook imports this at every event, so its top needs light modules of the standard library alone. The code for Windows
+has been tried on Linux with a stand-in for ``msvcrt``, never on Windows itself (docs/explanation/platforms.md).
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+POLL_SECONDS = 0.01
+LOWEST_PRIORITY = 19
+IDLE_PRIORITY_CLASS = 0x40
+"""Of the Windows API: runs when nothing else wants to."""
+
+
+@contextmanager
+def lock_file(path: str, *, is_waiting: bool = True) -> Iterator[None]:
+    """Hold the lock that a file stands for; without waiting, raise BlockingIOError if another process holds it.
+
+    The file is only for the lock: Windows neither renames nor deletes a file that somebody has open.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(descriptor, is_waiting=is_waiting)
+        # The system releases a lock when its process ends, however it ends.
+        try:
+            yield
+        finally:
+            _unlock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, is_waiting: bool) -> None:
+    if sys.platform == "win32":
+        # The waiting variant of Windows tries once a second; hooks have less time.
+        while not _try_lock(descriptor):
+            if not is_waiting:
+                raise BlockingIOError("another process holds the lock")
+            time.sleep(POLL_SECONDS)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
+
+
+if sys.platform == "win32":
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+
+def _unlock(descriptor: int) -> None:
+    # Elsewhere closing the file does it at once; Windows does it "some time" later.
+    if sys.platform == "win32":
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+
+def start_apart(command: list[str]) -> "BackgroundProcess":
+    """Start a program that goes on when this process ends and keeps no stream of it open."""
+    if sys.platform == "win32":
+        import subprocess  # here, because it takes the hook longer to load than its work
+
+        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, creationflags=flags
+        )
+        return BackgroundProcess(lambda: process.poll() is not None)
+    no_streams = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
+    process_id = os.posix_spawn(command[0], command, os.environ, file_actions=no_streams, setsid=True)
+    return BackgroundProcess(lambda: os.waitpid(process_id, os.WNOHANG)[0] != 0)
+
+
+class BackgroundProcess:
+    """A process that was started apart."""
+
+    def __init__(self, has_ended: "Callable[[], bool]") -> None:
+        self._has_ended = has_ended
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it ends, for so long at most; return whether it ended."""
+        end = time.monotonic() + seconds
+        while not self._has_ended():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
+
+
+def lower_priority() -> None:
+    """Let every other process go first, until this one ends."""
+    if sys.platform == "win32":
+        import ctypes  # here, because only background work needs it
+
+        kernel = ctypes.windll.kernel32
+        kernel.SetPriorityClass(kernel.GetCurrentProcess(), IDLE_PRIORITY_CLASS)
+    else:
+        os.nice(LOWEST_PRIORITY)
+
+
+def join_command(words: Sequence[str]) -> str:
+    """Return a command line for the shell through which agents run hooks.
+
+    On Windows that is cmd or the bash of Git, depending on the agent. To both, double quotes and forward slashes mean
+    the same; the backslashes in our words separate folders. PowerShell needs ``& `` before it.
+    """
+    if sys.platform == "win32":
+        paths = (word.replace("\\", "/") for word in words)
+        return " ".join(word if word.replace("-", "").isalnum() else f'"{word}"' for word in paths)
+    import shlex  # here, because the hook joins no commands
+
+    return shlex.join(words)
+
+
+def use_utf8_streams() -> None:
+    """Let pipes carry UTF-8 on Windows too, where Python would use the code page of the machine."""
+    if sys.platform == "win32":
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
