@@ -74,10 +74,15 @@ def test_stale_answers_at_once_and_waits_only_if_told_to(ledger: Path) -> None:
     run_json("remember", NOTE, "--link", "app/m7.py::settle_7")
     run("code", "index")
     shutil.move(ledger / "app", ledger / "core")
+    time.sleep(MAX_INDEX_AGE_SECONDS)
 
+    at_once = run("code", "stale")
     waited = run("code", "stale", "--wait")
 
     # A function that only moved need not be verified; what is still searched for must be.
+    assert "it is being searched for" in at_once.output
+    assert "The code is being read in the background" in at_once.output
+    assert at_once.exit_code == 1
     assert "Nothing is stale." in waited.output
     assert waited.exit_code == 0
 

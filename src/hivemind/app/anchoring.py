@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from hivemind.app.checkout import used_cpu_seconds
+from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.codebase import git, links, staleness, tree, watcher
 from hivemind.codebase.index import CodeIndex
 from hivemind.codebase.mentions import looks_like_code

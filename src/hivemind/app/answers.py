@@ -10,8 +10,8 @@ from functools import partial
 from time import process_time
 
 from hivemind import recall
-from hivemind.app.checkout import used_cpu_seconds
 from hivemind.app.context import Context
+from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.shared_sessions import shared_sessions
 from hivemind.codebase import touched_together
 from hivemind.codebase.named_files import find_named_files

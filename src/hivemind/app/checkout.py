@@ -1,7 +1,6 @@
 """The working tree as one object: its identity, commit, code index, anchors and their staleness."""
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -32,11 +31,6 @@ NO_TREE = "there is no working tree here; run this in a clone of the repository"
 
 EditedFiles = Callable[[Claim], Iterable[str]]
 """The files that were edited in the session of a claim."""
-
-
-def used_cpu_seconds() -> float:
-    """The CPU time that this process and the commands it ran have used."""
-    return sum(os.times()[:4])
 
 
 class Checkout:

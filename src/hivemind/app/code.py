@@ -12,9 +12,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from hivemind.app.answers import ASKED_SECONDS
-from hivemind.app.checkout import used_cpu_seconds
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.low_priority import LOWEST_PRIORITY
+from hivemind.app.low_priority import LOWEST_PRIORITY, used_cpu_seconds
 from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
 from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, InvalidInput, NotFound

@@ -10,6 +10,11 @@ POWER_SUPPLIES = Path("/sys/class/power_supply")
 """Where Linux lists batteries; other systems have no such folder, and there the battery is not considered."""
 
 
+def used_cpu_seconds() -> float:
+    """The CPU time that this process and the commands it ran have used."""
+    return sum(os.times()[:4])
+
+
 @contextmanager
 def run_alone(lock_file: Path) -> Iterator[bool]:
     """Lower this process's priority for good and yield whether no other process holds the lock."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hivemind.codebase import tree
 from hivemind.codebase.fingerprint import digest, unpack_first
+from hivemind.codebase.grammar import language_of
 from hivemind.codebase.symbols import Outline, outline
 from hivemind.codebase.words import extract_words, split_names, split_path
 from hivemind.model.code import LOCATION_FIELDS, Fingerprint, Symbol
@@ -24,6 +25,9 @@ LOOKUP_TRIPLES = 4
 
 MIN_TOKENS = 12
 """Smaller bodies are not looked up by content: too many are alike."""
+
+BINARY_BYTES = 8_000
+"""A zero byte among the first of a file shows that it is no text."""
 
 WORKER_PRIORITY = 10
 """How far a worker steps back for the programs that somebody is using."""
@@ -97,9 +101,9 @@ def _make_rows(source: bytes, file_outline: Outline) -> ContentRows:
 
 
 def _text_words(source: bytes, symbols: tuple[Symbol, ...]) -> str:
-    # A file without symbols and without a sketch is binary, or too large to be written by hand.
-    is_searchable = len(symbols) > 1 or symbols[0].fingerprint.tokens > 0
-    return extract_words(source) if is_searchable else ""
+    # Code without symbols is generated or minified; anything else that is text may be documentation.
+    is_searchable = len(symbols) > 1 or symbols[0].fingerprint.tokens > 0 or not language_of(symbols[0].path)
+    return extract_words(source) if is_searchable and b"\0" not in source[:BINARY_BYTES] else ""
 
 
 def lookup_triples(tokens: int, sketch: str) -> list[int]:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-MAX_REPEATS = 4
+MAX_REPEATS = 8
 """A word that occurs more often than this says no more about a file; each repeat costs a byte of the index."""
 
 MAX_BYTES = 400_000

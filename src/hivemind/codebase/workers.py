@@ -17,7 +17,7 @@ MAX_WORKERS = 6
 MIN_FILES = 400
 """Fewer files are read here before a worker has started."""
 
-MAX_BATCHES = 60
+MAX_BATCHES = 30
 """Batches after which a worker is replaced: the parser's bindings never free the text they were given (0.26)."""
 
 
