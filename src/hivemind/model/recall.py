@@ -100,7 +100,7 @@ class Hit:
     is_sure: bool = True
     """Whether it answers the question; otherwise it is only one of the closest matches."""
     confidence: float | None = None
-    """How sure it is that it answers the question, from 0 to 1 (0.5 and more is sure); none where nobody asked."""
+    """How sure it is that it answers the question, from 0 to 1; none where nobody asked."""
     is_in_doubt: bool = False
     """Whether the code at hand asks for a look before acting on it."""
 

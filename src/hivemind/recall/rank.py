@@ -81,6 +81,8 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked], size: int |
     words = extract_terms(query.text)
     best = ranking[0].score if ranking else 0.0
     places = iter(ranking)
+    # The sure part ends at the first hit that is not sure, so that it never changes the order of the ranking.
+    is_sure = True
     while page := list(islice(places, query.limit)):
         loaded_memories = _load_memories(db, query, [place.candidate.passage.memory_id for place in page])
         # With as_of, a memory may not have existed yet, or not have been current.
@@ -89,7 +91,7 @@ def load_hits(db: Database, query: Query, ranking: Sequence[Ranked], size: int |
         ]
         confidences = [None] * len(current) if size is None else _measure_confidences(current, best, words, size)
         for (place, memory), confidence in zip(current, confidences, strict=True):
-            is_sure = confidence is None or confidence >= SURE
+            is_sure = is_sure and (confidence is None or confidence >= SURE)
             detail = query.detail if is_sure else Detail.HEADLINE
             yield Hit(
                 memory=memory,
