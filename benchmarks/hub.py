@@ -132,7 +132,7 @@ def fill(hub: Hub, superuser: "psycopg.Connection[Any]", memories: int, count: i
         host.found_team(f"team {place}")
         team_id = host.owner_of(f"team {place}").team
         with host.mind(host.owner_of(f"team {place}")) as mind:
-            token = mind.tokens.issue(name="asker", role=Role.READER)
+            token = mind.admin.tokens.issue(name="asker", role=Role.READER)
         topics = numbers.standard_normal((max(2, size // NOTES_PER_TOPIC), DIMENSION)).astype(np.float32)
         middle = numbers.standard_normal(DIMENSION).astype(np.float32)
         texts: list[str] = []

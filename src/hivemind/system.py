@@ -21,6 +21,7 @@ else:
 
 POLL_SECONDS = 0.01
 LOWEST_PRIORITY = 19
+LOW_PRIORITY = 10
 IDLE_PRIORITY_CLASS = 0x40
 """Of the Windows API: runs when nothing else wants to."""
 
@@ -102,15 +103,15 @@ class BackgroundProcess:
         return True
 
 
-def lower_priority() -> None:
-    """Let every other process go first, until this one ends."""
+def lower_priority(steps: int = LOWEST_PRIORITY) -> None:
+    """Let other processes go first, until this one ends; Windows has one such level only."""
     if sys.platform == "win32":
         import ctypes  # here, because only background work needs it
 
         kernel = ctypes.windll.kernel32
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), IDLE_PRIORITY_CLASS)
     else:
-        os.nice(LOWEST_PRIORITY)
+        os.nice(steps)
 
 
 def join_command(words: Sequence[str]) -> str:

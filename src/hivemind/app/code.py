@@ -1,7 +1,6 @@
 """Memories and code: links, staleness, related files, the code index."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -11,9 +10,10 @@ from threading import Event as Stop
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from hivemind import system
 from hivemind.app.answers import ASKED_SECONDS
 from hivemind.app.context import Context, Progress, quietly
-from hivemind.app.low_priority import LOWEST_PRIORITY, used_cpu_seconds
+from hivemind.app.low_priority import used_cpu_seconds
 from hivemind.app.staleness import StaleMemory, anchored_memories, stale_memories, unlinked_memories
 from hivemind.codebase.mentions import looks_like_code
 from hivemind.errors import HivemindError, InvalidInput, NotFound
@@ -153,7 +153,7 @@ class Code:
 
     def index_politely(self) -> IndexReport:
         """Index the tree and judge all links at the lowest priority, unless another process is indexing it."""
-        os.nice(LOWEST_PRIORITY)
+        system.lower_priority()
         if not self._checkout.index.is_being_refreshed():
             report = self.index()
             # Where moved code went is remembered, so that the next answer need not search for it.

@@ -4,7 +4,6 @@ Any number of workers share one database; ``hivemind hub serve`` runs one in a p
 """
 
 import multiprocessing
-import os
 import signal
 import sys
 import threading
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from hivemind import system
 from hivemind.app.context import Clock, LazyEmbedder, utc_now
 from hivemind.errors import HivemindError
 from hivemind.formats.timestamps import format_timestamp
@@ -29,9 +29,6 @@ MAINTENANCE_SECONDS = 60.0
 REBUILD_AGAIN_SECONDS = 3600.0
 """While programs of the version before still write, a team's tables become outdated again and again."""
 RESTART_SECONDS = 5.0
-NICENESS = 10
-"""Recalls come first where both share a machine."""
-
 Report = Callable[[str], None]
 
 
@@ -157,7 +154,8 @@ class WorkerProcesses:
 
 def run_worker(database: str, receipt_days: int, report: Report = print) -> None:
     """Work until the process is told to end, or the process that started it has ended."""
-    os.nice(NICENESS)
+    # Recalls come first where both share a machine.
+    system.lower_priority(system.LOW_PRIORITY)
     # As an exception, so that claims are given back.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     parent = multiprocessing.parent_process()

@@ -1,5 +1,6 @@
 """Work that nobody waits for: at the lowest priority, in one process at a time, and not on battery."""
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ POWER_SUPPLIES = Path("/sys/class/power_supply")
 
 def used_cpu_seconds() -> float:
     """The CPU time that this process and the commands it ran have used."""
-    return sum(os.times()[:4])
+    return float(sum(os.times()[:4]))
 
 
 @contextmanager

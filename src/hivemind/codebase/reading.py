@@ -5,7 +5,6 @@ A worker process reads requests from its standard input, one JSON line each, and
 
 import gc
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from hivemind import system
 from hivemind.codebase import tree
 from hivemind.codebase.fingerprint import digest, unpack_first
 from hivemind.codebase.grammar import language_of
@@ -28,9 +28,6 @@ MIN_TOKENS = 12
 
 BINARY_BYTES = 8_000
 """A zero byte among the first of a file shows that it is no text."""
-
-WORKER_PRIORITY = 10
-"""How far a worker steps back for the programs that somebody is using."""
 
 _columns = attrgetter(*LOCATION_FIELDS[1:])
 
@@ -121,7 +118,7 @@ def decode_rows(values: Iterable[list]) -> list[FileRows]:  # type: ignore[type-
 
 def main() -> None:
     """Answer requests until the input ends, which it also does when the process at its other end is killed."""
-    os.nice(WORKER_PRIORITY)
+    system.lower_priority(system.LOW_PRIORITY)
     # Symbols have no cycles, and searching for some takes a tenth of the time.
     gc.set_threshold(500_000)
     root = Path(sys.argv[1])

@@ -176,7 +176,7 @@ class Hub(Closeable):
     def _write_receipts(self, team: str, events: list[Event]) -> None:
         with HubStore(self, team) as store, store.db.transaction():
             # Again, because what a question quotes may have been erased since it was asked.
-            watch = tombstones.load_watch(store.db, dict.fromkeys(Scope, store.secret))
+            watch = tombstones.load_watch(store.db, dict.fromkeys(Scope, (store.secret,)))
             store.record(
                 replace(event, fact=replace(event.fact, query=watch.replace_erased_texts(event.fact.query)))
                 for event in events

@@ -479,7 +479,7 @@ def _find_shape_error(value: Any, expected_type: Any, name: str) -> str:
     if not dataclasses.is_dataclass(value):
         return ""
     # Parsing checks no types, so a foreign fact may hold anything here.
-    for field, hint in _find_hints(type(value)).items():
+    for field, hint in _find_hints(cast(Any, type(value))).items():
         if error := _find_shape_error(getattr(value, field), hint, field):
             return error
     return ""
